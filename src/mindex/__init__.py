@@ -1,0 +1,1 @@
+"""mindex: one memory for every AI agent on a machine."""

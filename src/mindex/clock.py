@@ -1,0 +1,46 @@
+"""The one clock. Inside, times are integer milliseconds since 1970; outside, ISO 8601 with a zone."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+
+from mindex.errors import UsageError
+
+_RELATIVE = re.compile(r"(\d{1,6})\s*(h|d|w|m|y)")
+_HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30, "y": 24 * 365}
+_MONTH = re.compile(r"(\d{4})-(\d{2})")
+_YEAR = re.compile(r"\d{4}")
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def to_iso(moment: int) -> str:
+    """Milliseconds as ISO 8601 in UTC, to the second: 2026-03-01T12:00:00Z."""
+    return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_time(text: str, *, now: int | None = None) -> int:
+    """Read `7d`, `2w`, `2026-03`, `2026-03-01` or a full ISO time. A relative time counts back from now.
+
+    A time without a zone is local: that is what a person typing a date means.
+    """
+    value = text.strip()
+    if relative := _RELATIVE.fullmatch(value.lower()):
+        moment = now_ms() if now is None else now
+        return moment - int(relative[1]) * _HOURS[relative[2]] * 3_600_000
+    try:
+        if _YEAR.fullmatch(value):
+            moment_at = datetime(int(value), 1, 1)
+        elif month := _MONTH.fullmatch(value):
+            moment_at = datetime(int(month[1]), int(month[2]), 1)
+        else:
+            moment_at = datetime.fromisoformat(value)
+        if moment_at.tzinfo is None:
+            moment_at = moment_at.astimezone()
+        return (moment_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError):
+        raise UsageError(f"'{text}' is not a time", "write 7d, 2w, 2026-03, 2026-03-01 or 2026-03-01T12:00Z") from None

@@ -1,0 +1,79 @@
+"""What can go wrong, in a handful of kinds. Every error says what happened and what to do next."""
+
+from __future__ import annotations
+
+
+class MindexError(Exception):
+    """Base of everything mindex raises on purpose: `message` says what happened, `hint` the next step."""
+
+    kind = "error"
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class UsageError(MindexError):
+    """The call itself is wrong: an empty query, a limit of 0, an option that does not exist."""
+
+    kind = "usage"
+    exit_code = 2
+
+
+class NotFoundError(MindexError):
+    """A record, file, folder or collection that was asked for is not there."""
+
+    kind = "not_found"
+
+
+class AmbiguousIdError(MindexError):
+    """A short id that more than one record starts with."""
+
+    kind = "ambiguous"
+
+
+class ForbiddenPathError(MindexError):
+    """A path that leaves the folders mindex may read."""
+
+    kind = "forbidden"
+
+
+class CollectionError(MindexError):
+    """A folder that cannot become a collection: it overlaps one, or its name is taken."""
+
+    kind = "collection"
+
+
+class ConfigError(MindexError):
+    """A setting that is unknown, malformed or not allowed where it stands."""
+
+    kind = "config"
+
+
+class StoreError(MindexError):
+    """The database cannot be opened, read or written."""
+
+    kind = "store"
+
+
+class StoreBusyError(StoreError):
+    """Another process held the write lock for longer than we were willing to wait."""
+
+    kind = "busy"
+
+
+class SchemaError(StoreError):
+    """The database belongs to a newer mindex, or to another program."""
+
+    kind = "schema"
+
+
+class EmbeddingError(MindexError):
+    """The embedding model is missing, broken, or speaks another vector space than the store."""
+
+    kind = "embedding"

@@ -1,0 +1,1 @@
+"""The MCP edge: thin, and silent on stdout."""

@@ -1,0 +1,1 @@
+"""Tool names and shapes of other memory servers, one file each."""

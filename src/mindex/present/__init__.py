@@ -1,0 +1,1 @@
+"""Hits in, words out: pure functions, one place for text and JSON."""

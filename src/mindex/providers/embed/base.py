@@ -1,0 +1,76 @@
+"""The door to embedding models, and the one table that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
+
+from mindex.errors import ConfigError
+from mindex.model import Model
+
+if TYPE_CHECKING:  # numpy costs more than the whole keyword tier: only those who embed pay for it
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedSettings:
+    """What a provider may need to know; each reads what concerns it."""
+
+    provider: str = "local"
+    model: str = ""
+    url: str = ""
+    api_key: str = ""
+    timeout: float = 30.0
+
+
+class Embedder(Protocol):
+    """One embedding space. Creating it is cheap; the model is loaded at the first call that needs it."""
+
+    @property
+    def model(self) -> Model:
+        """The space's identity, known without loading the model."""
+        ...
+
+    def load(self) -> None:
+        """Load now; raise EmbeddingError when the model is missing or broken. Idempotent, thread-safe."""
+        ...
+
+    @property
+    def loaded(self) -> bool: ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One L2-normalised float32 row per text, the same whatever else is in the batch."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """One L2-normalised float32 vector (1-d), with the model's query prefix if it has one."""
+        ...
+
+    def fluency(self, texts: Sequence[str]) -> list[float]:
+        """How fluently the model reads each text: words per word piece; unsegmented scripts count as pieces.
+
+        1.0 for all where the tokenizer cannot be seen.
+        """
+        ...
+
+
+# A provider is added here and in its own module, which offers `create(settings) -> Embedder`.
+_PROVIDERS = {
+    "local": "mindex.providers.embed.local",
+}
+
+
+def create_embedder(settings: EmbedSettings) -> Embedder | None:
+    """The configured embedder, or None for provider `none`: mindex then works by keyword alone."""
+    if settings.provider == "none":
+        return None
+    if settings.provider not in _PROVIDERS:
+        known = ", ".join(sorted([*_PROVIDERS, "none"]))
+        raise ConfigError(f"unknown embedding provider '{settings.provider}'", f"set embedding.provider to one of {known}")
+    embedder: Embedder = import_module(_PROVIDERS[settings.provider]).create(settings)
+    return embedder
