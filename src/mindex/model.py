@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors: TypeAlias = NDArray[np.float32]
 
 Kind: TypeAlias = Literal["chunk", "memory", "turn", "profile", "contact", "project", "skill", "note"]
 KINDS: tuple[Kind, ...] = ("chunk", "memory", "turn", "profile", "contact", "project", "skill", "note")
@@ -116,7 +122,7 @@ class Embedded:
     """The vectors of one record: one per piece, and how fluently the model reads the text (words per word piece)."""
 
     record: str
-    vectors: Sequence[Sequence[float]]
+    vectors: Sequence[Sequence[float]] | Vectors
     fluency: float = 1.0
 
 
@@ -144,24 +150,24 @@ class Phrase:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllOf:
     nodes: tuple[KeywordNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
+class AnyOf:
     nodes: tuple[KeywordNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Without:
     """Records that match `keep` and do not match `drop`."""
 
     keep: KeywordNode
     drop: KeywordNode
 
 
-KeywordNode: TypeAlias = Term | Prefix | Phrase | All | Any | Not
+KeywordNode: TypeAlias = Term | Prefix | Phrase | AllOf | AnyOf | Without
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,3 +301,43 @@ class Progress:
     done: int
     total: int
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    name: str
+    root: str
+    documents: int
+    chunks: int
+    indexed_at: int | None = None
+    missing: bool = False  # the folder is not there now
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingStatus:
+    provider: str
+    model: str = ""
+    dimensions: int = 0
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    db: str
+    schema: int
+    records: Mapping[str, int]
+    collections: tuple[CollectionStatus, ...]
+    embedding: EmbeddingStatus
+    tier: Tier
+    size_bytes: int
+    caches: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at for its health, and what to do when it is not well."""
+
+    name: str
+    ok: bool
+    message: str
+    fix: str = ""

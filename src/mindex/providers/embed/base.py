@@ -11,10 +11,7 @@ from mindex.errors import ConfigError
 from mindex.model import Model
 
 if TYPE_CHECKING:  # numpy costs more than the whole keyword tier: only those who embed pay for it
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+    from mindex.model import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +68,8 @@ def create_embedder(settings: EmbedSettings) -> Embedder | None:
         return None
     if settings.provider not in _PROVIDERS:
         known = ", ".join(sorted([*_PROVIDERS, "none"]))
-        raise ConfigError(f"unknown embedding provider '{settings.provider}'", f"set embedding.provider to one of {known}")
+        raise ConfigError(
+            f"unknown embedding provider '{settings.provider}'", f"set embedding.provider to one of {known}"
+        )
     embedder: Embedder = import_module(_PROVIDERS[settings.provider]).create(settings)
     return embedder

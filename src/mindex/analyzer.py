@@ -1,0 +1,210 @@
+"""The one analyzer: text in, finished tokens out, the same for every engine at index and at query time.
+
+Prose becomes folded Porter stems. Identifiers are kept whole (`PolicyController` → `policycontroller`,
+`v2.1.4` → `v2_1_4`) and in parts. Scripts without spaces become overlapping pairs of characters. Tokens hold
+letters, digits and `_` only, so no user text ever reaches an engine's query parser.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import Stemmer
+
+from mindex.model import Record
+
+# Raise it whenever the tokens of any text change: stores rebuild their keyword index then.
+ANALYZER_VERSION = 1
+
+MAX_TOKEN = 64
+
+# Scripts written without spaces; Hangul has them, but its words carry their particles, so pairs serve it better.
+_UNSEGMENTED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u2e80-\u2fdf\u3005-\u3007"
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\U00020000-\U0003134f"
+)
+# Vowel signs and points that belong to a word although they are not letters.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
+_LETTER = rf"(?:(?![{_UNSEGMENTED}])(?:[^\W_]|[{_MARKS}]))"
+_RUNS = re.compile(
+    rf"(?P<cjk>[{_UNSEGMENTED}]+)"
+    rf"|(?P<word>{_LETTER}+(?:[-_./\\:@#+'’]{{1,3}}{_LETTER}+)*(?:\+\+|#)?)"
+)
+_APOSTROPHE = re.compile(r"['’]")
+_SEPARATOR = re.compile(r"[^\w" + _MARKS + r"]+|_+")
+_SEGMENT = re.compile(r"[/\\:@#]+")
+_ACRONYM = re.compile(r"[A-Z]{2,}s?")
+_VERSION = re.compile(r"v\d+(?:_\d+)+")
+
+STOP_WORDS = frozenset(
+    """
+    a about after all also am an and any are as at be because been before being but by can could did do does doing for
+    from had has have having he her here hers him his how i if in into is it its itself just me more most my no nor not
+    of off on once only or other our ours out over own same she should so some such than that the their theirs them
+    then there these they this those through to too under until up very was we were what when where which while who
+    whom why will with would you your yours
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Stems in reading order, and the identifiers among them whole and unstemmed."""
+
+    words: tuple[str, ...]
+    identifiers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """One word as it was asked: its stems (several for an identifier or a CJK run) and how it may stand whole."""
+
+    words: tuple[str, ...]
+    identifiers: tuple[str, ...]
+    stop: bool = False
+    lone_character: bool = False  # a single CJK character: only a prefix of the indexed pairs
+
+
+_local = threading.local()
+
+
+def _stem(word: str) -> str:
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = Stemmer.Stemmer("porter")  # not safe to share between threads
+    return str(stemmer.stemWord(word))
+
+
+def fold(text: str) -> str:
+    """Case, width, ligatures and Latin accents gone: `Größe` and `GROSSE` are one word."""
+    folded = text.casefold()
+    if folded.isascii():
+        return folded
+    decomposed = unicodedata.normalize("NFD", folded)
+    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f"))
+
+
+def _parts(name: str) -> list[str]:
+    """`RedisClient2` → Redis, Client, 2; `sha256` → sha, 256; `l6` stays whole: one letter says nothing."""
+    if _ACRONYM.fullmatch(name) or (len(name) > 1 and name[1:].isdigit()):
+        return [name]
+    starts = [0, *(i for i in range(1, len(name)) if _starts_part(name, i)), len(name)]
+    return [name[start:end] for start, end in pairwise(starts)]
+
+
+def _starts_part(name: str, i: int) -> bool:
+    before, here = name[i - 1], name[i]
+    if here.isdigit() != before.isdigit():
+        return True
+    return here.isupper() and (before.islower() or (before.isupper() and name[i + 1 : i + 2].islower()))
+
+
+@lru_cache(maxsize=65536)
+def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The stems and the whole forms of one run of letters, digits and joiners."""
+    if raw.endswith(("++", "#")):
+        bare = raw.rstrip("+#")
+        stems, forms = _word(bare)
+        return stems, (*forms, fold(bare) + ("plusplus" if raw.endswith("+") else "sharp"))
+    raw = _APOSTROPHE.sub("", raw)
+    words: list[str] = []
+    wholes: list[str] = []
+    pieces = [piece for piece in _SEPARATOR.split(raw) if piece]
+    for piece in pieces:
+        parts = _parts(piece)
+        words.extend(_finish(part) for part in parts)
+        if len(parts) > 1:
+            wholes.append(fold(piece))
+    if len(pieces) > 1:
+        segments = [s for s in _SEGMENT.split(raw) if s]
+        for segment in segments if len(segments) > 1 else []:
+            names = [p for p in _SEPARATOR.split(segment) if p]
+            if len(names) > 1:
+                wholes.append(fold("_".join(names)))
+        wholes.append(fold("_".join(pieces)))
+    wholes.extend(whole[1:] for whole in list(wholes) if _VERSION.fullmatch(whole))
+    return tuple(words), tuple(dict.fromkeys(whole for whole in wholes if len(whole) <= MAX_TOKEN))
+
+
+def _finish(part: str) -> str:
+    folded = fold(part)[:MAX_TOKEN]
+    return _stem(folded) if len(folded) > 2 and folded.isalpha() and folded not in STOP_WORDS else folded
+
+
+def _pairs(run: str) -> tuple[str, ...]:
+    return tuple(run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
+
+
+def _normal(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def analyze(text: str) -> Analysis:
+    """The finished tokens of a text, as they are indexed."""
+    words: list[str] = []
+    identifiers: list[str] = []
+    for match in _RUNS.finditer(_normal(text)):
+        if match.lastgroup == "cjk":
+            words.extend(_pairs(match[0]))
+        else:
+            stems, wholes = _word(match[0])
+            words.extend(stems)
+            identifiers.extend(wholes)
+    return Analysis(tuple(words), tuple(identifiers))
+
+
+def analyze_query(text: str) -> tuple[QueryWord, ...]:
+    """The finished tokens of a question, word by word, so that a query can say any-of or all-of."""
+    found: list[QueryWord] = []
+    for match in _RUNS.finditer(_normal(text)):
+        if match.lastgroup == "cjk":
+            run = match[0]
+            found.append(QueryWord(_pairs(run), (), lone_character=len(run) == 1))
+            continue
+        words, wholes = _word(match[0])
+        folded = fold(match[0])
+        if not wholes and len(folded) > 3 and folded.isalnum():
+            wholes = (folded,)  # `policycontroller` may stand as PolicyController
+        found.append(QueryWord(words, wholes, stop=folded in STOP_WORDS))
+    return tuple(found)
+
+
+def stem_whole(identifier: str) -> str | None:
+    """`policycontroller` as a plain word of prose would be indexed; None where it could not stand as one word."""
+    return _finish(identifier) if identifier.isalpha() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A record's tokens by searchable column, joined by spaces: what every engine's keyword index holds."""
+
+    title: str
+    text: str
+    summary: str
+    tags: str
+    identifiers: str
+
+
+COLUMNS = ("title", "text", "summary", "tags", "identifiers")
+
+
+def analyze_record(record: Record) -> Columns:
+    """Everything of a record that words can find: what it says, what it is called and where it stands."""
+    title = analyze(record.title)
+    text = analyze(record.text)
+    summary = analyze(record.summary)
+    tags = analyze(" ".join((*record.tags, record.context, record.path, record.domain)))
+    identifiers = dict.fromkeys((*title.identifiers, *text.identifiers, *summary.identifiers, *tags.identifiers))
+    return Columns(
+        title=" ".join(title.words),
+        text=" ".join(text.words),
+        summary=" ".join(summary.words),
+        tags=" ".join(tags.words),
+        identifiers=" ".join(identifiers),
+    )

@@ -1,0 +1,95 @@
+"""Commands that bring files in: index, watch, backfill, optimize."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+
+import click
+
+from mindex.cli.output import Context, ProgressBar
+from mindex.model import IndexReport
+from mindex.present.reports import index_json, index_text
+from mindex.present.rows import Json
+
+
+@click.command("index")
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.option("--name", help="What to call the folder (default: its own name).")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
+@click.option("--force", is_flag=True, help="Read every file again, changed or not.")
+@click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.option("--no-embed", is_flag=True, help="Leave the vectors for later (`mindex backfill`).")
+@click.option("--remove", metavar="NAME", help="Forget an indexed folder; its files stay as they are.")
+@click.pass_obj
+def index_command(
+    context: Context,
+    folders: tuple[Path, ...],
+    name: str | None,
+    exclude: tuple[str, ...],
+    force: bool,
+    dry_run: bool,
+    no_embed: bool,
+    remove: str | None,
+) -> None:
+    """Make folders of markdown searchable, or bring all known ones up to date.
+
+    Only what changed is read again. Files are never rewritten.
+    """
+    with context.memory() as memory:
+        if remove is not None:
+            chunks = memory.remove_collection(remove)
+            context.emit({"removed": remove, "chunks": chunks}, lambda: f"removed {remove}: {chunks} chunks")
+            return
+        with ProgressBar() as bar:
+            report = memory.index(
+                *folders, name=name, exclude=exclude, force=force, dry_run=dry_run, embed=not no_embed, report=bar
+            )
+    context.emit(index_json(report), lambda: index_text(report))
+
+
+@click.command("watch")
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.option("--poll", is_flag=True, help="Look at the files again and again: for drives that send no events.")
+@click.pass_obj
+def watch_command(context: Context, folders: tuple[Path, ...], poll: bool) -> None:
+    """Keep indexed folders up to date while their files change. Stop with Ctrl-C."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+
+    def refreshed(report: IndexReport) -> None:
+        touched = any(one.new or one.changed or one.moved or one.deleted for one in report.collections)
+        if touched or report.embedded or report.notes:
+            context.emit(index_json(report), lambda: index_text(report))
+
+    with context.memory() as memory:
+        if folders:
+            with ProgressBar() as bar:
+                refreshed(memory.index(*folders, report=bar))
+        roots = ", ".join(collection.root for collection in memory.store.collections())
+        click.echo(f"watching {roots or 'nothing yet: index a folder first'}", err=True)
+        memory.watch(stop, refreshed=refreshed, poll=poll)
+
+
+@click.command("backfill")
+@click.option("--batch", default=50, show_default=True, help="Records per step, at most 200.")
+@click.pass_obj
+def backfill_command(context: Context, batch: int) -> None:
+    """Embed the records that have no vector yet."""
+    with context.memory() as memory, ProgressBar() as bar:
+        embedded, remaining = memory.backfill(batch=batch, report=bar)
+    shown: dict[str, Json] = {"embedded": embedded, "remaining": remaining}
+    context.emit(shown, lambda: f"{embedded} embedded, {remaining} remaining")
+
+
+@click.command("optimize")
+@click.pass_obj
+def optimize_command(context: Context) -> None:
+    """Rebuild and merge the indexes, pack the vectors, give unused space back."""
+    with context.memory() as memory:
+        before = memory.status().size_bytes
+        memory.optimize()
+        after = memory.status().size_bytes
+    context.emit({"size_before": before, "size_after": after}, lambda: f"{before} bytes before, {after} after")

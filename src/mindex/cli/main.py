@@ -1,0 +1,106 @@
+"""`mindex`: the command group. Each command lives in a module that is imported only when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from mindex.cli.output import Context, report_error
+from mindex.errors import MindexError, UsageError
+
+# command → module; the function has the command's name (with a trailing `_` where that is a word of Python's)
+_COMMANDS = {
+    "index": "files",
+    "watch": "files",
+    "backfill": "files",
+    "optimize": "files",
+    "search": "questions",
+    "get": "questions",
+    "list": "questions",
+    "status": "health",
+    "doctor": "health",
+    "config": "health",
+    "paths": "health",
+    "serve": "serve",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows the names of its commands without importing any of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"mindex.cli.{_COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--db", metavar="FILE", help="The database file (default: in your data folder, see `mindex paths`).")
+@click.option("--agent", metavar="NAME", help="Whose words to see beside the shared files ('*': everyone's).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.version_option(package_name="mindex")
+@click.pass_context
+def cli(ctx: click.Context, db: str | None, agent: str | None, as_json: bool) -> None:
+    """One memory for every AI agent on this machine.
+
+    \b
+    mindex index docs                  make a folder searchable
+    mindex search "how is data cached" ask
+    mindex serve                       answer agents over MCP
+    """
+    ctx.obj = Context(db, agent, as_json)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command; every error is one line that says what to do, and never a traceback."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        code = cli.main(_global_options_first(arguments), prog_name="mindex", standalone_mode=False)
+    except click.exceptions.Exit as leaving:
+        code = leaving.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped; what was done is kept, run it again to go on", err=True)
+        code = 130
+    except click.ClickException as error:
+        code = report_error(_usage(error), as_json)
+    except MindexError as error:
+        code = report_error(error, as_json)
+    except BrokenPipeError:
+        # The reader of a pipe (`| head`) has seen enough. Keep Python from complaining again at exit.
+        sys.stderr.close()
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: click.ClickException) -> UsageError:
+    command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "mindex"
+    return UsageError(error.format_message().rstrip("."), f"see `{command} --help`")
+
+
+def _global_options_first(arguments: list[str]) -> list[str]:
+    """`--json`, `--db X` and `--agent X` may stand anywhere: people write them at the end."""
+    front: list[str] = []
+    rest: list[str] = []
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        if argument == "--":
+            return [*front, *rest, "--", *waiting]
+        if argument == "--json" or argument.startswith(("--db=", "--agent=")):
+            front.append(argument)
+        elif argument in ("--db", "--agent") and waiting:
+            front += [argument, waiting.pop(0)]
+        else:
+            rest.append(argument)
+    return [*front, *rest]

@@ -1,0 +1,76 @@
+"""What a command prints: one answer on stdout, as text or JSON; everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+
+from mindex.errors import MindexError
+from mindex.memory import Memory
+from mindex.model import Progress
+from mindex.present.rows import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the options before the command said."""
+
+    db: str | None
+    agent: str | None
+    as_json: bool
+
+    def memory(self) -> Memory:
+        memory = Memory(self.db, agent=self.agent)
+        for note in memory.settings.notes:
+            click.echo(f"note: {note}", err=True)
+        return memory
+
+    @property
+    def colour(self) -> bool:
+        """Colour and columns only where a person looks."""
+        return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+    def emit(self, value: dict[str, Json], text: Callable[[], str]) -> None:
+        """The same content either way."""
+        click.echo(json.dumps(value, ensure_ascii=False, separators=(",", ":")) if self.as_json else text())
+
+
+def report_error(error: MindexError, as_json: bool) -> int:
+    """One line on stderr, or one object on stdout; answers the exit code."""
+    if as_json:
+        shown = {"kind": error.kind, "message": error.message} | ({"hint": error.hint} if error.hint else {})
+        click.echo(json.dumps({"error": shown}, ensure_ascii=False))
+    else:
+        click.echo("error: " + " ".join(str(error).split()), err=True)
+    return error.exit_code
+
+
+class ProgressBar:
+    """A line on stderr that is written over, on a terminal; nothing anywhere else."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._written = False
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._written:
+            sys.stderr.write("\r\x1b[K")
+
+    def __call__(self, progress: Progress) -> None:
+        if not self._shown:
+            return
+        share = progress.done / progress.total if progress.total else 1.0
+        filled = int(24 * share)
+        bar = "█" * filled + "·" * (24 - filled)
+        line = f"{progress.stage:>5} {bar} {progress.done}/{progress.total} {progress.detail}"
+        sys.stderr.write(f"\r\x1b[K{line[:100]}")
+        sys.stderr.flush()
+        self._written = True

@@ -1,0 +1,120 @@
+"""Commands that ask: search, get, list."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from mindex.cli.output import Context
+from mindex.model import KINDS, MODES, Mode
+from mindex.present.export import FORMATS, formatted
+from mindex.present.reports import found_json, found_text, list_json, list_text
+from mindex.present.views import VIEWS, View, show
+from mindex.search.fuse import FUSIONS
+from mindex.search.pipeline import MAX_LIMIT
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def scope_options(command: F) -> F:
+    """The filters that search and list share."""
+    for option in reversed(
+        (
+            click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."),
+            click.option("--type", "types", multiple=True, metavar="T", help="Only memories of this type."),
+            click.option("--collection", "collections", multiple=True, metavar="C", help="Only this indexed folder."),
+            click.option("--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
+            click.option("--tag", "tags", multiple=True, metavar="T", help="Only records with any of these tags."),
+            click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
+            click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
+            click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01."),
+            click.option("--before", metavar="T", help="Before this time."),
+            click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("search")
+@click.argument("query")
+@click.option("--limit", default=5, show_default=True, help=f"How many results, at most {MAX_LIMIT}.")
+@click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
+@click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
+@click.option("--digest", "view", flag_value="digest", help="Ids and places only, ~10 tokens a result.")
+@click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--budget", type=int, metavar="N", help="Never print more than N tokens.")
+@click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask.")
+@click.option("--fusion", type=click.Choice(list(FUSIONS)), help="How to make one score of two.")
+@click.option("--current-file", default="", metavar="PATH", help="The file you work on: lifts results of its domain.")
+@click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
+@scope_options
+@click.pass_obj
+def search_command(
+    context: Context,
+    /,
+    query: str,
+    limit: int,
+    offset: int,
+    view: View,
+    form: str,
+    budget: int | None,
+    mode: Mode,
+    fusion: str | None,
+    current_file: str,
+    explain: bool,
+    **scope: Any,
+) -> None:
+    """Search everything that is indexed.
+
+    Plain words find what holds any of them, best first. "exact phrase", AND, OR, NOT, prefix*, title:word and
+    {content}: word make it strict.
+    """
+    dual = view == "dual"
+    with context.memory() as memory:
+        answer = memory.search(
+            query,
+            limit=MAX_LIMIT if dual and limit >= 1 else limit,
+            offset=offset,
+            mode=mode,
+            fusion=fusion or "",
+            current_file=current_file,
+            **scope,
+        )
+        shown = show(answer, view, budget=budget, explain=explain, details=limit if dual else None)
+        if form != "text" and not context.as_json:
+            click.echo(formatted(shown, form))
+        else:
+            context.emit(shown.json(), lambda: shown.text(colour=context.colour))
+
+
+@click.command("get")
+@click.argument("references", nargs=-1, required=True, metavar="ID|PATH|PATH:10-40|GLOB...")
+@click.pass_obj
+def get_command(context: Context, references: tuple[str, ...]) -> None:
+    """Show records by id (a unique start is enough), file, lines of a file, or glob."""
+    with context.memory() as memory:
+        found = memory.get(*references)
+    context.emit(found_json(found), lambda: found_text(found, colour=context.colour))
+    if found.missing:
+        if not context.as_json:
+            click.echo(f"error: nothing found for {', '.join(found.missing)}; search for it first", err=True)
+        sys.exit(1)
+
+
+@click.command("list")
+@click.option("--limit", default=20, show_default=True, help=f"How many, at most {MAX_LIMIT}.")
+@click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
+@scope_options
+@click.pass_obj
+def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> None:
+    """List records, newest first."""
+    with context.memory() as memory:
+        page = memory.list(memory.filters(**scope), limit=limit, offset=offset)
+    context.emit(
+        list_json(page.records, page.total, offset), lambda: list_text(page.records, page.total, colour=context.colour)
+    )

@@ -1,0 +1,241 @@
+"""Settings: one table of keys; flags > environment > project file (safe keys only) > user file > defaults.
+
+Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers where it came from.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mindex.errors import ConfigError
+
+PROJECT_FILE = ".mindex.toml"
+
+Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text is expected")
+    return value
+
+
+def _whole(least: int) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise ValueError("a whole number is expected")
+        number = int(value)
+        if number < least:
+            raise ValueError(f"at least {least} is expected")
+        return number
+
+    return parse
+
+
+def _number(least: float, most: float = float("inf")) -> Callable[[object], float]:
+    def parse(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError("a number is expected")
+        number = float(value)
+        if not least <= number <= most:
+            raise ValueError(f"a number from {least:g} to {most:g} is expected")
+        return number
+
+    return parse
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return tuple(value)
+    raise ValueError("a list of texts is expected")
+
+
+def _pairs(value: object) -> Mapping[str, str]:
+    """A table, or `src/Caching=caching,src/Auth=security` from the environment."""
+    if isinstance(value, str):
+        pairs = dict(part.split("=", 1) for part in value.split(",") if "=" in part)
+        return {key.strip(): domain.strip() for key, domain in pairs.items()}
+    if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
+        return {str(key): domain for key, domain in value.items()}
+    raise ValueError("a table of texts is expected")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    key: str
+    default: Value
+    parse: Callable[[object], Value]
+    meaning: str
+    # A project's file comes with the project, so it may only say what cannot reach beyond it.
+    in_project: bool = False
+    secret: bool = False
+
+    @property
+    def variable(self) -> str:
+        return "MINDEX_" + self.key.replace(".", "_").upper()
+
+
+# Folders that hold copies and machinery, not what people wrote.
+DEFAULT_EXCLUDE = (".git/", ".hg/", ".svn/", "node_modules/", ".venv/", "venv/", "__pycache__/", ".tox/", ".cache/")
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("db", "", _text, "the database file; default: in the user's data folder"),
+    Setting("agent", "main", _text, "whose words are searched beside the shared files"),
+    Setting("embedding.provider", "local", _text, "local or none"),
+    Setting("embedding.model", "", _text, "the model's name; default: all-MiniLM-L6-v2"),
+    Setting("embedding.url", "", _text, "address of a provider that is a server"),
+    Setting("embedding.api_key", "", _text, "key of such a provider; from the environment only", secret=True),
+    Setting("embedding.timeout", 30.0, _number(0.1), "seconds before a provider counts as down"),
+    Setting("embedding.wait", 1.5, _number(0), "seconds a server's query waits for a model that is still loading"),
+    Setting("search.fusion", "blend", _text, "blend, rrf, minmax or weighted", in_project=True),
+    Setting("search.floor", 0.35, _number(0, 1), "hits below this relevance are not shown", in_project=True),
+    Setting("search.candidates", 200, _whole(1), "how many each half of a search brings", in_project=True),
+    Setting("search.weights.blend", 0.5, _number(0, 1), "share of the vector half in `blend`", in_project=True),
+    Setting("search.weights.weighted", 0.7, _number(0, 1), "share of the vector half in `weighted`", in_project=True),
+    Setting("search.weights.minmax", 0.6, _number(0, 1), "share of the vector half in `minmax`", in_project=True),
+    Setting("search.weights.rrf", 60, _whole(1), "the constant k of `rrf`", in_project=True),
+    Setting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain", in_project=True),
+    Setting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md", in_project=True),
+    Setting("index.max_bytes", 2 * 1024 * 1024, _whole(1), "larger files are skipped and reported", in_project=True),
+    Setting("index.exclude", DEFAULT_EXCLUDE, _texts, "what is never indexed, as in .gitignore", in_project=True),
+    Setting("index.domains", {}, _pairs, "code path → domain", in_project=True),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A setting's value and where it came from: default, user file, project file, environment or flag."""
+
+    setting: Setting
+    value: Value
+    origin: str
+
+
+class Settings:
+    """Values of all settings, read once."""
+
+    def __init__(self, values: Mapping[str, Configured], notes: tuple[str, ...] = ()) -> None:
+        self._values = values
+        self.notes = notes
+
+    def __iter__(self) -> Iterator[Configured]:
+        return iter(self._values[setting.key] for setting in SETTINGS)
+
+    def text(self, key: str) -> str:
+        return str(self._values[key].value)
+
+    def whole(self, key: str) -> int:
+        return int(self._values[key].value)  # type: ignore[arg-type]
+
+    def number(self, key: str) -> float:
+        return float(self._values[key].value)  # type: ignore[arg-type]
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._values[key].value
+        assert isinstance(value, tuple)
+        return value
+
+    def pairs(self, key: str) -> Mapping[str, str]:
+        value = self._values[key].value
+        assert isinstance(value, Mapping)
+        return value
+
+    @cached_property
+    def database(self) -> Path:
+        return Path(self.text("db")).expanduser() if self.text("db") else default_database()
+
+
+def load_settings(
+    flags: Mapping[str, object] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    user_file: Path | None = None,
+) -> Settings:
+    """Read every source; later ones win. Unknown keys and bad values are errors that name the file and the key."""
+    environment = os.environ if environment is None else environment
+    values = {setting.key: Configured(setting, setting.default, "default") for setting in SETTINGS}
+    notes: list[str] = []
+    user_file = user_file or user_config()
+    for path, is_project in ((user_file, False), (_project_file(folder or Path.cwd()), True)):
+        if path is None or not path.is_file():
+            continue
+        for key, raw in _flatten(_read(path)):
+            setting = _known(key, str(path))
+            if setting.secret:
+                notes.append(f"{key} in {path} is ignored: keys belong in the environment ({setting.variable})")
+            elif is_project and not setting.in_project:
+                notes.append(f"{key} in {path} is ignored: a project may not set it")
+            else:
+                values[key] = Configured(setting, _parsed(setting, raw, str(path)), str(path))
+    for setting in SETTINGS:
+        if setting.variable in environment:
+            origin = setting.variable
+            values[setting.key] = Configured(setting, _parsed(setting, environment[origin], origin), origin)
+    for key, raw in (flags or {}).items():
+        if raw is not None:
+            values[key] = Configured(_BY_KEY[key], _parsed(_BY_KEY[key], raw, f"--{key}"), "flag")
+    return Settings(values, tuple(notes))
+
+
+def _known(key: str, where: str) -> Setting:
+    if key not in _BY_KEY:
+        raise ConfigError(f"unknown setting '{key}' in {where}", "`mindex config` lists the settings")
+    return _BY_KEY[key]
+
+
+def _parsed(setting: Setting, raw: object, where: str) -> Value:
+    try:
+        return setting.parse(raw)
+    except ValueError as error:
+        raise ConfigError(f"{setting.key} in {where} is wrong: {error}", f"it means: {setting.meaning}") from None
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}", "mend the file or remove it") from error
+
+
+def _flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and key not in _BY_KEY:
+            yield from _flatten(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _project_file(folder: Path) -> Path | None:
+    """The nearest `.mindex.toml` at or above the working folder."""
+    for candidate in (folder, *folder.parents):
+        if (candidate / PROJECT_FILE).is_file():
+            return candidate / PROJECT_FILE
+    return None
+
+
+def user_config() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("mindex", appauthor=False)) / "config.toml"
+
+
+def default_database() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("mindex", appauthor=False)) / "memory.db"
+
+
+def cache_folder() -> Path:
+    import platformdirs
+
+    return Path(os.environ.get("MINDEX_CACHE_DIR") or platformdirs.user_cache_dir("mindex", appauthor=False))

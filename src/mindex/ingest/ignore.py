@@ -1,0 +1,99 @@
+"""What `.gitignore`, `.mindexignore` and exclude patterns leave out, with git's own rules."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+from mindex.model import Skipped
+
+IGNORE_FILES = (".gitignore", ".mindexignore")  # the second may take back what the first ignores
+MAX_IGNORE_CHARACTERS = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One ignore file: its patterns speak of paths below `base`. Paths are relative to the scanned root."""
+
+    base: str
+    spec: GitIgnoreSpec
+    above: str = ""  # for an ignore file above the root: the way from it down to the root
+
+    def verdict(self, path: str) -> bool | None:
+        return self.spec.check_file(self.above + path[len(self.base) :]).include
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRules:
+    """All ignore files that speak of a folder, the nearest last: the last one with an opinion decides."""
+
+    layers: tuple[_Layer, ...] = ()
+
+    def ignores(self, path: str) -> bool:
+        """`path` is relative to the root; a folder's ends with `/`."""
+        for layer in reversed(self.layers):
+            verdict = layer.verdict(path)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def and_file(self, entry: os.DirEntry[str], base: str) -> tuple[IgnoreRules, Skipped | None]:
+        """These rules and those of an ignore file in the folder `base`."""
+        try:
+            if not entry.is_file(follow_symlinks=False):  # git does not follow these links either
+                return self, None
+            spec = _read(entry.path)
+        except OSError as error:
+            return self, Skipped(base + entry.name, f"ignore file cannot be read: {error.strerror}")
+        return IgnoreRules((*self.layers, _Layer(base, spec))), None
+
+
+def rules_from(patterns: Iterable[str]) -> IgnoreRules:
+    spec = _spec(patterns)
+    return IgnoreRules((_Layer("", spec),) if spec.patterns else ())
+
+
+def rules_above(root: str) -> IgnoreRules:
+    """The ignore files of the folders above, up to the git checkout the root lies in.
+
+    None of them counts if they ignore the root itself: whoever indexes a folder by name wants it.
+    """
+    top = PurePath(root)
+    checkout = next((folder for folder in (top, *top.parents) if os.path.lexists(folder / ".git")), None)
+    if checkout is None:
+        return IgnoreRules()
+    layers: list[_Layer] = []
+    for folder in reversed([folder for folder in top.parents if folder.is_relative_to(checkout)]):
+        way = top.relative_to(folder).as_posix() + "/"
+        for name in IGNORE_FILES:
+            try:
+                layers.append(_Layer("", _read(str(folder / name)), way))
+            except OSError:  # not there, or not ours to read
+                continue
+    rules = IgnoreRules(tuple(layers))
+    return IgnoreRules() if rules.ignores("") else rules
+
+
+def _read(location: str) -> GitIgnoreSpec:
+    with open(location, encoding="utf-8-sig", errors="surrogateescape") as file:  # noqa: PTH123 - as names are read
+        return _spec(file.read(MAX_IGNORE_CHARACTERS).split("\n"))
+
+
+def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
+    patterns: list[GitIgnoreSpecPattern] = []
+    for line in lines:
+        # `x/**` means what is in x, not x itself, but pathspec says it of both: then `!x/keep.md` would be lost.
+        line = line.rstrip("\r")
+        if line.endswith("/**"):
+            line += "/*"
+        try:
+            patterns += GitIgnoreSpec.from_lines([line]).patterns
+        except (ValueError, re.error):  # a malformed pattern matches nothing, as in git
+            continue
+    return GitIgnoreSpec(patterns)

@@ -1,0 +1,256 @@
+"""Brings a folder's records up to date: finds what is new, changed, moved or gone, and touches nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mindex.clock import now_ms
+from mindex.ingest.decode import BinaryFile, decode
+from mindex.ingest.describe import chunk_tags, describe
+from mindex.ingest.frontmatter import unique
+from mindex.ingest.markdown import CHUNKER_VERSION, chunk_markdown, chunk_text
+from mindex.ingest.scan import ScannedFile, read, scan
+from mindex.model import Collection, CollectionReport, Document, Progress, Record, Skipped
+from mindex.store.base import Applied, DocumentUpdate, Store
+
+# What, beside a file's bytes, decides its chunks: part of every fingerprint, so that a new chunker reaches every file.
+_VERSION = f"c{CHUNKER_VERSION}"
+# A file saved within this time of being read may change again without its time changing.
+_CLOCK_GRAIN_NS = 2_000_000_000
+# Short transactions: others write too.
+_BATCH_CHUNKS = 500
+_BATCH_DOCUMENTS = 100
+_MAX_TAGS = 30
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What one collection needs, by path."""
+
+    unchanged: int = 0
+    touched: list[Document] = field(default_factory=list)
+    changed: list[ScannedFile] = field(default_factory=list)
+    new: list[ScannedFile] = field(default_factory=list)
+    moved: dict[str, Document] = field(default_factory=dict)  # new path → the document that moved there
+    deleted: list[Document] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    seen: int = 0
+
+
+class Indexer:
+    """Indexes collections of one store."""
+
+    def __init__(self, store: Store, *, exclude: Sequence[str], max_bytes: int) -> None:
+        self._store = store
+        self._exclude = tuple(exclude)
+        self._max_bytes = max_bytes
+
+    def index(
+        self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
+    ) -> tuple[CollectionReport, tuple[Skipped, ...]]:
+        """Bring a collection up to date; with `dry_run` only say what would happen to its files."""
+        known = self._store.documents(collection.name)
+        plan = self._plan(collection, known, force)
+        applied = Applied()
+        if not dry_run:
+            applied = self._carry_out(collection, plan, known, report)
+            self._store.put_collection(replace(collection, indexed_at=now_ms()))
+        return (
+            CollectionReport(
+                name=collection.name,
+                root=collection.root,
+                seen=plan.seen,
+                new=len(plan.new),
+                changed=len(plan.changed) - len(plan.moved),
+                moved=len(plan.moved),
+                deleted=len(plan.deleted),
+                unchanged=plan.unchanged + len(plan.touched),
+                skipped=len(plan.skipped),
+                chunks_added=applied.added,
+                chunks_kept=applied.kept,
+                chunks_removed=applied.removed,
+            ),
+            tuple(plan.skipped),
+        )
+
+    # ── what is to be done ────────────────────────────────────────────────────────────────────────────────────
+
+    def _plan(self, collection: Collection, known: dict[str, Document], force: bool) -> _Plan:
+        plan = _Plan()
+        new: list[ScannedFile] = []
+        gone = dict(known)
+        exclude = (*self._exclude, *collection.exclude)
+        for found in scan(Path(collection.root), exclude=exclude, max_bytes=self._max_bytes):
+            if isinstance(found, Skipped):
+                plan.skipped.append(found)
+                continue
+            plan.seen += 1
+            before = gone.pop(found.path, None)
+            if before is None:
+                new.append(found)
+            elif force:
+                plan.changed.append(found)
+            elif _spared(before, found):
+                plan.unchanged += 1
+            elif before.fingerprint == self._fingerprint_of(found):
+                plan.touched.append(replace(before, size=found.size, mtime_ns=found.mtime_ns, indexed_at=now_ms()))
+            else:
+                plan.changed.append(found)
+        # Below a folder that could not be read nothing is known to be gone.
+        unread = tuple(skip.path for skip in plan.skipped if skip.path.endswith("/"))
+        if "./" in unread:
+            gone = {}
+        gone = {path: document for path, document in gone.items() if not path.startswith(unread or ("\0",))}
+        self._pair_moves(plan, new, gone)
+        return plan
+
+    def _pair_moves(self, plan: _Plan, new: list[ScannedFile], gone: dict[str, Document]) -> None:
+        """A new file with the bytes of one that is gone is that file, moved."""
+        by_fingerprint = {document.fingerprint: document for document in gone.values()}
+        for file in new:
+            document = by_fingerprint.pop(self._fingerprint_of(file), None) if by_fingerprint else None
+            if document is None:
+                plan.new.append(file)
+            else:
+                plan.moved[file.path] = document
+                plan.changed.append(file)
+                del gone[document.path]
+        plan.deleted = list(gone.values())
+
+    def _fingerprint_of(self, file: ScannedFile) -> str:
+        """Empty for a file that cannot be read now: whoever goes on to index it will say why."""
+        data = read(file, max_bytes=self._max_bytes)
+        return "" if isinstance(data, Skipped) else _fingerprint(data)
+
+    # ── doing it ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _carry_out(
+        self, collection: Collection, plan: _Plan, known: dict[str, Document], report: Report | None
+    ) -> Applied:
+        """Write in batches, each one transaction that leaves the collection consistent."""
+        applied = self._store.apply([], [document.id for document in plan.deleted]) if plan.deleted else Applied()
+        if plan.touched:
+            applied += self._store.apply([DocumentUpdate(document, None) for document in plan.touched])
+        taken = {document.id for document in known.values()} - {document.id for document in plan.deleted}
+        batch: list[DocumentUpdate] = []
+        for update in self._updates(collection, plan, known, taken, report):
+            batch.append(update)
+            if len(batch) >= _BATCH_DOCUMENTS or sum(len(item.records or ()) for item in batch) >= _BATCH_CHUNKS:
+                applied += self._store.apply(batch)
+                batch = []
+        if batch:
+            applied += self._store.apply(batch)
+        return applied
+
+    def _updates(
+        self,
+        collection: Collection,
+        plan: _Plan,
+        known: dict[str, Document],
+        taken: set[str],
+        report: Report | None,
+    ) -> Iterator[DocumentUpdate]:
+        files = sorted((*plan.changed, *plan.new), key=lambda file: file.path)
+        # Moves first: until a moved document has left its old path, nothing new can stand there.
+        files.sort(key=lambda file: file.path not in plan.moved)
+        for done, file in enumerate(files):
+            if report is not None:
+                report(Progress("chunk", done, len(files), file.path))
+            data = read(file, max_bytes=self._max_bytes)
+            before = plan.moved.get(file.path) or known.get(file.path)
+            id_ = before.id if before is not None else _document_id(collection.name, file.path, taken)
+            taken.add(id_)
+            update = data if isinstance(data, Skipped) else _update(collection.name, id_, file, data)
+            if isinstance(update, DocumentUpdate):
+                yield update
+                continue
+            plan.skipped.append(update)
+            if before is not None:  # what is stored of it is no longer what the file says
+                self._store.apply([], [before.id])
+        if report is not None and files:
+            report(Progress("chunk", len(files), len(files)))
+
+
+def _update(collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | Skipped:
+    """One file's bytes as a document and its chunks."""
+    try:
+        text = decode(data)
+    except BinaryFile as error:
+        return Skipped(file.path, str(error))
+    parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)
+    description = describe(file.path, parsed)
+    now = now_ms()
+    name = parsed.title or file.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    document = Document(
+        id=id_,
+        collection=collection,
+        path=file.path,
+        fingerprint=_fingerprint(data),
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        title=name,
+        domain=description.domain,
+        instruction=description.instruction,
+        tags=description.tags,
+        links=description.links,
+        indexed_at=now,
+    )
+    seen: Counter[str] = Counter()
+    records = []
+    for chunk in parsed.chunks:
+        title = " > ".join(chunk.breadcrumb) or name
+        seen[title + "\n" + chunk.text] += 1
+        records.append(
+            Record(
+                id=_short_hash(id_, title, chunk.text, str(seen[title + "\n" + chunk.text])),
+                kind="chunk",
+                text=chunk.text,
+                title=f"{title} (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else title,
+                tags=unique((*parsed.front_matter.tags, *chunk_tags(chunk.text)), _MAX_TAGS),
+                created_at=file.mtime_ns // 1_000_000,
+                updated_at=now,
+                document=id_,
+                collection=collection,
+                path=file.path,
+                first_line=chunk.first_line,
+                last_line=chunk.last_line,
+                domain=description.domain,
+                instruction=description.instruction,
+            )
+        )
+    return DocumentUpdate(document, tuple(records))
+
+
+def _spared(before: Document, found: ScannedFile) -> bool:
+    """Whether size and time say that the file need not be read again."""
+    return (
+        (before.size, before.mtime_ns) == (found.size, found.mtime_ns)
+        and before.fingerprint.endswith(_VERSION)
+        and before.mtime_ns < before.indexed_at * 1_000_000 - _CLOCK_GRAIN_NS
+    )
+
+
+def _fingerprint(data: bytes) -> str:
+    return f"{hashlib.sha256(data).hexdigest()}:{_VERSION}"
+
+
+def _document_id(collection: str, path: str, taken: set[str]) -> str:
+    """From the collection and the file's first path; another file may have taken that name along when it moved."""
+    id_, attempt = _short_hash("document", collection, path), 1
+    while id_ in taken:
+        attempt += 1
+        id_ = _short_hash("document", collection, path, str(attempt))
+    return id_
+
+
+def _short_hash(*parts: str) -> str:
+    """60 bits as twelve letters and digits: at a million records, one clash in two million memories."""
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
+    return base64.b32encode(digest)[:12].decode().lower()

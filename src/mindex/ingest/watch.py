@@ -1,0 +1,119 @@
+"""Keeps collections up to date while files change.
+
+An event only says "look": what happened comes from the files themselves, by the same scan that indexes a folder. So
+atomic saves, renames and branch switches need no care here, and a lost event costs only the time until the next look.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from watchfiles import Change
+from watchfiles import watch as watch_files
+
+from mindex.ingest.ignore import IGNORE_FILES
+from mindex.ingest.scan import SUFFIXES
+from mindex.model import Collection
+
+logger = logging.getLogger(__name__)
+
+# A file that is still being written is left alone until it has been quiet for this long …
+QUIET_MS = 500
+# … but a stream of changes does not put the look off for ever.
+_LONGEST_MS = 5_000
+# Network drives send no events, and storms lose some: whatever happens, everything is looked at now and then.
+RECONCILE_SECONDS = 300.0
+_TICK_MS = 1_000
+
+Refresh = Callable[[Sequence[Collection]], None]
+
+
+def watch(
+    collections: Callable[[], Sequence[Collection]],
+    refresh: Refresh,
+    stop: threading.Event,
+    *,
+    poll: bool = False,
+    reconcile: float = RECONCILE_SECONDS,
+) -> None:
+    """Call `refresh` with the collections in which something may have changed, until `stop` is set.
+
+    A root that is missing is left as it was indexed, and taken up again when it returns. Without native events
+    (some network and container file systems) the files are polled.
+    """
+    while not stop.is_set():
+        watched = _present(collections())
+        refresh(list(watched))
+        try:
+            _until_something_else(watched, collections, refresh, stop, poll=poll, reconcile=reconcile)
+        except OSError as error:
+            if poll:
+                raise
+            logger.warning("native file events are not available (%s); polling instead", error)
+            poll = True
+
+
+def _until_something_else(
+    watched: dict[Collection, tuple[int, int]],
+    collections: Callable[[], Sequence[Collection]],
+    refresh: Refresh,
+    stop: threading.Event,
+    *,
+    poll: bool,
+    reconcile: float,
+) -> None:
+    """Watch one set of folders; return when another set should be watched or it is time to look at everything."""
+    due = time.monotonic() + reconcile
+    for paths in _changes(watched, stop, poll=poll):
+        if _present(collections()) != watched or time.monotonic() > due:
+            return
+        touched = [collection for collection in watched if any(_is_below(path, collection) for path in paths)]
+        if touched:
+            refresh(touched)
+
+
+def _changes(watched: dict[Collection, tuple[int, int]], stop: threading.Event, *, poll: bool) -> Iterator[list[str]]:
+    """Paths that changed, batch by batch; an empty batch every second."""
+    if not watched:
+        while not stop.wait(_TICK_MS / 1000):
+            yield []
+        return
+    batches = watch_files(
+        *(collection.root for collection in watched),
+        watch_filter=_matters,
+        step=QUIET_MS,
+        debounce=_LONGEST_MS,
+        rust_timeout=_TICK_MS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        force_polling=poll,
+        poll_delay_ms=QUIET_MS,
+        ignore_permission_denied=True,
+    )
+    for batch in batches:
+        yield [path for _, path in batch]
+
+
+def _matters(change: Change, path: str) -> bool:
+    """Files we index, the ignore files that decide which, and anything that vanished: it may have been a folder."""
+    return path.lower().endswith((*SUFFIXES, *IGNORE_FILES)) or change == Change.deleted or Path(path).is_dir()
+
+
+def _present(collections: Sequence[Collection]) -> dict[Collection, tuple[int, int]]:
+    """The collections whose root is there, each with the folder's identity: one deleted and made anew is another."""
+    found = {}
+    for collection in collections:
+        try:
+            status = Path(collection.root).stat()
+        except OSError:
+            continue
+        found[Collection(collection.name, collection.root, collection.exclude)] = (status.st_dev, status.st_ino)
+    return found
+
+
+def _is_below(path: str, collection: Collection) -> bool:
+    return Path(collection.root) in (Path(path), *Path(path).parents)

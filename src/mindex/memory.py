@@ -1,0 +1,370 @@
+"""The front door: everything mindex can do, as a library. Wires the rooms together and holds no logic of its own."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+
+from mindex.clock import parse_time
+from mindex.config import Settings, load_settings
+from mindex.errors import EmbeddingError, NotFoundError, UsageError
+from mindex.model import (
+    KINDS,
+    MODES,
+    Answer,
+    Check,
+    Collection,
+    CollectionStatus,
+    EmbeddingStatus,
+    Filters,
+    Found,
+    IndexReport,
+    Mode,
+    Progress,
+    Query,
+    Record,
+    Skipped,
+    Status,
+)
+from mindex.providers.embed.base import Embedder, EmbedSettings, create_embedder
+from mindex.search.boost import Boosts
+from mindex.search.embedding import QueryEmbedder
+from mindex.search.fuse import FUSIONS
+from mindex.search.pipeline import MAX_LIMIT, Ranking, Searcher
+from mindex.store.base import Page
+from mindex.store.sqlite.store import SqliteStore
+
+Report = Callable[[Progress], None]
+
+
+class Memory:
+    """One memory: a database, its settings and its models.
+
+    `with Memory("memory.db") as m: m.index("docs"); m.search("how is data cached?")`. Safe to use from several
+    threads. `query_wait` bounds how long a question waits for a model that is still loading (None: until it is there).
+    """
+
+    def __init__(
+        self,
+        db: str | Path | None = None,
+        *,
+        agent: str | None = None,
+        settings: Settings | None = None,
+        options: Mapping[str, object] | None = None,
+        query_wait: float | None = None,
+    ) -> None:
+        flags = {**(options or {}), "db": str(db) if db is not None else None, "agent": agent}
+        self.settings = settings or load_settings(flags)
+        self._query_wait = query_wait
+        self.store = SqliteStore(self.settings.database)
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if "_query_embedder" in self.__dict__ and self._query_embedder is not None:
+            self._query_embedder.close()
+        self.store.close()
+
+    # ── models, made when first needed ────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        settings = self.settings
+        return create_embedder(
+            EmbedSettings(
+                provider=settings.text("embedding.provider"),
+                model=settings.text("embedding.model"),
+                url=settings.text("embedding.url"),
+                api_key=settings.text("embedding.api_key"),
+                timeout=settings.number("embedding.timeout"),
+            )
+        )
+
+    @cached_property
+    def _query_embedder(self) -> QueryEmbedder | None:
+        return QueryEmbedder(self.embedder, self.store, self._query_wait) if self.embedder else None
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        settings = self.settings
+        ranking = Ranking(
+            fusion=settings.text("search.fusion"),
+            weights={name: settings.number(f"search.weights.{name}") for name in FUSIONS},
+            candidates=settings.whole("search.candidates"),
+            floor=settings.number("search.floor"),
+            boosts=Boosts(settings.number("boost.domain"), settings.number("boost.instruction")),
+        )
+        return Searcher(self.store, self._query_embedder, ranking)
+
+    def load_model(self) -> None:
+        """Load the embedding model now; raises EmbeddingError when it cannot be had."""
+        if self.embedder is not None:
+            self.embedder.load()
+
+    # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def index(
+        self,
+        *folders: str | Path,
+        name: str | None = None,
+        exclude: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+        embed: bool = True,
+        report: Report | None = None,
+    ) -> IndexReport:
+        """Index folders, or bring every known collection up to date when none is named."""
+        from mindex.ingest.collections import collection_for
+        from mindex.ingest.indexer import Indexer
+
+        started = monotonic()
+        if name is not None and len(folders) != 1:
+            raise UsageError("a name goes with one folder", "index one folder at a time to name it")
+        known = list(self.store.collections())
+        chosen = []
+        for folder in folders:
+            collection = collection_for(Path(folder), known, name=name, exclude=exclude)
+            known = [*(other for other in known if other.name != collection.name), collection]
+            chosen.append(collection)
+        if not folders:
+            chosen = [collection for collection in known if Path(collection.root).is_dir()]
+        if not chosen and not known:
+            raise UsageError("nothing is indexed yet", "name a folder: `mindex index docs`")
+        indexer = Indexer(
+            self.store, exclude=self.settings.texts("index.exclude"), max_bytes=self.settings.whole("index.max_bytes")
+        )
+        reports = []
+        skipped: builtins.list[Skipped] = []
+        notes: builtins.list[str] = []
+        for collection in dict.fromkeys(chosen):
+            if not dry_run:
+                self.store.put_collection(collection)
+            outcome, left_out = indexer.index(collection, force=force, dry_run=dry_run, report=report)
+            reports.append(outcome)
+            skipped.extend(left_out)
+        embedded, pending, note = self._embed(embed and not dry_run, report)
+        if note:
+            notes.append(note)
+        gone = [collection.name for collection in known if collection not in chosen and not folders]
+        notes.extend(f"the folder of '{other}' is not there; its index is left as it was" for other in gone)
+        return IndexReport(
+            tuple(reports), tuple(skipped), embedded, pending, round(monotonic() - started, 2), tuple(notes)
+        )
+
+    def _embed(self, wanted: bool, report: Report | None) -> tuple[int, int, str]:
+        if self.embedder is None:
+            return 0, 0, ""
+        if not wanted:
+            return 0, self.store.pending(self.embedder.model), ""
+        from mindex.ingest.backfill import backfill
+
+        done = backfill(self.store, self.embedder, report=report)
+        return done.embedded, done.remaining, done.note
+
+    def remove_collection(self, name: str) -> int:
+        """Forget an indexed folder: its chunks leave the memory, its files stay as they are."""
+        if name not in {collection.name for collection in self.store.collections()}:
+            raise NotFoundError(f"there is no collection '{name}'", "`mindex status` lists them")
+        return self.store.remove_collection(name)
+
+    def watch(
+        self,
+        stop: threading.Event,
+        *,
+        refreshed: Callable[[IndexReport], None] | None = None,
+        poll: bool = False,
+    ) -> None:
+        """Keep every collection up to date until `stop` is set."""
+        from mindex.ingest.watch import watch
+
+        def refresh(collections: Sequence[Collection]) -> None:
+            roots = [collection.root for collection in collections if Path(collection.root).is_dir()]
+            if roots:
+                outcome = self.index(*roots)
+                if refreshed is not None:
+                    refreshed(outcome)
+
+        watch(self.store.collections, refresh, stop, poll=poll)
+
+    def backfill(self, *, batch: int = 50, most: int | None = None, report: Report | None = None) -> tuple[int, int]:
+        """Embed what has no vector yet: how many were, how many remain. Raises when the model cannot be had."""
+        from mindex.ingest.backfill import backfill
+
+        if self.embedder is None:
+            raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
+        if batch < 1:
+            raise UsageError(f"a batch of {batch} is too small", "use 1 to 200")
+        self.embedder.load()
+        done = backfill(self.store, self.embedder, batch=min(batch, 200), most=most, report=report)
+        return done.embedded, done.remaining
+
+    # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        offset: int = 0,
+        mode: Mode = "hybrid",
+        fusion: str = "",
+        current_file: str = "",
+        kinds: Sequence[str] = (),
+        types: Sequence[str] = (),
+        collections: Sequence[str] = (),
+        path: str = "",
+        tags: Sequence[str] = (),
+        min_importance: int | None = None,
+        min_confidence: float | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        include_expired: bool = False,
+        agent: str | None = None,
+    ) -> Answer:
+        """Answer a question. Plain words, or the query language of `mindex search --help`."""
+        if mode not in MODES:
+            raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
+        filters = self.filters(
+            kinds=kinds,
+            types=types,
+            collections=collections,
+            path=path,
+            tags=tags,
+            min_importance=min_importance,
+            min_confidence=min_confidence,
+            after=after,
+            before=before,
+            include_expired=include_expired,
+            agent=agent,
+        )
+        asked = Query(query, filters, limit, offset, mode, fusion, current_file)
+        return self._searcher.search(asked, self._domain_of(current_file) if current_file else None)
+
+    def filters(
+        self,
+        *,
+        kinds: Sequence[str] = (),
+        types: Sequence[str] = (),
+        collections: Sequence[str] = (),
+        path: str = "",
+        tags: Sequence[str] = (),
+        min_importance: int | None = None,
+        min_confidence: float | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        include_expired: bool = False,
+        agent: str | None = None,
+    ) -> Filters:
+        """What a search or a list may see; unknown kinds and collections are errors, not empty answers."""
+        _known("kind", kinds, KINDS)
+        if collections:
+            _known("collection", collections, [collection.name for collection in self.store.collections()])
+        return Filters(
+            kinds=tuple(kinds),
+            types=tuple(types),
+            agent=agent or self.settings.text("agent"),
+            collections=tuple(collections),
+            path=path,
+            tags=tuple(tags),
+            min_importance=min_importance,
+            min_confidence=min_confidence,
+            after=parse_time(after) if after else None,
+            before=parse_time(before) if before else None,
+            include_expired=include_expired,
+        )
+
+    def _domain_of(self, current_file: str) -> str | None:
+        from mindex.ingest.describe import domain_of
+
+        return domain_of(current_file, self.settings.pairs("index.domains"), self.store.domains())
+
+    def get(self, *references: str) -> Found:
+        """Records by id, short id, path, `path:10-40`, glob or a comma-separated list of these."""
+        from mindex.reading import get
+
+        return get(self.store, references)
+
+    def read_file(self, path: str) -> Record:
+        """One indexed file, whole, as it is on disk now."""
+        from mindex.reading import read_file
+
+        return read_file(self.store, path)
+
+    def list(self, filters: Filters | None = None, *, limit: int = 20, offset: int = 0) -> Page:
+        """Records in scope, newest first."""
+        if limit < 1 or offset < 0:
+            raise UsageError("limit starts at 1 and offset at 0", f"use a limit of 1 to {MAX_LIMIT}")
+        return self.store.list(filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=offset)
+
+    # ── health ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def status(self) -> Status:
+        store = self.store.status()
+        collections = tuple(
+            CollectionStatus(
+                collection.name,
+                collection.root,
+                store.collections[collection.name].documents,
+                store.collections[collection.name].chunks,
+                collection.indexed_at,
+                missing=not Path(collection.root).is_dir(),
+            )
+            for collection in self.store.collections()
+        )
+        embedding = EmbeddingStatus("none")
+        if self.embedder is not None:
+            model = self.embedder.model
+            embedding = EmbeddingStatus(model.provider, model.name, model.dimensions, self.store.pending(model))
+        return Status(
+            db=store.location,
+            schema=store.schema,
+            records=store.records,
+            collections=collections,
+            embedding=embedding,
+            tier="keyword" if self.embedder is None else "hybrid",
+            size_bytes=store.size_bytes,
+            caches=store.caches,
+        )
+
+    def doctor(self) -> tuple[Check, ...]:
+        """Everything that can be checked, each with what to do about it."""
+        checks = [*self.store.check(), self._model_check()]
+        for collection in self.store.collections():
+            there = Path(collection.root).is_dir()
+            message = f"{collection.root} is there" if there else f"{collection.root} is not there"
+            checks.append(Check(f"collection {collection.name}", there, message, "bring the folder back, or remove it"))
+        if self.embedder is not None:
+            pending = self.store.pending(self.embedder.model)
+            message = f"{pending} records have no vector" if pending else "every record has its vector"
+            checks.append(Check("pending vectors", not pending, message, "run `mindex backfill`"))
+        return tuple(checks)
+
+    def _model_check(self) -> Check:
+        if self.embedder is None:
+            return Check("embedding model", True, "none is configured: search is by keyword")
+        try:
+            length = len(self.embedder.embed_query("a question to see whether the model answers"))
+        except EmbeddingError as error:
+            return Check("embedding model", False, error.message, error.hint)
+        return Check("embedding model", True, f"{self.embedder.model.name} answers with {length} dimensions")
+
+    def optimize(self) -> None:
+        """Rebuild and merge the indexes, give unused space back."""
+        self.store.optimize()
+
+
+def _known(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    for value in given:
+        if value not in known:
+            raise UsageError(f"unknown {what} '{value}'", f"use one of {', '.join(known) or '(there is none yet)'}")

@@ -1,0 +1,52 @@
+"""What an embedder is given to read: a record's text behind its title, cut so that no part of it goes unread."""
+
+from __future__ import annotations
+
+import re
+
+from mindex.model import Record
+
+PIECE_SIZE = 800
+_TITLE_SIZE = 200
+# Each character of these scripts is a word piece of its own, where Latin text needs three or four for one.
+_DENSE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？；])\s*"), re.compile(r"\s+"))
+
+
+def pieces_of(record: Record) -> list[str]:
+    """The texts to embed for a record: one, or one per piece of at most 800 characters, each behind the title."""
+    title = record.title[:_TITLE_SIZE]
+    return [f"{title}\n{piece}" if title else piece for piece in split(record.text)]
+
+
+def split(text: str, size: int = PIECE_SIZE) -> list[str]:
+    """Cut a text into pieces of about equal weight, at the most natural break near each cut."""
+    text = text.strip()
+    weight = _weight(text)
+    if weight <= size:
+        return [text]
+    count = -(-weight // size)
+    target = max(1, len(text) // count)
+    longest = max(1, int(size * len(text) / weight))
+    pieces = []
+    start = 0
+    while len(text) - start > longest:
+        end = _cut(text, start + target // 2, min(start + longest, len(text)))
+        pieces.append(text[start:end].strip())
+        start = end
+    pieces.append(text[start:].strip())
+    return [piece for piece in pieces if piece]
+
+
+def _cut(text: str, earliest: int, latest: int) -> int:
+    for pattern in _BREAKS:
+        last = None
+        for match in pattern.finditer(text, earliest, latest):
+            last = match
+        if last is not None and last.end() > earliest:
+            return last.end()
+    return latest
+
+
+def _weight(text: str) -> int:
+    return len(text) if text.isascii() else len(text) + 2 * len(_DENSE.findall(text))

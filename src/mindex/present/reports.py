@@ -1,0 +1,157 @@
+"""Everything but answers, as JSON objects and as text: reports, status, checks, found records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mindex.clock import to_iso
+from mindex.model import Check, Found, IndexReport, Record, Status
+from mindex.present.rows import Json, record_row
+from mindex.present.text import aligned, record_text
+
+
+def index_json(report: IndexReport) -> dict[str, Json]:
+    shown: dict[str, Json] = {
+        "collections": [
+            {
+                "name": one.name,
+                "root": one.root,
+                "files": {
+                    "seen": one.seen,
+                    "new": one.new,
+                    "changed": one.changed,
+                    "moved": one.moved,
+                    "deleted": one.deleted,
+                    "unchanged": one.unchanged,
+                    "skipped": one.skipped,
+                },
+                "chunks": {"added": one.chunks_added, "kept": one.chunks_kept, "removed": one.chunks_removed},
+            }
+            for one in report.collections
+        ],
+        "skipped": [{"path": skip.path, "reason": skip.reason} for skip in report.skipped],
+        "embedded": report.embedded,
+        "pending": report.pending,
+        "seconds": report.seconds,
+    }
+    if report.notes:
+        shown["notes"] = list(report.notes)
+    return shown
+
+
+def index_text(report: IndexReport) -> str:
+    lines = []
+    for one in report.collections:
+        files = {
+            "new": one.new,
+            "changed": one.changed,
+            "moved": one.moved,
+            "deleted": one.deleted,
+            "unchanged": one.unchanged,
+            "skipped": one.skipped,
+        }
+        told = ", ".join(f"{count} {name}" for name, count in files.items() if count) or "nothing to index"
+        chunks = f"+{one.chunks_added} −{one.chunks_removed}, {one.chunks_kept} kept"
+        lines.append(f"{one.name} ({one.root}): {one.seen} files, {told}; chunks {chunks}")
+    lines.extend(f"skipped {skip.path}: {skip.reason}" for skip in report.skipped)
+    lines.append(f"{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
+    lines.extend(f"note: {note}" for note in report.notes)
+    return "\n".join(lines)
+
+
+def found_json(found: Found) -> dict[str, Json]:
+    return {"records": [record_row(record).json() for record in found.records], "missing": list(found.missing)}
+
+
+def found_text(found: Found, *, colour: bool = False) -> str:
+    blocks = [record_text(record_row(record), colour=colour) for record in found.records]
+    blocks.extend(f"missing: {reference}" for reference in found.missing)
+    return "\n\n".join(blocks)
+
+
+def list_json(records: Sequence[Record], total: int, offset: int) -> dict[str, Json]:
+    return {
+        "records": [record_row(record).json() for record in records],
+        "total": total,
+        "has_more": offset + len(records) < total,
+    }
+
+
+def list_text(records: Sequence[Record], total: int, *, colour: bool = False) -> str:
+    blocks = [record_text(record_row(record), colour=colour) for record in records]
+    return "\n\n".join([f"{len(records)} of {total}", *blocks])
+
+
+def status_json(status: Status) -> dict[str, Json]:
+    embedding: dict[str, Json] = {"provider": status.embedding.provider}
+    if status.embedding.model:
+        embedding |= {"model": status.embedding.model, "dimensions": status.embedding.dimensions}
+    embedding["pending"] = status.embedding.pending
+    collections: list[Json] = []
+    for one in status.collections:
+        row: dict[str, Json] = {"name": one.name, "root": one.root, "documents": one.documents, "chunks": one.chunks}
+        if one.indexed_at is not None:
+            row["indexed_at"] = to_iso(one.indexed_at)
+        if one.missing:
+            row["missing"] = True
+        collections.append(row)
+    shown: dict[str, Json] = {
+        "db": status.db,
+        "schema": status.schema,
+        "records": dict(status.records),
+        "collections": collections,
+        "embedding": embedding,
+        "tier": status.tier,
+        "size_bytes": status.size_bytes,
+    }
+    if status.caches:
+        shown["caches"] = dict(status.caches)
+    return shown
+
+
+def status_text(status: Status) -> str:
+    records = ", ".join(f"{count} {kind}" for kind, count in status.records.items()) or "none yet"
+    embedding = status.embedding
+    model = f"{embedding.provider} {embedding.model}, {embedding.dimensions} dimensions" if embedding.model else "none"
+    caches = ", ".join(f"{count} {kind}" for kind, count in status.caches.items())
+    lines = [
+        f"db: {status.db} (schema {status.schema}, {status.size_bytes} bytes)",
+        f"records: {records}",
+        f"embedding: {model}, {embedding.pending} pending",
+        f"tier: {status.tier}",
+        *([f"caches: {caches}"] if caches else []),
+    ]
+    for one in status.collections:
+        when = f", indexed {to_iso(one.indexed_at)}" if one.indexed_at is not None else ""
+        missing = ", FOLDER MISSING" if one.missing else ""
+        lines.append(
+            f"collection {one.name}: {one.root}, {one.documents} documents, {one.chunks} chunks{when}{missing}"
+        )
+    return "\n".join(lines)
+
+
+def doctor_json(checks: Sequence[Check]) -> dict[str, Json]:
+    return {"ok": all(check.ok for check in checks), "checks": [_check_json(check) for check in checks]}
+
+
+def _check_json(check: Check) -> dict[str, Json]:
+    shown: dict[str, Json] = {"name": check.name, "ok": check.ok, "message": check.message}
+    if check.fix and not check.ok:
+        shown["fix"] = check.fix
+    return shown
+
+
+def doctor_text(checks: Sequence[Check]) -> str:
+    rows = [
+        [
+            "ok" if check.ok else "NOT OK",
+            check.name,
+            check.message + (f"; {check.fix}" if check.fix and not check.ok else ""),
+        ]
+        for check in checks
+    ]
+    return "\n".join(aligned(rows))
+
+
+def table_text(values: Mapping[str, str]) -> str:
+    return "\n".join(aligned([[name, value] for name, value in values.items()]))

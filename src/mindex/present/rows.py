@@ -1,0 +1,159 @@
+"""What is shown of a record: one row type that both text and JSON are made of, so that they cannot drift apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TypeAlias
+
+from mindex.clock import to_iso
+from mindex.model import Hit, Record, Trace
+from mindex.present.tokens import count_tokens
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+
+_SUMMARY_WORDS = 20
+_MOST_TAGS = 10
+_MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*_|]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One shown record. None means: not part of this view. The order of the fields is the order of the output."""
+
+    id: str
+    at: str | None = None
+    kind: str | None = None
+    title: str | None = None
+    type: str | None = None
+    score: float | None = None
+    relevance: float | None = None
+    date: str | None = None
+    tokens: int | None = None
+    path: str | None = None
+    collection: str | None = None
+    first_line: int | None = None
+    last_line: int | None = None
+    domain: str | None = None
+    instruction: bool | None = None
+    importance: int | None = None
+    confidence: float | None = None
+    agent: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    expires_at: str | None = None
+    source: str | None = None
+    context: str | None = None
+    tags: tuple[str, ...] | None = None
+    summary: str | None = None
+    text: str | None = None
+    truncated: bool | None = None
+    explain: Mapping[str, Json] | None = None
+
+    def json(self) -> dict[str, Json]:
+        """As an object; what is absent is left out."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+            if value is not None and value != ()
+        }
+
+
+def digest_row(hit: Hit) -> Row:
+    return Row(id=hit.record.id, at=place(hit.record) or None)
+
+
+def compact_row(hit: Hit) -> Row:
+    record = hit.record
+    return Row(
+        id=record.id,
+        at=place(record) or None,
+        title=_last_heading(record) or None,
+        type=record.type or None,
+        score=round(hit.score, 3),
+        date=to_iso(record.created_at)[:10] if record.created_at else None,
+        tokens=count_tokens(record.text),
+    )
+
+
+def full_row(hit: Hit, *, explain: bool = False) -> Row:
+    return record_row(hit.record, score=hit.score, relevance=hit.relevance, trace=hit.trace if explain else None)
+
+
+def index_row(hit: Hit) -> Row:
+    """An entry of the dual view's index: an id and at most twenty words."""
+    return Row(id=hit.record.id, summary=summary_of(hit.record))
+
+
+def record_row(
+    record: Record, *, score: float | None = None, relevance: float | None = None, trace: Trace | None = None
+) -> Row:
+    """All there is to show of a record."""
+    chunk = record.kind == "chunk"
+    return Row(
+        id=record.id,
+        kind=record.kind,
+        title=record.title or None,
+        type=record.type or None,
+        score=None if score is None else round(score, 4),
+        relevance=None if relevance is None else round(relevance, 3),
+        tokens=count_tokens(record.text),
+        path=record.path or None,
+        collection=record.collection or None,
+        first_line=record.first_line or None,
+        last_line=record.last_line or None,
+        domain=record.domain or None,
+        instruction=True if record.instruction else None,
+        importance=record.importance,
+        confidence=record.confidence,
+        agent=record.agent or None,
+        created_at=to_iso(record.created_at) if record.created_at and not chunk else None,
+        expires_at=to_iso(record.expires_at) if record.expires_at else None,
+        source=record.source or None,
+        context=record.context or None,
+        tags=record.tags[:_MOST_TAGS],
+        summary=record.summary or None,
+        text=record.text,
+        explain=None if trace is None else explained(trace, relevance),
+    )
+
+
+def explained(trace: Trace, relevance: float | None) -> dict[str, Json]:
+    """Why a hit stands where it stands; the stages sum to the score."""
+    known: dict[str, Json] = {
+        "keyword_rank": trace.keyword_rank,
+        "keyword_score": _rounded(trace.keyword_score),
+        "vector_rank": trace.vector_rank,
+        "cosine": _rounded(trace.cosine),
+        "coverage": _rounded(trace.coverage),
+        "z": _rounded(trace.z),
+        "g": _rounded(trace.g),
+        "relevance": _rounded(relevance),
+    }
+    shown: dict[str, Json] = {name: value for name, value in known.items() if value is not None}
+    shown["stages"] = [{"name": stage.name, "change": round(stage.change, 6)} for stage in trace.stages]
+    return shown
+
+
+def place(record: Record) -> str:
+    """`path:first-last`, which `get` takes as it is; empty for what was told."""
+    return f"{record.path}:{record.first_line}-{record.last_line}" if record.path else ""
+
+
+def summary_of(record: Record) -> str:
+    """The record's own summary, or the first words of its text."""
+    if record.summary:
+        return record.summary
+    lines = [line for line in record.text.split("\n") if not line.startswith("#")] or [record.text]
+    words = _MARKUP.sub("", " ".join(lines)).split()[:_SUMMARY_WORDS]
+    return " ".join(words)[:200]
+
+
+def _last_heading(record: Record) -> str:
+    return record.title.rsplit(" > ", 1)[-1][:60]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

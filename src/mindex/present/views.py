@@ -1,0 +1,189 @@
+"""Which part of an answer is shown, so that it never costs more than its budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from mindex.errors import UsageError
+from mindex.model import Answer, Hit
+from mindex.present.rows import Json, Row, compact_row, digest_row, full_row, index_row
+from mindex.present.text import answer_text, dual_text
+from mindex.present.tokens import count_tokens
+
+View: TypeAlias = Literal["full", "compact", "digest", "dual"]
+VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
+LEAST_BUDGET = 50
+_ECHO = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An answer cut to its view and budget: the same content as JSON and as text."""
+
+    query: str
+    tier: str
+    fusion: str
+    total: int
+    has_more: bool
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    total_capped: bool = False
+    index: tuple[Row, ...] | None = None  # of the dual view
+    tokens: int = 0
+
+    def json(self) -> dict[str, Json]:
+        if self.index is not None:
+            return self._dual_json()
+        shown: dict[str, Json] = {
+            "query": self.query,
+            "tier": self.tier,
+            "fusion": self.fusion,
+            "total": self.total,
+            "has_more": self.has_more,
+            "tokens": self.tokens,
+            "results": [row.json() for row in self.rows],
+        }
+        if self.total_capped:
+            shown["total_capped"] = True
+        if self.notes:
+            shown["notes"] = list(self.notes)
+        return shown
+
+    def _dual_json(self) -> dict[str, Json]:
+        shown: dict[str, Json] = {
+            "index": [row.json() for row in self.index or ()],
+            "details": [row.json() for row in self.rows],
+            "total_count": self.total,
+            "has_more": self.has_more,
+            "tokens_used": self.tokens,
+            "query": self.query,
+            "tier": self.tier,
+        }
+        if self.notes:
+            shown["notes"] = list(self.notes)
+        return shown
+
+    def text(self, *, colour: bool = False) -> str:
+        if self.index is not None:
+            return dual_text(self, self.index)
+        return answer_text(self, colour=colour)
+
+
+def compact_json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def show(
+    answer: Answer, view: View = "full", *, budget: int | None = None, explain: bool = False, details: int | None = None
+) -> Shown:
+    """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in full."""
+    if budget is not None and budget < LEAST_BUDGET:
+        raise UsageError(f"a budget of {budget} tokens is too small", f"allow at least {LEAST_BUDGET}")
+    if view == "dual":
+        return _dual(answer, budget, details, explain)
+    make: Callable[[Hit], Row] = {
+        "digest": digest_row,
+        "compact": compact_row,
+        "full": lambda hit: full_row(hit, explain=explain),
+    }[view]
+    rows = tuple(make(hit) for hit in answer.hits)
+    whole = _shown(answer, rows)
+    if budget is None or whole.tokens <= budget:
+        return whole
+    return _fitted(whole, budget)
+
+
+def _shown(answer: Answer, rows: tuple[Row, ...]) -> Shown:
+    query = answer.query if len(answer.query) <= _ECHO else answer.query[: _ECHO - 1] + "…"
+    return counted(
+        Shown(
+            query=query,
+            tier=answer.tier,
+            fusion=answer.fusion,
+            total=answer.total,
+            has_more=answer.has_more,
+            rows=rows,
+            notes=answer.notes,
+            total_capped=answer.total_capped,
+        )
+    )
+
+
+def counted(shown: Shown) -> Shown:
+    """With its own cost filled in: whichever is dearer of text and JSON, its own digits included."""
+    for _ in range(4):
+        cost = max(count_tokens(compact_json(shown.json())), count_tokens(shown.text()))
+        if cost == shown.tokens:
+            break
+        shown = replace(shown, tokens=cost)
+    return shown
+
+
+def _fitted(whole: Shown, budget: int) -> Shown:
+    """As many leading rows as fit; if not even one does, the first one cut short and marked."""
+
+    def with_rows(count: int) -> Shown:
+        note = f"budget of {budget} tokens: {count} of {len(whole.rows)} shown"
+        return counted(replace(whole, rows=whole.rows[:count], has_more=True, notes=(*whole.notes, note)))
+
+    count = _most(len(whole.rows) - 1, lambda count: with_rows(count).tokens <= budget)
+    if count > 0:
+        return with_rows(count)
+    return _first_cut_short(whole, budget)
+
+
+def _first_cut_short(whole: Shown, budget: int) -> Shown:
+    """Shorten the text of the first row, then leave out all but what finds it again, until it fits."""
+    if not whole.rows:
+        return counted(replace(whole, notes=()))
+    first = whole.rows[0]
+    more = whole.has_more or len(whole.rows) > 1
+    leanest = Row(id=first.id, at=first.at)
+    for base in (first, leanest, Row(id=first.id)):
+        for notes, query in ((whole.notes, whole.query), ((), whole.query[:20])):
+            text = base.text or ""
+
+            def cut(size: int, base: Row = base, notes: tuple[str, ...] = notes, query: str = query) -> Shown:
+                kept = (base.text or "")[:size] if base.text is not None else None
+                row = replace(base, text=kept, truncated=True)
+                return counted(replace(whole, query=query, rows=(row,), has_more=more, notes=notes))
+
+            if cut(0).tokens <= budget:
+                return cut(_most(len(text), lambda size, cut=cut: cut(size).tokens <= budget))  # type: ignore[misc]
+    return counted(replace(whole, query="", rows=(Row(id=first.id, truncated=True),), has_more=more, notes=()))
+
+
+def _dual(answer: Answer, budget: int | None, details: int | None, explain: bool) -> Shown:
+    """Index of all matches first, then details in order until the budget is spent."""
+    index = tuple(index_row(hit) for hit in answer.hits)
+    rows = tuple(full_row(hit, explain=explain) for hit in answer.hits[:details])
+    bare = replace(_shown(answer, ()), index=index)
+
+    def with_index(count: int) -> Shown:
+        return counted(replace(bare, index=index[:count], has_more=answer.has_more or count < len(index)))
+
+    def with_details(shown: Shown, count: int) -> Shown:
+        more = shown.has_more or count < len(answer.hits)
+        return counted(replace(shown, rows=rows[:count], has_more=more))
+
+    if budget is None:
+        return with_details(with_index(len(index)), len(rows))
+    fits = with_index(_most(len(index), lambda count: with_index(count).tokens <= budget))
+    if fits.tokens > budget:
+        fits = counted(replace(fits, notes=(), query=fits.query[:20]))
+    return with_details(fits, _most(len(rows), lambda count: with_details(fits, count).tokens <= budget))
+
+
+def _most(limit: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `limit` that fits, 0 if none does; fitting never comes back once it is lost."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,186 @@
+"""Opening an ONNX model fast: from a ready, memory-mapped copy that is saved once per machine.
+
+ONNX Runtime spends a third of a second and 100 MB on optimising the graph of a small model. It can save the result
+in its own format and map that file next time, which takes 10 ms. The copy is only a cache: whatever is wrong with it
+or its folder, the model is opened from the original file instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import struct
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mindex.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, SessionOptions
+
+# Of a copy: magic, length of the model before the seal, second of the last change.
+_SEAL = struct.Struct("<8sQQ")
+_MAGIC = b"mindex-1"
+_DAY = 24 * 60 * 60
+_STALE_AFTER = 30 * _DAY
+_FATAL = 4  # What can be repaired is repaired, the rest is raised: ONNX Runtime itself stays silent.
+
+
+def cache_folder() -> Path:
+    """Where ready copies are kept: `MINDEX_CACHE_DIR`, or the user's cache folder."""
+    if chosen := os.environ.get("MINDEX_CACHE_DIR"):
+        return Path(chosen)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("mindex", appauthor=False))
+
+
+def open_session(model: Path, sha256: str, folder: Path, hint: str) -> InferenceSession:
+    """A session for `model`, from its ready copy in `folder` where possible.
+
+    The model's bytes are checked against `sha256` whenever they are read, not when only the copy is: hashing takes
+    four times as long as opening the copy. `hint` tells the user how to get a sound model file.
+    """
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    onnxruntime.set_default_logger_severity(_FATAL)
+    copy = folder / _copy_name(model, sha256, onnxruntime.__version__)
+    if _is_sealed(copy) and (session := _open_copy(copy)):
+        return session
+    _check(model, sha256, hint)
+    if _save_copy(model, copy) and (session := _open_copy(copy)):
+        return session
+    try:
+        return _open(model, _options())
+    except Exception as error:  # ONNX Runtime's errors share no base class of their own
+        raise EmbeddingError(f"the embedding model {model} cannot be opened ({error})", hint) from error
+
+
+def _copy_name(model: Path, sha256: str, version: str) -> str:
+    """Everything the copy depends on is in its name: the model, ONNX Runtime's version, the kind of processor."""
+    size = model.stat().st_size if model.is_file() else 0
+    key = hashlib.sha256(f"{sha256}/{size}/{platform.machine()}/{sys.byteorder}".encode()).hexdigest()[:12]
+    return f"{model.parent.name}-{key}-ort-{version}.ort"
+
+
+def _check(model: Path, sha256: str, hint: str) -> None:
+    try:
+        found = hashlib.sha256(model.read_bytes()).hexdigest()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise EmbeddingError(f"the embedding model {model} cannot be read ({reason})", hint) from error
+    if found != sha256:
+        raise EmbeddingError(f"the embedding model {model} is damaged: its checksum is wrong", hint)
+
+
+# ── the ready copy ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_sealed(copy: Path) -> bool:
+    """Whether the copy is as we left it.
+
+    Reading 90 MB to be sure would cost more than the copy saves. So each copy ends with its own length and the second
+    of its last change, which we set: whoever cuts it or writes into it breaks the seal.
+    """
+    try:
+        with copy.open("rb") as file:
+            file.seek(-_SEAL.size, os.SEEK_END)
+            magic, length, second = _SEAL.unpack(file.read(_SEAL.size))
+            status = os.fstat(file.fileno())
+    except (OSError, struct.error):
+        return False
+    sealed: bool = (magic, length, second * 10**9) == (_MAGIC, status.st_size - _SEAL.size, status.st_mtime_ns)
+    return sealed
+
+
+def _save_copy(model: Path, copy: Path) -> bool:
+    """Save a ready copy of the model; several processes may do so at once, the last one wins with an equal file."""
+    from onnxruntime import GraphOptimizationLevel
+
+    temporary: Path | None = None
+    try:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f"{copy.stem}.", suffix=".tmp", dir=copy.parent)
+        os.close(handle)
+        temporary = Path(name)
+        options = _options()
+        # The level above this one may choose a layout for this very processor; a home folder can be on several.
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        options.add_session_config_entry("session.save_model_format", "ORT")
+        options.optimized_model_filepath = name
+        _open(model, options)
+        _seal(temporary)
+        temporary.replace(copy)
+        _sweep(copy)
+    except Exception:  # a full disk, a read-only folder, a runtime that cannot save: the copy is a luxury
+        if temporary:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        # Another process may have put its copy there and be using it, which on Windows forbids replacing it.
+        return _is_sealed(copy)
+    return True
+
+
+def _seal(file: Path) -> None:
+    second = int(time.time())
+    with file.open("ab") as end:
+        end.write(_SEAL.pack(_MAGIC, end.tell(), second))
+        end.flush()
+        os.fsync(end.fileno())
+    os.utime(file, ns=(second * 10**9, second * 10**9))
+
+
+def _sweep(kept: Path) -> None:
+    """Drop copies for versions long gone and what killed processes left behind: each is 90 MB."""
+    for file in kept.parent.iterdir():
+        oldest = {".ort": _STALE_AFTER, ".tmp": _DAY}.get(file.suffix)
+        with contextlib.suppress(OSError):
+            if oldest and file != kept and file.stat().st_mtime < time.time() - oldest:
+                file.unlink()
+
+
+def _open_copy(copy: Path) -> InferenceSession | None:
+    from onnxruntime import GraphOptimizationLevel
+
+    for mapped in (True, False):  # not every platform can map the file; reading it is still faster than the original
+        options = _options()
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+        if mapped:
+            options.add_session_config_entry("session.use_memory_mapped_ort_model", "1")
+            options.add_session_config_entry("session.use_ort_model_bytes_directly", "1")
+            options.add_session_config_entry("session.use_ort_model_bytes_for_initializers", "1")
+        with contextlib.suppress(Exception):
+            return _open(copy, options)
+    return None
+
+
+# ── sessions ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _options() -> SessionOptions:
+    from onnxruntime import SessionOptions
+
+    options = SessionOptions()
+    options.log_severity_level = _FATAL
+    # Two threads on one text are slower than two texts on a thread each.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # Packed weights would make a query 5 ms faster, the first one 30 ms slower, and keep a second 40 MB of them.
+    options.add_session_config_entry("session.disable_prepacking", "1")
+    # Weights inside the arena would pin its blocks, which could then not be given back after a batch.
+    options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")
+    return options
+
+
+def _open(model: Path, options: SessionOptions) -> InferenceSession:
+    from onnxruntime import InferenceSession
+
+    # No list of providers but the processor's own: others answer with slightly different vectors.
+    session: Any = InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return session

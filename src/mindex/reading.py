@@ -1,0 +1,128 @@
+"""References in, records out: ids, short ids, paths, line spans and globs, as `get` takes them.
+
+Files are read from disk, so that what is shown is what is there now, and never from outside a collection's root.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mindex.errors import AmbiguousIdError, ForbiddenPathError, MindexError, NotFoundError, UsageError
+from mindex.ingest.decode import BinaryFile, decode
+from mindex.model import Document, Found, Record
+from mindex.store.base import Store
+
+_SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
+_ID = re.compile(r"[a-z0-9]{3,64}", re.IGNORECASE)
+_MOST_MATCHES = 100
+
+
+def get(store: Store, references: Sequence[str]) -> Found:
+    """Every reference's records, in order; what nothing was found for is listed, not raised."""
+    records: dict[str, Record] = {}
+    missing: list[str] = []
+    for reference in _split(references):
+        try:
+            found = list(_one(store, reference))
+        except (NotFoundError, ForbiddenPathError):
+            found = []
+        if not found:
+            missing.append(reference)
+        for record in found:
+            records.setdefault(f"{record.id}:{record.first_line}-{record.last_line}", record)
+    return Found(tuple(records.values()), tuple(missing))
+
+
+def read_file(store: Store, path: str) -> Record:
+    """One indexed file, whole. Raises NotFoundError, or ForbiddenPathError for a path outside every collection."""
+    if not path.strip() or "\0" in path:
+        raise UsageError("the path is empty", "name an indexed file, for example docs/setup.md")
+    documents = _documents(store, path)
+    if not documents:
+        raise NotFoundError(f"no indexed file '{path}'", "search for it, or index its folder first")
+    if len(documents) > 1:
+        names = ", ".join(f"{document.collection}/{document.path}" for document in documents[:5])
+        raise UsageError(f"'{path}' is in more than one place", f"say which: {names}")
+    return _file_record(store, documents[0])
+
+
+def _split(references: Sequence[str]) -> Iterator[str]:
+    """A comma separates references, unless a file is really called that."""
+    for reference in references:
+        yield from (part.strip() for part in reference.split(",") if part.strip())
+
+
+def _one(store: Store, reference: str) -> Iterator[Record]:
+    if _ID.fullmatch(reference):
+        ids = store.resolve(reference.lower())
+        if len(ids) > 1 and reference.lower() not in ids:
+            raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
+        if ids:
+            yield from store.records([reference.lower() if reference.lower() in ids else ids[0]])
+            return
+    span = _SPAN.fullmatch(reference)
+    if span and (documents := _documents(store, span["path"])):
+        first = max(1, int(span["first"]))
+        last = int(span["last"]) if span["last"] else first
+        for document in documents:
+            yield _file_record(store, document, first, last)
+        return
+    for document in _documents(store, reference)[:_MOST_MATCHES]:
+        yield _file_record(store, document)
+
+
+def _documents(store: Store, path: str) -> tuple[Document, ...]:
+    """Indexed files by relative path, end of path, glob, or absolute path inside a root."""
+    path = path.replace("\\", "/").removeprefix("./")
+    if ".." in path.split("/"):
+        raise ForbiddenPathError(f"'{path}' leads out of its folder", "name an indexed file")
+    if not (path.startswith("/") or re.match(r"[a-zA-Z]:/", path)):
+        return store.find_documents(path)
+    for collection in store.collections():
+        root = collection.root.replace("\\", "/").rstrip("/") + "/"
+        if path.startswith(root):
+            below = store.find_documents(f"{collection.name}/{path.removeprefix(root)}")
+            return tuple(document for document in below if document.collection == collection.name)
+    raise ForbiddenPathError(f"'{path}' is outside every collection", "name an indexed file")
+
+
+def _file_record(store: Store, document: Document, first: int = 1, last: int | None = None) -> Record:
+    lines = _lines(store, document)
+    if first > max(1, len(lines)):
+        raise NotFoundError(f"{document.path} has {len(lines)} lines", "ask for lines that are there")
+    last = len(lines) if last is None else min(max(first, last), len(lines))
+    return Record(
+        id=document.id,
+        kind="chunk",
+        text="\n".join(lines[first - 1 : last]),
+        title=document.title,
+        tags=document.tags,
+        created_at=document.mtime_ns // 1_000_000,
+        updated_at=document.indexed_at,
+        document=document.id,
+        collection=document.collection,
+        path=document.path,
+        first_line=first,
+        last_line=last,
+        domain=document.domain,
+        instruction=document.instruction,
+    )
+
+
+def _lines(store: Store, document: Document) -> list[str]:
+    root = next(Path(c.root) for c in store.collections() if c.name == document.collection)
+    try:
+        real = (root / document.path).resolve(strict=True)
+        if not real.is_relative_to(root.resolve()):
+            raise ForbiddenPathError(f"{document.path} leads out of {root}", "replace the link by the file")
+        text = decode(real.read_bytes())
+    except (OSError, BinaryFile) as error:
+        raise NotFoundError(
+            f"{document.path} cannot be read ({error})", "run `mindex index` to bring it up to date"
+        ) from error
+    return re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))
+
+
+__all__ = ["MindexError", "get", "read_file"]

@@ -1,0 +1,69 @@
+"""A question as a vector: from the cache, from the model, or not at all, with the reason."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mindex.errors import EmbeddingError
+from mindex.providers.embed.base import Embedder
+from mindex.store.base import Store
+
+if TYPE_CHECKING:
+    from mindex.model import Vectors
+
+_CACHE = "query-embedding"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """A vector, or a note that says why there is none."""
+
+    vector: Vectors | None
+    note: str = ""
+
+
+class QueryEmbedder:
+    """Embeds questions in a thread of its own, so that the keyword half can run meanwhile.
+
+    `wait` bounds how long a question may wait for a model that is still loading; None waits until it is there, so
+    that two runs of a command never differ.
+    """
+
+    def __init__(self, embedder: Embedder, store: Store, wait: float | None = None) -> None:
+        self.embedder = embedder
+        self._store = store
+        self._wait = wait
+        self._pool = ThreadPoolExecutor(1, "mindex-query")
+        self._loading = threading.Lock()
+
+    def start(self, text: str) -> Future[Vectors]:
+        return self._pool.submit(self._embed, text)
+
+    def finish(self, pending: Future[Vectors]) -> QueryVector:
+        """The vector, as soon as it is there or waiting longer makes no sense."""
+        wait = None if self._wait is None or self.embedder.loaded else self._wait
+        try:
+            return QueryVector(pending.result(wait))
+        except FutureTimeoutError:
+            return QueryVector(None, "the embedding model is still loading; answered by keyword")
+        except EmbeddingError as error:
+            return QueryVector(None, f"no vectors: {error}")
+
+    def _embed(self, text: str) -> Vectors:
+        import numpy as np
+
+        key = hashlib.sha256(f"{self.embedder.model.fingerprint}\n{text}".encode("utf-8", "replace")).hexdigest()
+        cached = self._store.cached(_CACHE, key)
+        if cached is not None and len(cached) == 4 * self.embedder.model.dimensions:
+            return np.frombuffer(cached, np.float32)
+        vector = self.embedder.embed_query(text)
+        self._store.remember_cached(_CACHE, key, vector.astype(np.float32).tobytes())
+        return vector
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)

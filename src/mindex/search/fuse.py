@@ -1,0 +1,139 @@
+"""Ways to make one score of two: each a pure function over both candidate lists, chosen by name.
+
+Every function answers, per record, what each half contributed. Weights are the share of the vector half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+
+from mindex.errors import UsageError
+from mindex.store.base import Scored
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Both halves of a retrieval, and how far each deserves to be trusted.
+
+    `z` says how far each vector hit stands out from the query's own background, in deviations. `coverage` is the
+    share of the query's weight that the best keyword hit holds; `g` how fluently the model reads these texts.
+    """
+
+    keyword: Sequence[Scored] = ()
+    vector: Sequence[Scored] = ()
+    z: Mapping[str, float] = field(default_factory=dict)
+    coverage: float = 1.0
+    g: float = 1.0
+    has_vector: bool = True
+    has_keyword: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    keyword: float = 0.0
+    vector: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.keyword + self.vector
+
+
+Fused = dict[str, Contribution]
+
+# A hit that stands six deviations above the background is as good as a vector hit gets.
+_FULL_Z = 6.0
+
+
+def standardised(cosine: float, mean: float, std: float, size: int, background: tuple[float, float]) -> float:
+    """How many deviations a cosine stands above the query's background, never below 0.
+
+    Few records say little about a background, so theirs is shrunk towards the model's own.
+    """
+    trust = size / (50 + size)
+    centre = trust * mean + (1 - trust) * background[0]
+    spread = max(0.02, trust * std + (1 - trust) * background[1])
+    return max(0.0, (cosine - centre) / spread)
+
+
+def blend(candidates: Candidates, weight: float = 0.5) -> Fused:
+    """Mix scores, not ranks, and trust each half as far as it deserves.
+
+    Keywords count less when the model reads well but the best hit holds little of the question; vectors count
+    little when the model hardly reads these texts at all.
+    """
+    keyword_trust = 1 - candidates.g * (1 - candidates.coverage)
+    vector_trust = 0.25 + 0.75 * candidates.g
+    share = _share(candidates, weight)
+    best = max((hit.score for hit in candidates.keyword), default=1.0)
+    keyword = {hit.id: (1 - share) * keyword_trust * hit.score / best for hit in candidates.keyword}
+    vector = {id_: share * vector_trust * z / _FULL_Z for id_, z in candidates.z.items()}
+    return _merged(keyword, vector)
+
+
+def rrf(candidates: Candidates, k: float = 60) -> Fused:
+    """Reciprocal rank fusion: merge by position alone; scores of different scales never meet."""
+    return _merged(_reciprocal(candidates.keyword, k), _reciprocal(candidates.vector, k))
+
+
+def minmax(candidates: Candidates, weight: float = 0.6) -> Fused:
+    """Stretch each half to 0…1 and add them by weight."""
+    share = _share(candidates, weight)
+    keyword = {id_: (1 - share) * score for id_, score in _stretched(candidates.keyword).items()}
+    vector = {id_: share * score for id_, score in _stretched(candidates.vector).items()}
+    return _merged(keyword, vector)
+
+
+def weighted(candidates: Candidates, weight: float = 0.7) -> Fused:
+    """Similarity from the distance between unit vectors, stretched keyword scores, added by weight."""
+    share = _share(candidates, weight)
+    distances = {hit.id: sqrt(max(0.0, 2 - 2 * hit.score)) for hit in candidates.vector}
+    reach = max(2 * max(distances.values(), default=0.0), 2.0)
+    keyword = {id_: (1 - share) * score for id_, score in _stretched(candidates.keyword).items()}
+    vector = {id_: share * (1 - distance / reach) for id_, distance in distances.items()}
+    return _merged(keyword, vector)
+
+
+FUSIONS: Mapping[str, Callable[[Candidates, float], Fused]] = {
+    "blend": blend,
+    "rrf": rrf,
+    "minmax": minmax,
+    "weighted": weighted,
+}
+
+
+def fuse(name: str, candidates: Candidates, weight: float) -> Fused:
+    return fusion_named(name)(candidates, weight)
+
+
+def fusion_named(name: str) -> Callable[[Candidates, float], Fused]:
+    if name not in FUSIONS:
+        raise UsageError(f"unknown fusion '{name}'", f"use one of {', '.join(FUSIONS)}")
+    return FUSIONS[name]
+
+
+def _share(candidates: Candidates, weight: float) -> float:
+    """The vector half's share; all or nothing when the other half was not asked."""
+    if not candidates.has_keyword:
+        return 1.0
+    return weight if candidates.has_vector else 0.0
+
+
+def _reciprocal(hits: Iterable[Scored], k: float) -> dict[str, float]:
+    return {hit.id: 1 / (k + rank) for rank, hit in enumerate(hits, start=1)}
+
+
+def _stretched(hits: Sequence[Scored]) -> dict[str, float]:
+    """Scores from 0 to 1; equal or single ones are 1, since a single hit is not a bad one."""
+    if not hits:
+        return {}
+    least, most = min(hit.score for hit in hits), max(hit.score for hit in hits)
+    span = most - least
+    return {hit.id: (hit.score - least) / span if span > 0 else 1.0 for hit in hits}
+
+
+def _merged(keyword: Mapping[str, float], vector: Mapping[str, float]) -> Fused:
+    return {
+        id_: Contribution(keyword.get(id_, 0.0), vector.get(id_, 0.0)) for id_ in dict.fromkeys((*keyword, *vector))
+    }

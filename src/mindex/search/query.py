@@ -1,0 +1,224 @@
+"""The query language: plain words are any-of; operators, quotes, prefixes and fields make it strict.
+
+`"exact phrase"`, `AND OR NOT`, `prefix*`, `title:word`, `{content}: x`, parentheses. A query that does not parse
+strictly becomes plain words. No text makes this raise, and none reaches an engine unanalysed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mindex.analyzer import QueryWord, analyze, analyze_query, fold, stem_whole
+from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term, Without
+
+MAX_QUERY = 4_000
+_MAX_DEPTH = 20
+
+_COLUMNS = {
+    "title": "title",
+    "content": "text",
+    "text": "text",
+    "summary": "summary",
+    "tag": "tags",
+    "tags": "tags",
+}
+_FIELDS = "|".join(_COLUMNS)
+_LEXER = re.compile(
+    rf'"(?P<phrase>[^"]*)"'
+    rf"|(?P<field>(?:\{{\s*(?:{_FIELDS})\s*\}}\s*:|(?:{_FIELDS}):(?=[^\s:/])))"
+    r"|(?P<operator>(?:AND|OR|NOT)(?=[\s(]|$))"
+    r"|(?P<prefix>[^\s\"()*{}:]+\*(?=[\s()]|$))"
+    r"|(?P<open>\()|(?P<close>\))"
+    r'|(?P<word>[^\s"()]+)'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """What to look for. `text` is what a model should read; `words` are those that count for coverage."""
+
+    text: str
+    words: tuple[QueryWord, ...]
+    node: KeywordNode | None
+    strict: bool = False
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(token for word in self.words for token in word.words))
+
+
+class _Invalid(Exception):
+    """Not a valid strict query."""
+
+
+def parse(text: str) -> ParsedQuery:
+    """Strictly if it uses the language and is valid; as plain words otherwise."""
+    text = text.replace("\0", " ")[:MAX_QUERY].strip()
+    lexemes = [(str(match.lastgroup), match[0]) for match in _LEXER.finditer(text)]
+    if any(kind in ("phrase", "field", "operator", "prefix") for kind, _ in lexemes):
+        try:
+            return _Parser(lexemes).parse()
+        except _Invalid:
+            pass
+    return parse_plain(text)
+
+
+def parse_plain(text: str) -> ParsedQuery:
+    """Any of the words, stop words left out unless nothing else is left."""
+    words = analyze_query(text)
+    telling = tuple(word for word in words if not word.stop) or words
+    return ParsedQuery(text, telling, any_of(node for word in telling for node in _loosely(word)))
+
+
+def any_of(nodes: Iterable[KeywordNode]) -> KeywordNode | None:
+    distinct = tuple(dict.fromkeys(nodes))
+    if not distinct:
+        return None
+    return distinct[0] if len(distinct) == 1 else AnyOf(distinct)
+
+
+def all_of(nodes: Iterable[KeywordNode]) -> KeywordNode | None:
+    distinct = tuple(dict.fromkeys(nodes))
+    if not distinct:
+        return None
+    return distinct[0] if len(distinct) == 1 else AllOf(distinct)
+
+
+def _loosely(word: QueryWord) -> list[KeywordNode]:
+    """Every token a word may be found by, each for itself."""
+    if word.lone_character:
+        return [Prefix(word.words[0])]
+    nodes: list[KeywordNode] = [Term(token) for token in word.words]
+    for whole in word.identifiers:
+        nodes.append(Term(whole, "identifiers"))
+        stem = stem_whole(whole)
+        if stem is not None:
+            nodes.append(Term(stem))
+    return nodes
+
+
+def _exactly(word: QueryWord, column: str | None) -> KeywordNode | None:
+    """A word as one thing: whole, or its parts side by side."""
+    if word.lone_character:
+        return Prefix(word.words[0], column)
+    nodes: list[KeywordNode] = []
+    if len(word.words) == 1:
+        nodes.append(Term(word.words[0], column))
+    elif word.words:
+        nodes.append(Phrase(word.words, column))
+    if column is None:
+        for whole in word.identifiers:
+            nodes.append(Term(whole, "identifiers"))
+            stem = stem_whole(whole)
+            if stem is not None:
+                nodes.append(Term(stem))
+    return any_of(nodes)
+
+
+class _Parser:
+    """Recursive descent over the lexemes; raises _Invalid where plain words are the better reading."""
+
+    def __init__(self, lexemes: list[tuple[str, str]]) -> None:
+        self._lexemes = lexemes
+        self._at = 0
+        self._depth = 0
+        self._texts: list[str] = []
+        self._words: list[QueryWord] = []
+        self._negated = 0
+
+    def parse(self) -> ParsedQuery:
+        node = self._any(None)
+        if self._at < len(self._lexemes) or node is None:
+            raise _Invalid
+        return ParsedQuery(" ".join(self._texts), tuple(dict.fromkeys(self._words)), node, strict=True)
+
+    def _peek(self) -> tuple[str, str]:
+        return self._lexemes[self._at] if self._at < len(self._lexemes) else ("end", "")
+
+    def _take_operator(self, name: str) -> bool:
+        if self._peek() != ("operator", name):
+            return False
+        self._at += 1
+        return True
+
+    def _any(self, column: str | None) -> KeywordNode | None:
+        nodes = [self._all(column)]
+        while self._take_operator("OR"):
+            nodes.append(self._all(column))
+        return any_of(node for node in nodes if node is not None)
+
+    def _all(self, column: str | None) -> KeywordNode | None:
+        wanted = [self._atom(column)]
+        unwanted: list[KeywordNode | None] = []
+        while True:
+            if self._take_operator("AND") and self._peek() == ("operator", "NOT"):
+                continue
+            if self._take_operator("NOT"):
+                self._negated += 1
+                unwanted.append(self._atom(column))
+                self._negated -= 1
+            elif self._peek()[0] in ("end", "close") or self._peek() == ("operator", "OR"):
+                break
+            else:
+                wanted.append(self._atom(column))
+        keep = all_of(node for node in wanted if node is not None)
+        drop = any_of(node for node in unwanted if node is not None)
+        if keep is None:
+            raise _Invalid
+        return keep if drop is None else Without(keep, drop)
+
+    def _atom(self, column: str | None) -> KeywordNode | None:
+        kind, text = self._peek()
+        self._at += 1
+        if kind == "open":
+            return self._group(column)
+        if kind == "field":
+            return self._atom(_COLUMNS[text.strip("{}: \t\n")])
+        if kind == "phrase":
+            return self._phrase(text[1:-1], column)
+        if kind == "prefix":
+            return self._prefix(text[:-1], column)
+        if kind == "word":
+            return self._word(text, column)
+        raise _Invalid
+
+    def _group(self, column: str | None) -> KeywordNode | None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise _Invalid
+        node = self._any(column)
+        if self._peek()[0] != "close":
+            raise _Invalid
+        self._at += 1
+        self._depth -= 1
+        return node
+
+    def _note(self, text: str, words: Iterable[QueryWord]) -> None:
+        if not self._negated:
+            self._texts.append(text)
+            self._words.extend(words)
+
+    def _phrase(self, text: str, column: str | None) -> KeywordNode | None:
+        words = analyze_query(text)
+        if len(words) == 1:
+            return self._word(text, column)
+        self._note(text, (word for word in words if not word.stop))
+        tokens = analyze(text).words
+        return Phrase(tokens, column) if tokens else None
+
+    def _prefix(self, text: str, column: str | None) -> KeywordNode | None:
+        words = analyze_query(text)
+        if len(words) != 1 or len(words[0].words) != 1:
+            raise _Invalid
+        self._note(text, words)
+        # The index holds stems: `programming*` must find what `program` stands for, too.
+        return any_of([Prefix(fold(text), column), Term(words[0].words[0], column)])
+
+    def _word(self, text: str, column: str | None) -> KeywordNode | None:
+        words = analyze_query(text)
+        telling = tuple(word for word in words if not word.stop)
+        self._note(text, telling)
+        nodes = (_exactly(word, column) for word in telling)
+        return all_of(node for node in nodes if node is not None)

@@ -1,0 +1,186 @@
+"""The store's door. Engines return ranked candidates and full records; they never fuse, boost or format.
+
+Every engine obeys the same laws (`tests/contract/`): finished tokens in and out, filters before the top k,
+true cosines, positive keyword scores whose ratios within one query mean something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from mindex.model import Check, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+
+if TYPE_CHECKING:
+    from mindex.model import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest records by cosine, and what the query's cosine looks like over the whole scope.
+
+    `mean` and `std` are of a sample, `size` is the number of vectors in scope, `fluency` the mean number of words
+    per word piece of what is in scope.
+    """
+
+    hits: tuple[Scored, ...]
+    mean: float
+    std: float
+    size: int
+    fluency: float
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """How many records there are, and in how many of them each token occurs."""
+
+    records: int
+    frequency: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The little that ranking must know of a candidate before it is fetched whole."""
+
+    id: str
+    kind: str
+    domain: str
+    instruction: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentUpdate:
+    """A document as it is now. `records` are its chunks in order, or None when only the row changed (a touch)."""
+
+    document: Document
+    records: tuple[Record, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    added: int = 0
+    kept: int = 0
+    removed: int = 0
+
+    def __add__(self, other: Applied) -> Applied:
+        return Applied(self.added + other.added, self.kept + other.kept, self.removed + other.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    records: tuple[Record, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionCount:
+    documents: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    location: str
+    schema: int
+    records: Mapping[str, int]
+    collections: Mapping[str, CollectionCount]
+    size_bytes: int
+    caches: Mapping[str, int] = field(default_factory=dict)
+
+
+class Store(Protocol):
+    """One memory's data. Synchronous and safe to call from several threads."""
+
+    @property
+    def read_only(self) -> bool: ...
+
+    # collections and documents
+    def collections(self) -> tuple[Collection, ...]: ...
+    def put_collection(self, collection: Collection) -> None: ...
+    def remove_collection(self, name: str) -> int:
+        """Forget a collection with all its documents and chunks; answer how many chunks went."""
+        ...
+
+    def documents(self, collection: str) -> dict[str, Document]:
+        """The collection's documents by path."""
+        ...
+
+    def find_documents(self, path: str) -> tuple[Document, ...]:
+        """Documents at exactly this path; failing that, those whose path ends in it; a `*` or `?` makes it a glob."""
+        ...
+
+    def domains(self) -> frozenset[str]: ...
+
+    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> Applied:
+        """Bring documents up to date and drop others, chunks and all, in one transaction.
+
+        Chunks whose ids are already there stay, vectors included.
+        """
+        ...
+
+    # records
+    def records(self, ids: Sequence[str]) -> tuple[Record, ...]:
+        """Full records in the order asked for; ids that do not exist are left out."""
+        ...
+
+    def chunks(self, document: str) -> tuple[Record, ...]:
+        """The chunks of one document, in order."""
+        ...
+
+    def resolve(self, prefix: str, limit: int = 10) -> tuple[str, ...]:
+        """Ids that start with a prefix."""
+        ...
+
+    def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
+        """Records in scope, newest first."""
+        ...
+
+    # retrieval
+    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[Scored, ...]: ...
+    def statistics(self, tokens: Sequence[str]) -> TermStatistics: ...
+    def tokens(self, record: str) -> frozenset[str]:
+        """Every token a record is indexed under."""
+        ...
+
+    def nearest(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> Nearest: ...
+    def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
+        """Ids of records that hold every one of the words literally, the most confident and newest first."""
+        ...
+
+    def signals(self, ids: Sequence[str]) -> dict[str, Signals]: ...
+
+    # vectors
+    def pending(self, model: Model) -> int:
+        """How many records have no vector in this space."""
+        ...
+
+    def pending_records(self, model: Model, limit: int) -> tuple[Record, ...]: ...
+    def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:
+        """Store vectors; those of records that have gone meanwhile are dropped. Answers how many were stored."""
+        ...
+
+    def pack_vectors(self) -> None:
+        """Called after a bulk of vectors was stored: whatever makes the next process start fast."""
+        ...
+
+    # caches, health
+    def cached(self, kind: str, key: str) -> bytes | None: ...
+    def remember_cached(self, kind: str, key: str, value: bytes) -> None:
+        """Keep a value in the background; never waits, never fails."""
+        ...
+
+    def status(self) -> StoreStatus: ...
+    def check(self) -> tuple[Check, ...]: ...
+    def optimize(self) -> None: ...
+    def settle(self) -> None:
+        """Return when everything written so far can be found."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,72 @@
+"""Writes nobody waits for: one thread per process, many small jobs in one transaction, never an error to the caller."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable
+
+from mindex.errors import MindexError
+from mindex.store.sqlite.connection import Database
+
+Job = Callable[[sqlite3.Connection], None]
+
+logger = logging.getLogger(__name__)
+
+_MOST_WAITING = 10_000
+
+
+class BackgroundWriter:
+    """Started by its first job; `close` writes what is left, waiting only a moment for the lock."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._jobs: list[Job] = []
+        self._wake = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._writing = False
+
+    def submit(self, job: Job) -> None:
+        with self._wake:
+            if self._closing or self._database.read_only or len(self._jobs) >= _MOST_WAITING:
+                return
+            self._jobs.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="mindex-writer", daemon=True)
+                self._thread.start()
+            self._wake.notify_all()
+
+    def flush(self) -> None:
+        """Return when every job submitted so far was tried."""
+        with self._wake:
+            self._wake.wait_for(lambda: not self._jobs and not self._writing)
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._jobs or self._closing)
+                jobs, self._jobs = self._jobs, []
+                if not jobs:
+                    return
+                self._writing = True
+            try:
+                with self._database.write() as connection:
+                    for job in jobs:
+                        job(connection)
+            except MindexError as error:
+                logger.debug("%d background writes were dropped: %s", len(jobs), error)
+            finally:
+                with self._wake:
+                    self._writing = False
+                    self._wake.notify_all()
+
+    def close(self, wait: float = 2.0) -> None:
+        with self._wake:
+            self._closing = True
+            self._wake.notify_all()
+        if self._thread is not None:
+            with contextlib.suppress(RuntimeError):
+                self._thread.join(wait)

@@ -1,0 +1,203 @@
+"""Connections to one SQLite file: many readers that never write, two writers that never wait inside a model.
+
+What was told is committed with `synchronous=FULL` (once acknowledged it survives a power cut); what can be made
+again from files with `NORMAL`. The level cannot change inside a transaction, hence two write connections.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from mindex.errors import StoreBusyError, StoreError
+
+DEFAULT_WAIT = 30.0
+
+
+class Database:
+    """Hands out connections and turns SQLite's errors into ours."""
+
+    def __init__(self, path: Path, *, wait: float = DEFAULT_WAIT) -> None:
+        self.path = path
+        self.wait = wait
+        self._readers: list[sqlite3.Connection] = []
+        self._writers: dict[bool, sqlite3.Connection] = {}
+        self._lock = threading.Lock()
+        self._write_lock = threading.RLock()
+        self._closed = False
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder, not a database", "name a file, for example --db memory.db")
+        self.read_only = not self._writable()
+
+    def _writable(self) -> bool:
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot create {folder}: {error.strerror}", "choose another --db") from error
+        if self.path.exists():
+            return os.access(self.path, os.W_OK) and os.access(folder, os.W_OK)
+        if not os.access(folder, os.W_OK):
+            raise StoreError(f"cannot create {self.path}: the folder is read-only", "choose another --db")
+        return True
+
+    def _open(self, mode: str) -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        try:
+            connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")  # before anything can meet a lock
+            if mode == "rwc":
+                self._use_wal(connection)
+                connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA temp_store = MEMORY")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Switching to WAL needs a moment alone and does not heed the busy time-out, so it is tried again."""
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            return
+        deadline = time.monotonic() + self.wait
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(random.uniform(0.005, 0.05))
+
+    def _open_reader(self) -> sqlite3.Connection:
+        if not self.read_only:
+            return self._open("rwc")
+        try:
+            connection = self._open("ro")
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            return connection
+        except sqlite3.OperationalError:
+            # A WAL database in a folder we may not write: readable only as a file that nobody changes.
+            return self._open("ro&immutable=1")
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A connection for reading, from a pool; returned to it afterwards."""
+        with self.translated():
+            self._check_open()
+            with self._lock:
+                connection = self._readers.pop() if self._readers else None
+            if connection is None:
+                connection = self._open_reader()
+            try:
+                yield connection
+            finally:
+                with self._lock:
+                    if self._closed:
+                        connection.close()
+                    else:
+                        self._readers.append(connection)
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """One short write transaction, begun IMMEDIATE, committed when the block ends well."""
+        if self.read_only:
+            raise StoreError(
+                f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
+            )
+        with self.translated(), self._write_lock:
+            self._check_open()
+            connection = self._writer(durable)
+            self._begin(connection)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _writer(self, durable: bool) -> sqlite3.Connection:
+        if durable not in self._writers:
+            connection = self._open("rwc")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._writers[durable] = connection
+        return self._writers[durable]
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Take the write lock; SQLite may still answer busy at once (a stale snapshot), so ask until the deadline."""
+        deadline = time.monotonic() + self.wait
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(random.uniform(0.005, 0.05))
+
+    @contextlib.contextmanager
+    def translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise self._operational(error) from error
+        except sqlite3.DatabaseError as error:
+            text = str(error)
+            if "not a database" in text:
+                raise StoreError(
+                    f"{self.path} is not a SQLite database", "choose another --db, or move that file away"
+                ) from error
+            if "malformed" in text or "corrupt" in text:
+                raise self._damaged(error) from error
+            raise StoreError(f"{self.path}: {text}", "run `mindex doctor`") from error
+
+    def _operational(self, error: sqlite3.OperationalError) -> StoreError:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            return StoreBusyError(
+                f"{self.path} was locked by another process for {self.wait:g} s", "try again when it has finished"
+            )
+        if "full" in text:
+            return StoreError(f"no space left to write {self.path}", "free some space; nothing that was stored is lost")
+        if "readonly" in text:
+            return StoreError(
+                f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
+            )
+        if "malformed" in text:
+            return self._damaged(error)
+        return StoreError(f"cannot use {self.path}: {text}", "run `mindex doctor`, or choose another --db")
+
+    def _damaged(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self.path} is damaged ({error})", "restore a backup, or move the file away and run `mindex index` again"
+        )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("this memory is closed", "open a new Memory")
+
+    def compact(self) -> None:
+        """Give free pages back to the file system and fold the write-ahead log into the file."""
+        with self.translated(), self._write_lock:
+            self._check_open()
+            connection = self._writer(False)
+            connection.execute("PRAGMA optimize")
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        with self._write_lock, self._lock:
+            self._closed = True
+            for connection in (*self._readers, *self._writers.values()):
+                connection.close()
+            self._readers.clear()
+            self._writers.clear()

@@ -1,0 +1,66 @@
+"""What the store can say about its own health, and how it is kept in shape."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mindex.analyzer import COLUMNS, analyze_record
+from mindex.model import Check
+from mindex.store.sqlite import records
+
+_SAMPLE = 200
+
+
+def checks(connection: sqlite3.Connection) -> tuple[Check, ...]:
+    return (_integrity(connection), _words(connection), _vectors(connection), _tokens(connection))
+
+
+def _integrity(connection: sqlite3.Connection) -> Check:
+    (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    fix = "restore a backup, or move the file away and index again"
+    return Check("file", answer == "ok", "the file is sound" if answer == "ok" else str(answer), fix)
+
+
+def _words(connection: sqlite3.Connection) -> Check:
+    """Every live record is in the keyword index, and nothing else is."""
+    (lacking,) = connection.execute(
+        "SELECT count(*) FROM records WHERE deleted_at IS NULL AND key NOT IN (SELECT id FROM records_fts_docsize)"
+    ).fetchone()
+    (stray,) = connection.execute(
+        "SELECT count(*) FROM records_fts_docsize WHERE id NOT IN (SELECT key FROM records WHERE deleted_at IS NULL)"
+    ).fetchone()
+    ok = not lacking and not stray
+    message = (
+        "every record is in the keyword index" if ok else f"{lacking} records lack words, {stray} entries lack a record"
+    )
+    return Check("keyword index", ok, message, "run `mindex optimize`")
+
+
+def _vectors(connection: sqlite3.Connection) -> Check:
+    (stray,) = connection.execute(
+        "SELECT count(*) FROM vectors WHERE record NOT IN (SELECT key FROM records WHERE deleted_at IS NULL)"
+    ).fetchone()
+    (broken,) = connection.execute(
+        "SELECT count(*) FROM vectors v JOIN models m ON m.key = v.model"
+        " WHERE length(v.data) = 0 OR length(v.data) % (4 * m.dimensions) != 0"
+    ).fetchone()
+    ok = not stray and not broken
+    message = "every vector belongs to a record" if ok else f"{stray} vectors lack a record, {broken} are malformed"
+    return Check("vectors", ok, message, "run `mindex index --force`")
+
+
+def _tokens(connection: sqlite3.Connection) -> Check:
+    """A sample of records is analysed again and compared with what the index holds."""
+    ids = [id_ for (id_,) in connection.execute(
+        "SELECT id FROM records WHERE deleted_at IS NULL ORDER BY random() LIMIT ?", (_SAMPLE,)
+    )]  # fmt: skip
+    different = 0
+    for record in records.records(connection, ids):
+        row = connection.execute(
+            f"SELECT {', '.join(COLUMNS)} FROM records_fts WHERE rowid = (SELECT key FROM records WHERE id = ?)",
+            (record.id,),
+        ).fetchone()
+        columns = analyze_record(record)
+        different += row != (columns.title, columns.text, columns.summary, columns.tags, columns.identifiers)
+    message = f"{len(ids)} records analysed again, {different} differ"
+    return Check("words of a sample", not different, message, "run `mindex optimize`")

@@ -1,0 +1,73 @@
+"""The keyword half: finished tokens in FTS5, ranked by its bm25().
+
+FTS5 reads the whole posting list of every term, so past some hundred thousand records it is the slowest part of a
+search. Everything that asks the index for words goes through this module: a faster one can take its place here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from mindex.analyzer import COLUMNS, analyze_record
+from mindex.model import Filters, KeywordNode, Record
+from mindex.store.base import Scored, TermStatistics
+from mindex.store.sqlite.scope import condition, match_expression, sees_everything
+
+# How much a word counts by where it stands: title, text, summary, tags (with path), identifiers.
+COLUMN_WEIGHTS = (1.0, 1.0, 0.5, 0.5, 1.0)
+
+_WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS))
+_RANKED = f"""
+SELECT r.id, -hit.score FROM (
+    SELECT rowid AS key, bm25(records_fts, {_WEIGHTS}) AS score
+    FROM records_fts WHERE records_fts MATCH ? ORDER BY score, rowid LIMIT ?
+) hit JOIN records r ON r.key = hit.key ORDER BY hit.score, hit.key
+"""
+_RANKED_IN_SCOPE = f"""
+SELECT r.id, -bm25(records_fts, {_WEIGHTS}) AS score
+FROM records_fts JOIN records r ON r.key = records_fts.rowid
+WHERE records_fts MATCH ? AND {{scope}} ORDER BY score DESC, r.key LIMIT ?
+"""
+_ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def index(connection: sqlite3.Connection, key: int, record: Record) -> None:
+    """Make a record findable by its words; it must not be in the index yet."""
+    columns = analyze_record(record)
+    connection.execute(_ADD, (key, columns.title, columns.text, columns.summary, columns.tags, columns.identifiers))
+
+
+def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+    connection.executemany("DELETE FROM records_fts WHERE rowid = ?", [(key,) for key in keys])
+
+
+def ranked(
+    connection: sqlite3.Connection, query: KeywordNode, filters: Filters, limit: int, now: int
+) -> tuple[Scored, ...]:
+    """The best records for a query, best first; scores are positive."""
+    expression = match_expression(query)
+    if sees_everything(connection, filters, now):
+        rows = connection.execute(_RANKED, (expression, limit))
+    else:
+        scope = condition(filters, now)
+        rows = connection.execute(_RANKED_IN_SCOPE.format(scope=scope.sql), (expression, *scope.parameters, limit))
+    # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
+    return tuple(Scored(id_, max(score, 1e-9)) for id_, score in rows)
+
+
+def statistics(connection: sqlite3.Connection, tokens: Sequence[str]) -> TermStatistics:
+    (records,) = connection.execute("SELECT count(*) FROM records_fts_docsize").fetchone()
+    frequency = dict.fromkeys(tokens, 0)
+    for token in frequency:
+        row = connection.execute("SELECT doc FROM records_vocabulary WHERE term = ?", (token,)).fetchone()
+        if row:
+            frequency[token] = row[0]
+    return TermStatistics(records, frequency)
+
+
+def tokens(connection: sqlite3.Connection, record: str) -> frozenset[str]:
+    row = connection.execute(
+        f"SELECT {', '.join(COLUMNS)} FROM records_fts WHERE rowid = (SELECT key FROM records WHERE id = ?)", (record,)
+    ).fetchone()
+    return frozenset(" ".join(row).split()) if row else frozenset()

@@ -1,0 +1,85 @@
+"""From an empty or older file to the schema this program speaks, under the write lock and behind a backup."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from importlib import resources
+
+from mindex.analyzer import ANALYZER_VERSION
+from mindex.clock import now_ms
+from mindex.errors import SchemaError
+from mindex.store.sqlite.connection import Database
+
+# "mind": lets us tell our files from any other SQLite database.
+APPLICATION_ID = 0x6D696E64
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    schema = resources.files("mindex.store.sqlite").joinpath("schema.sql").read_text(encoding="utf-8")
+    for statement in _statements(schema):
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('analyzer', ?)", (str(ANALYZER_VERSION),))
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _statements(script: str) -> list[str]:
+    """`executescript` would commit the transaction we are in, so statements are run one by one."""
+    statements, current = [], ""
+    for line in script.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            statements.append(current)
+            current = ""
+    return statements
+
+
+# Migration n brings a file from version n to n + 1. Never change one that was released: add another.
+MIGRATIONS: tuple[Migration, ...] = (_create,)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Bring the file to the newest schema; answer its version. Refuses a newer file and a stranger's."""
+    target = len(migrations)
+    with database.read() as connection:
+        version = version_of(connection)
+        _refuse_strangers(database, connection, version, target)
+        if version == target:
+            return version
+    if 0 < version < target:
+        _back_up(database, version)
+    with database.write(durable=True) as connection:
+        for step in range(version_of(connection), target):  # another process may have been faster
+            migrations[step](connection)
+            connection.execute(f"PRAGMA user_version = {step + 1}")
+    return target
+
+
+def _refuse_strangers(database: Database, connection: sqlite3.Connection, version: int, target: int) -> None:
+    if version > target and _is_ours(connection):
+        raise SchemaError(
+            f"{database.path} was written by a newer mindex (schema {version}, this one speaks {target})",
+            "upgrade with `pip install -U mindex`",
+        )
+    if not _is_ours(connection) and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        raise SchemaError(f"{database.path} belongs to another program", "choose another --db")
+
+
+def _is_ours(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID)
+
+
+def _back_up(database: Database, version: int) -> None:
+    path = database.path.with_name(f"{database.path.name}.v{version}.{now_ms()}.bak")
+    with database.read() as source:
+        target = sqlite3.connect(path)
+        try:
+            source.backup(target)
+        finally:
+            target.close()

@@ -1,0 +1,124 @@
+"""Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mindex.analyzer import fold
+from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
+
+Parameter = str | int | float
+
+# Two probes of an index; `agent NOT IN ('', ?)` would walk all of it.
+_FOREIGN = """
+SELECT 1 FROM records WHERE agent > '' AND agent < ?1 UNION ALL SELECT 1 FROM records WHERE agent > ?1 LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A WHERE clause over `records r` with its parameters."""
+
+    sql: str
+    parameters: tuple[Parameter, ...]
+
+
+Demand = tuple[str, tuple[Parameter, ...]]
+
+
+def condition(filters: Filters, now: int) -> Condition:
+    """All that the filters demand of a live record."""
+    demands = [*_of_place(filters), *_of_content(filters), *_of_time(filters, now)]
+    clauses = ["r.deleted_at IS NULL", *(clause for clause, _ in demands)]
+    return Condition(" AND ".join(clauses), tuple(value for _, values in demands for value in values))
+
+
+def _of_place(filters: Filters) -> Iterator[Demand]:
+    if filters.agent != "*":
+        yield "r.agent IN ('', ?)", (filters.agent,)
+    if filters.collections:
+        yield (
+            "r.document IN (SELECT d.key FROM documents d JOIN collections c ON c.key = d.collection"
+            f" WHERE c.name IN {marks(filters.collections)})",
+            filters.collections,
+        )
+    if filters.path:
+        clause, values = path_clause(filters.path)
+        yield f"r.document IN (SELECT d.key FROM documents d WHERE {clause})", values
+
+
+def _of_content(filters: Filters) -> Iterator[Demand]:
+    if filters.kinds:
+        yield f"r.kind IN {marks(filters.kinds)}", filters.kinds
+    if filters.types:
+        yield f"r.type IN {marks(filters.types)}", filters.types
+    if filters.tags:
+        tags = tuple(map(fold, filters.tags))
+        yield f"r.key IN (SELECT record FROM tags WHERE tag IN {marks(tags)})", tags
+    for tag in filters.all_tags:
+        yield "r.key IN (SELECT record FROM tags WHERE tag = ?)", (fold(tag),)
+    if filters.min_importance is not None:
+        yield "r.importance >= ?", (filters.min_importance,)
+    if filters.min_confidence is not None:
+        yield "r.confidence >= ?", (filters.min_confidence,)
+    if filters.matching is not None:
+        expression = match_expression(filters.matching)
+        yield "r.key IN (SELECT rowid FROM records_fts WHERE records_fts MATCH ?)", (expression,)
+
+
+def _of_time(filters: Filters, now: int) -> Iterator[Demand]:
+    if filters.after is not None:
+        yield "r.created_at >= ?", (filters.after,)
+    if filters.before is not None:
+        yield "r.created_at < ?", (filters.before,)
+    if not filters.include_expired:
+        yield "(r.expires_at IS NULL OR r.expires_at > ?)", (now,)
+
+
+def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:
+    """A glob where it has wildcards (`*` crosses folders), else that file or everything below that folder."""
+    if any(wild in path for wild in "*?["):
+        return "d.path GLOB ?", (path,)
+    folder = path.strip("/")
+    return "(d.path = ? OR substr(d.path, 1, ?) = ?)", (folder, len(folder) + 1, f"{folder}/")
+
+
+def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) -> bool:
+    """Whether the filters leave nothing out of the indexes, so that they need not be applied row by row.
+
+    Forgotten records have left the indexes already; what remains is answered by three look-ups in indexes.
+    """
+    if filters != Filters(agent=filters.agent, include_expired=filters.include_expired):
+        return False
+    if filters.agent != "*" and connection.execute(_FOREIGN, (filters.agent,)).fetchone():
+        return False
+    if filters.include_expired:
+        return True
+    return not connection.execute("SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1", (now,)).fetchone()
+
+
+def marks(values: Sequence[object]) -> str:
+    return f"({','.join('?' * len(values))})"
+
+
+def match_expression(node: KeywordNode) -> str:
+    """A keyword query in FTS5's syntax. Tokens are letters, digits and `_`, quoted: nothing of the user's is parsed."""
+    match node:
+        case Term(token, column):
+            return _in_column(f'"{token}"', column)
+        case Prefix(token, column):
+            return _in_column(f'"{token}"*', column)
+        case Phrase(tokens, column):
+            return _in_column(f'"{" ".join(tokens)}"', column)
+        case AllOf(nodes):
+            return f"({' AND '.join(map(match_expression, nodes))})"
+        case AnyOf(nodes):
+            return f"({' OR '.join(map(match_expression, nodes))})"
+        case Without(keep, drop):
+            return f"({match_expression(keep)} NOT {match_expression(drop)})"
+
+
+def _in_column(expression: str, column: str | None) -> str:
+    return f"{{{column}}} : {expression}" if column else expression

@@ -1,0 +1,246 @@
+"""The default engine: one SQLite file, standard library only, no extension required."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mindex.analyzer import ANALYZER_VERSION
+from mindex.clock import now_ms
+from mindex.errors import StoreError
+from mindex.model import Check, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+from mindex.store.base import (
+    Applied,
+    CollectionCount,
+    DocumentUpdate,
+    Nearest,
+    Page,
+    Scored,
+    Signals,
+    StoreStatus,
+    TermStatistics,
+)
+from mindex.store.sqlite import cache, health, keyword, records
+from mindex.store.sqlite.background import BackgroundWriter
+from mindex.store.sqlite.connection import DEFAULT_WAIT, Database
+from mindex.store.sqlite.migrations import migrate
+
+if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
+    from mindex.model import Vectors as VectorArray
+    from mindex.store.sqlite.vectors import Vectors
+
+
+_COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE deleted_at IS NULL GROUP BY kind"
+_COUNT_COLLECTIONS = """
+SELECT c.name, count(DISTINCT d.key), count(r.key)
+FROM collections c LEFT JOIN documents d ON d.collection = c.key LEFT JOIN records r ON r.document = d.key
+GROUP BY c.key
+"""
+
+
+class SqliteStore:
+    """Implements `mindex.store.base.Store`."""
+
+    def __init__(self, path: str | Path, *, wait: float = DEFAULT_WAIT) -> None:
+        self._database = Database(Path(path), wait=wait)
+        try:
+            self._schema = migrate(self._database)
+            self._analyzer_is_newer = self._follow_analyzer()
+        except BaseException:
+            self._database.close()
+            raise
+        self._background = BackgroundWriter(self._database)
+
+    @cached_property
+    def _vectors(self) -> Vectors:
+        from mindex.store.sqlite.vectors import Vectors
+
+        return Vectors(self._database)
+
+    @property
+    def read_only(self) -> bool:
+        return self._database.read_only
+
+    # ── the analyzer's version ────────────────────────────────────────────────────────────────────────────────
+
+    def _follow_analyzer(self) -> bool:
+        """Rebuild the words after an upgrade; say whether the file is ahead of this process instead."""
+        with self._database.read() as connection:
+            version = _analyzer_version(connection)
+        if version < ANALYZER_VERSION and not self._database.read_only:
+            with self._database.write() as connection:
+                if _analyzer_version(connection) < ANALYZER_VERSION:
+                    self._rebuild_words(connection)
+        return version > ANALYZER_VERSION
+
+    def _rebuild_words(self, connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM records_fts")
+        for id_, key in connection.execute("SELECT id, key FROM records WHERE deleted_at IS NULL").fetchall():
+            for record in records.records(connection, [id_]):
+                keyword.index(connection, key, record)
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'analyzer'", (str(ANALYZER_VERSION),))
+
+    def _may_write(self) -> None:
+        if self._analyzer_is_newer:
+            raise StoreError(
+                f"{self._database.path} was indexed by a newer mindex", "restart this process after the upgrade"
+            )
+
+    # ── collections and documents ─────────────────────────────────────────────────────────────────────────────
+
+    def collections(self) -> tuple[Collection, ...]:
+        with self._database.read() as connection:
+            return records.collections(connection)
+
+    def put_collection(self, collection: Collection) -> None:
+        with self._database.write() as connection:
+            records.put_collection(connection, collection)
+
+    def remove_collection(self, name: str) -> int:
+        with self._database.write() as connection:
+            return records.remove_collection(connection, name)
+
+    def documents(self, collection: str) -> dict[str, Document]:
+        with self._database.read() as connection:
+            return records.documents(connection, collection)
+
+    def find_documents(self, path: str) -> tuple[Document, ...]:
+        with self._database.read() as connection:
+            return records.find_documents(connection, path)
+
+    def domains(self) -> frozenset[str]:
+        with self._database.read() as connection:
+            return frozenset(domain for (domain,) in connection.execute("SELECT DISTINCT domain FROM documents"))
+
+    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> Applied:
+        self._may_write()
+        applied = Applied()
+        with self._database.write() as connection:
+            for id_ in removed:  # first: a new file may stand where an old one was
+                applied += Applied(removed=records.remove_document(connection, id_))
+            for update in updates:
+                applied += records.apply_update(connection, update)
+        return applied
+
+    # ── records ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def records(self, ids: Sequence[str]) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            return records.records(connection, ids)
+
+    def chunks(self, document: str) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            return records.chunks(connection, document)
+
+    def resolve(self, prefix: str, limit: int = 10) -> tuple[str, ...]:
+        with self._database.read() as connection:
+            return records.resolve(connection, prefix, limit)
+
+    def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
+        with self._database.read() as connection:
+            return records.listed(connection, filters, limit, offset)
+
+    # ── retrieval ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[Scored, ...]:
+        with self._database.read() as connection:
+            return keyword.ranked(connection, query, filters, limit, now_ms())
+
+    def statistics(self, tokens: Sequence[str]) -> TermStatistics:
+        with self._database.read() as connection:
+            return keyword.statistics(connection, tokens)
+
+    def tokens(self, record: str) -> frozenset[str]:
+        with self._database.read() as connection:
+            return keyword.tokens(connection, record)
+
+    def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> Nearest:
+        return self._vectors.nearest(model, vector, filters, limit)
+
+    def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
+        with self._database.read() as connection:
+            return records.substring(connection, words, filters, limit)
+
+    def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
+        with self._database.read() as connection:
+            return records.signals(connection, ids)
+
+    # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def pending(self, model: Model) -> int:
+        with self._database.read() as connection:
+            (live,) = connection.execute("SELECT count(*) FROM records WHERE deleted_at IS NULL").fetchone()
+            (embedded,) = connection.execute(
+                "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)",
+                (model.fingerprint,),
+            ).fetchone()
+        return int(live - embedded)
+
+    def pending_records(self, model: Model, limit: int) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            row = connection.execute("SELECT key FROM models WHERE fingerprint = ?", (model.fingerprint,)).fetchone()
+            return records.pending(connection, row[0] if row else -1, limit)
+
+    def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:
+        self._may_write()
+        return self._vectors.put(model, vectors)
+
+    def pack_vectors(self) -> None:
+        self._vectors.pack()
+
+    # ── caches and health ─────────────────────────────────────────────────────────────────────────────────────
+
+    def cached(self, kind: str, key: str) -> bytes | None:
+        with self._database.read() as connection:
+            return cache.get(connection, kind, key)
+
+    def remember_cached(self, kind: str, key: str, value: bytes) -> None:
+        self._background.submit(lambda connection: cache.put(connection, kind, key, value))
+
+    def status(self) -> StoreStatus:
+        with self._database.read() as connection:
+            kinds = dict(connection.execute(_COUNT_KINDS))
+            counted = connection.execute(_COUNT_COLLECTIONS)
+            collections = {name: CollectionCount(documents, chunks) for name, documents, chunks in counted}
+            caches = cache.counts(connection)
+        return StoreStatus(
+            location=str(self._database.path),
+            schema=self._schema,
+            records=kinds,
+            collections=collections,
+            size_bytes=_size(self._database.path),
+            caches=caches,
+        )
+
+    def check(self) -> tuple[Check, ...]:
+        with self._database.read() as connection:
+            return health.checks(connection)
+
+    def optimize(self) -> None:
+        """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
+        self._may_write()
+        with self._database.write() as connection:
+            if not all(check.ok for check in health.checks(connection)):
+                self._rebuild_words(connection)
+            connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
+        self._vectors.pack(force=True)
+        self._database.compact()
+
+    def settle(self) -> None:
+        self._background.flush()
+
+    def close(self) -> None:
+        self._background.close()
+        self._database.close()
+
+
+def _analyzer_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT value FROM meta WHERE key = 'analyzer'").fetchone()[0])
+
+
+def _size(path: Path) -> int:
+    files = (path, path.with_name(path.name + "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

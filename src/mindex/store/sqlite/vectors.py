@@ -1,0 +1,239 @@
+"""Vectors in the file, and the compact index of them that each process keeps up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mindex.clock import now_ms
+from mindex.errors import EmbeddingError
+from mindex.model import Embedded, Filters, Model
+from mindex.store.base import Nearest, Scored
+from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.records import batches, note_changes
+from mindex.store.sqlite.scope import condition, marks, sees_everything
+from mindex.store.vector_index import Block, Floats, Keys, VectorIndex, encode
+
+_BLOCK = 1024
+# Packing rewrites every block, so it waits until enough is unpacked to be worth it.
+_PACK_SHARE = 0.1
+
+
+@dataclass(slots=True)
+class _Loaded:
+    index: VectorIndex
+    seq: int
+    searches: int = 0
+
+
+class Vectors:
+    """Nearest-neighbour search over one database, for any of its models."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._loaded: dict[int, _Loaded] = {}
+        self._lock = threading.Lock()
+
+    # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def nearest(self, model: Model, vector: Floats, filters: Filters, limit: int) -> Nearest:
+        query = np.asarray(vector, np.float32).reshape(-1)
+        if len(query) != model.dimensions:
+            raise EmbeddingError(
+                f"the query has {len(query)} dimensions, {model.name} has {model.dimensions}",
+                "check embedding.model, then run `mindex doctor`",
+            )
+        with self._database.read() as connection, self._lock:
+            key = model_key(connection, model)
+            if key is None:
+                return Nearest((), 0.0, 0.0, 0, 1.0)
+            loaded = self._refresh(connection, key, model.dimensions)
+            loaded.searches += 1
+            if loaded.searches == 2:  # one search does without the codes, a process that goes on searching does not
+                _supply_codes(connection, key, loaded.index)
+            allowed = _allowed(connection, filters)
+            ranked = loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed)
+            ids = _ids(connection, ranked.keys)
+        pairs = zip(ranked.keys, ranked.cosines, strict=True)
+        hits = tuple(Scored(ids[record], cosine) for record, cosine in pairs if record in ids)
+        return Nearest(hits, ranked.mean, ranked.std, ranked.size, ranked.fluency)
+
+    def _refresh(self, connection: sqlite3.Connection, model: int, dimensions: int) -> _Loaded:
+        """Load the index, or only what changed since this process last looked."""
+        # One snapshot, or a commit between two statements could be missed for good.
+        connection.execute("BEGIN")
+        try:
+            (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+            loaded = self._loaded.get(model)
+            if loaded is not None and loaded.seq == last:
+                return loaded
+            (tail,) = connection.execute("SELECT coalesce(min(seq), 1) FROM changes").fetchone()
+            if loaded is None or loaded.seq < tail - 1:
+                loaded = self._loaded[model] = _load(connection, model, dimensions)
+            _catch_up(connection, model, loaded.index, loaded.seq)
+            loaded.seq = last
+            return loaded
+        finally:
+            connection.execute("COMMIT")
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def put(self, model: Model, embedded: Sequence[Embedded]) -> int:
+        rows = []
+        for item in embedded:
+            vectors = np.asarray(item.vectors, np.float32)
+            if vectors.ndim != 2 or vectors.shape[1] != model.dimensions:
+                raise EmbeddingError(
+                    f"a vector of {vectors.shape[-1]} dimensions does not fit {model.name} ({model.dimensions})",
+                    "check embedding.model, then run `mindex backfill`",
+                )
+            rows.append((item.record, item.fluency, vectors.tobytes()))
+        with self._database.write() as connection:
+            key = add_model(connection, model)
+            stored = []
+            for record, fluency, data in rows:
+                found = connection.execute(
+                    "INSERT INTO vectors (model, record, fluency, data)"
+                    " SELECT ?, key, ?, ? FROM records WHERE id = ? AND deleted_at IS NULL"
+                    " ON CONFLICT (model, record) DO UPDATE SET fluency = excluded.fluency, data = excluded.data"
+                    " RETURNING record",
+                    (key, fluency, data, record),
+                ).fetchone()
+                if found:
+                    stored.append(found[0])
+            note_changes(connection, stored)
+        return len(stored)
+
+    def pack(self, *, force: bool = False) -> None:
+        """Write the compact form of every model's vectors beside them, once enough is unpacked."""
+        with self._database.read() as connection:
+            models = connection.execute("SELECT key, dimensions, packed_seq FROM models").fetchall()
+            (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+            sizes = {
+                model: connection.execute("SELECT count(*) FROM vectors WHERE model = ?", (model,)).fetchone()[0]
+                for model, _, _ in models
+            }
+        for model, dimensions, packed in models:
+            if force or last - packed > max(_BLOCK, _PACK_SHARE * sizes[model]):
+                self._pack(model, dimensions)
+
+    def _pack(self, model: int, dimensions: int) -> None:
+        with self._database.read() as connection, self._lock:
+            loaded = self._refresh(connection, model, dimensions)
+            if not loaded.index.coded:
+                _supply_codes(connection, model, loaded.index)
+            rows, seq = loaded.index.rows(), loaded.seq
+        assert rows.codes is not None
+        with self._database.write() as connection:
+            (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
+            if packed >= seq:  # another process packed meanwhile
+                return
+            connection.execute("DELETE FROM vector_blocks WHERE model = ?", (model,))
+            for block, start in enumerate(range(0, len(rows.keys), _BLOCK)):
+                part = slice(start, start + _BLOCK)
+                connection.execute(
+                    "INSERT INTO vector_blocks (model, block, records, fluency, scales, bits, codes)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (model, block, rows.keys[part].tobytes(), rows.fluency[part].tobytes(),
+                     rows.scales[part].tobytes(), rows.bits[:, part].tobytes(), rows.codes[part].tobytes()),
+                )  # fmt: skip
+            connection.execute("UPDATE models SET packed_seq = ? WHERE key = ?", (seq, model))
+            # Readers further behind than this reload from the blocks.
+            connection.execute("DELETE FROM changes WHERE seq < (SELECT min(packed_seq) FROM models)")
+
+
+# ── SQL ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def model_key(connection: sqlite3.Connection, model: Model) -> int | None:
+    row = connection.execute("SELECT key FROM models WHERE fingerprint = ?", (model.fingerprint,)).fetchone()
+    return int(row[0]) if row else None
+
+
+def add_model(connection: sqlite3.Connection, model: Model) -> int:
+    connection.execute(
+        "INSERT OR IGNORE INTO models (fingerprint, dimensions, created_at) VALUES (?, ?, ?)",
+        (model.fingerprint, model.dimensions, now_ms()),
+    )
+    key = model_key(connection, model)
+    assert key is not None
+    return key
+
+
+def _load(connection: sqlite3.Connection, model: int, dimensions: int) -> _Loaded:
+    index = VectorIndex(dimensions)
+    (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
+    rows = connection.execute(
+        "SELECT records, fluency, scales, bits FROM vector_blocks WHERE model = ? ORDER BY block", (model,)
+    )
+    words = -(-dimensions // 64)
+    index.extend([
+        Block(np.frombuffer(keys, np.int64), np.frombuffer(fluency, np.float16), np.frombuffer(scales, np.float32),
+              np.frombuffer(bits, np.uint64).reshape(words, -1), None)
+        for keys, fluency, scales, bits in rows
+    ])  # fmt: skip
+    return _Loaded(index, packed)
+
+
+def _supply_codes(connection: sqlite3.Connection, model: int, index: VectorIndex) -> None:
+    if index.coded:
+        return
+    rows = connection.execute("SELECT codes FROM vector_blocks WHERE model = ? ORDER BY block", (model,))
+    index.supply_codes([np.frombuffer(codes, np.int8).reshape(-1, index.dimensions) for (codes,) in rows])
+
+
+def _catch_up(connection: sqlite3.Connection, model: int, index: VectorIndex, seq: int) -> None:
+    """Replace the rows of every record that changed after `seq` by what is stored for it now."""
+    if seq == 0 and not len(index):
+        rows = connection.execute("SELECT record, fluency, data FROM vectors WHERE model = ?", (model,))
+    else:
+        changed = np.fromiter(
+            (key for (key,) in connection.execute("SELECT DISTINCT record FROM changes WHERE seq > ?", (seq,))),
+            np.int64,
+        )
+        index.remove(changed)
+        rows = connection.execute(
+            "SELECT record, fluency, data FROM vectors WHERE model = ?1"
+            " AND record IN (SELECT record FROM changes WHERE seq > ?2)",
+            (model, seq),
+        )
+    index.extend([_encode(batch, index.dimensions) for batch in batches(rows, _BLOCK)])
+
+
+def _encode(rows: Sequence[tuple[int, float, bytes]], dimensions: int) -> Block:
+    vectors = [np.frombuffer(data, np.float32).reshape(-1, dimensions) for _, _, data in rows]
+    counts = [len(pieces) for pieces in vectors]
+    keys = np.repeat(np.array([record for record, _, _ in rows], np.int64), counts)
+    fluency = np.repeat(np.array([value for _, value, _ in rows], np.float32), counts)
+    return encode(keys, np.concatenate(vectors), fluency)
+
+
+def _fetch(connection: sqlite3.Connection, model: int, records: Sequence[int]) -> dict[int, Floats]:
+    found: dict[int, Floats] = {}
+    for batch in batches(records):
+        rows = connection.execute(
+            f"SELECT record, data FROM vectors WHERE model = ? AND record IN {marks(batch)}", (model, *batch)
+        ).fetchall()
+        found.update((record, np.frombuffer(data, np.float32)) for record, data in rows)
+    dimensions = connection.execute("SELECT dimensions FROM models WHERE key = ?", (model,)).fetchone()[0]
+    return {record: vectors.reshape(-1, dimensions) for record, vectors in found.items()}
+
+
+def _ids(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for batch in batches(keys):
+        found.update(connection.execute(f"SELECT key, id FROM records WHERE key IN {marks(batch)}", batch))
+    return found
+
+
+def _allowed(connection: sqlite3.Connection, filters: Filters) -> Keys | None:
+    now = now_ms()
+    if sees_everything(connection, filters, now):
+        return None
+    scope = condition(filters, now)
+    rows = connection.execute(f"SELECT r.key FROM records r WHERE {scope.sql}", scope.parameters)
+    return np.fromiter((key for (key,) in rows), np.int64)
