@@ -118,7 +118,7 @@ def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     pieces = [piece for piece in _SEPARATOR.split(raw) if piece]
     for piece in pieces:
         parts = _parts(piece)
-        words.extend(_finish(part) for part in parts)
+        words.extend(word for word in map(_finish, parts) if word)
         if len(parts) > 1:
             wholes.append(fold(piece))
     if len(pieces) > 1:
@@ -129,7 +129,7 @@ def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 wholes.append(fold("_".join(names)))
         wholes.append(fold("_".join(pieces)))
     wholes.extend(whole[1:] for whole in list(wholes) if _VERSION.fullmatch(whole))
-    return tuple(words), tuple(dict.fromkeys(whole for whole in wholes if len(whole) <= MAX_TOKEN))
+    return tuple(words), tuple(dict.fromkeys(whole for whole in wholes if 0 < len(whole) <= MAX_TOKEN))
 
 
 def _finish(part: str) -> str:

@@ -73,6 +73,10 @@ class SchemaError(StoreError):
     kind = "schema"
 
 
+class ForeignDatabaseError(SchemaError):
+    """A database of another program stands where ours should be."""
+
+
 class EmbeddingError(MindexError):
     """The embedding model is missing, broken, or speaks another vector space than the store."""
 

@@ -20,6 +20,7 @@ from mindex.model import (
     Check,
     Collection,
     CollectionStatus,
+    Document,
     EmbeddingStatus,
     Filters,
     Found,
@@ -172,6 +173,27 @@ class Memory:
         done = backfill(self.store, self.embedder, report=report)
         return done.embedded, done.remaining, done.note
 
+    def add_collection(self, folder: str | Path, *, exclude: Sequence[str] = ()) -> Collection:
+        """Remember a folder as a collection without indexing it yet; the collection it already is, if it is one."""
+        from mindex.ingest.collections import collection_for
+
+        known = self.store.collections()
+        collection = collection_for(Path(folder), known, exclude=exclude)
+        if collection not in known:
+            self.store.put_collection(collection)
+        return collection
+
+    def documents(self, starting: str = "", *, limit: int = 100) -> tuple[Document, ...]:
+        """Indexed files whose path, or `collection/path`, starts so; collection by collection, in order of path."""
+        found: builtins.list[Document] = []
+        for collection in self.store.collections():
+            for path, document in sorted(self.store.documents(collection.name).items()):
+                if len(found) == limit:
+                    return tuple(found)
+                if path.startswith(starting) or f"{collection.name}/{path}".startswith(starting):
+                    found.append(document)
+        return tuple(found)
+
     def remove_collection(self, name: str) -> int:
         """Forget an indexed folder: its chunks leave the memory, its files stay as they are."""
         if name not in {collection.name for collection in self.store.collections()}:
@@ -231,8 +253,12 @@ class Memory:
         before: str | None = None,
         include_expired: bool = False,
         agent: str | None = None,
+        floor: float | None = None,
     ) -> Answer:
-        """Answer a question. Plain words, or the query language of `mindex search --help`."""
+        """Answer a question. Plain words, or the query language of `mindex search --help`.
+
+        `floor` is the relevance below which a hit is not shown (None: as the settings say, 0: show all).
+        """
         if mode not in MODES:
             raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
         filters = self.filters(
@@ -248,7 +274,7 @@ class Memory:
             include_expired=include_expired,
             agent=agent,
         )
-        asked = Query(query, filters, limit, offset, mode, fusion, current_file)
+        asked = Query(query, filters, limit, offset, mode, fusion, current_file, floor=floor)
         return self._searcher.search(asked, self._domain_of(current_file) if current_file else None)
 
     def filters(

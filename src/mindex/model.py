@@ -201,6 +201,7 @@ class Query:
     fusion: str = ""
     current_file: str = ""
     explain: bool = False
+    floor: float | None = None  # None: the one of the settings
 
 
 # ── what is answered ──────────────────────────────────────────────────────────────────────────────────────────

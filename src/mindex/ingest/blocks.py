@@ -11,7 +11,9 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
-BlockKind: TypeAlias = Literal["heading", "paragraph", "code", "table", "html", "rule", "list", "item", "quote"]
+BlockKind: TypeAlias = Literal[
+    "heading", "paragraph", "code", "table", "html", "rule", "list", "item", "quote", "group"
+]
 
 SECTION_LEVELS = 3  # deeper headings stay inside their section
 MAX_NESTING = 60  # of lists and quotes; what lies deeper is plain text, so that no input exhausts the stack

@@ -23,10 +23,11 @@ MAX_LINKS = 200
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{2,80})`(?!`)")
 _NAME = re.compile(r"[@$.]?[^\W\d]\w*(?:(?:::|->|[./\-:#])\w+)*")
+_COMMIT = re.compile(r"(?=[a-f]*\d)[0-9a-f]{7,40}")
 _CONSTANTS = frozenset({"true", "false", "null", "none", "nil", "undefined"})
 
 _LINK = re.compile(r"(?P<image>!\[[^\[\]\n]*)?\]\(\s*(?:<(?P<angled>[^<>\n]+)>|(?P<bare>[^\s()<>]+))")
-_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]+\]:[ \t]*<?(?P<target>[^\s<>]+)>?", re.MULTILINE)
+_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]*\]:[ \t]*<?(?P<target>[^\s<>]+)>?", re.MULTILINE)
 _WIKI = re.compile(r"(?<!!)\[\[(?P<target>[^\[\]|#\n]+)[^\[\]\n]*\]\]")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:|//")
 
@@ -120,8 +121,12 @@ def _prose(text: str) -> str:
 def _names(prose: str) -> Iterator[str]:
     for span in _CODE_SPAN.finditer(prose):
         name = span[1].strip().removesuffix("()")
-        if len(name) > 1 and _NAME.fullmatch(name) and name.lower() not in _CONSTANTS:
+        if len(name) > 1 and _NAME.fullmatch(name) and not _says_nothing(name):
             yield name
+
+
+def _says_nothing(name: str) -> bool:
+    return name.lower() in _CONSTANTS or _COMMIT.fullmatch(name) is not None
 
 
 def _links(prose: str, path: str) -> Iterator[str]:

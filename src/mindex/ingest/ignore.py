@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -16,17 +16,35 @@ from mindex.model import Skipped
 IGNORE_FILES = (".gitignore", ".mindexignore")  # the second may take back what the first ignores
 MAX_IGNORE_CHARACTERS = 1024 * 1024
 
+_GROUP_NAME = re.compile(r"\(\?P<\w+>")
+
+
+class _Patterns:
+    """The patterns of one ignore file. Most paths match none of them: one look at all together settles that."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        patterns = [pattern for line in lines for pattern in _compile(line)]
+        self._spec = GitIgnoreSpec(patterns)
+        sources = [pattern.regex.pattern for pattern in patterns if pattern.include is not None and pattern.regex]
+        # Group names would clash, and whether anything matches does not depend on them.
+        self._any = re.compile("|".join(_GROUP_NAME.sub("(?:", str(source)) for source in sources)) if sources else None
+
+    def verdict(self, path: str) -> bool | None:
+        if self._any is None or not self._any.match(path):
+            return None
+        return self._spec.check_file(path).include
+
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
     """One ignore file: its patterns speak of paths below `base`. Paths are relative to the scanned root."""
 
     base: str
-    spec: GitIgnoreSpec
+    patterns: _Patterns
     above: str = ""  # for an ignore file above the root: the way from it down to the root
 
     def verdict(self, path: str) -> bool | None:
-        return self.spec.check_file(self.above + path[len(self.base) :]).include
+        return self.patterns.verdict(self.above + path[len(self.base) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +66,14 @@ class IgnoreRules:
         try:
             if not entry.is_file(follow_symlinks=False):  # git does not follow these links either
                 return self, None
-            spec = _read(entry.path)
+            patterns = _read(entry.path)
         except OSError as error:
             return self, Skipped(base + entry.name, f"ignore file cannot be read: {error.strerror}")
-        return IgnoreRules((*self.layers, _Layer(base, spec))), None
+        return IgnoreRules((*self.layers, _Layer(base, patterns))), None
 
 
 def rules_from(patterns: Iterable[str]) -> IgnoreRules:
-    spec = _spec(patterns)
-    return IgnoreRules((_Layer("", spec),) if spec.patterns else ())
+    return IgnoreRules((_Layer("", _Patterns(patterns)),))
 
 
 def rules_above(root: str) -> IgnoreRules:
@@ -80,20 +97,15 @@ def rules_above(root: str) -> IgnoreRules:
     return IgnoreRules() if rules.ignores("") else rules
 
 
-def _read(location: str) -> GitIgnoreSpec:
+def _read(location: str) -> _Patterns:
     with open(location, encoding="utf-8-sig", errors="surrogateescape") as file:  # noqa: PTH123 - as names are read
-        return _spec(file.read(MAX_IGNORE_CHARACTERS).split("\n"))
+        return _Patterns(file.read(MAX_IGNORE_CHARACTERS).split("\n"))
 
 
-def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
-    patterns: list[GitIgnoreSpecPattern] = []
-    for line in lines:
-        # `x/**` means what is in x, not x itself, but pathspec says it of both: then `!x/keep.md` would be lost.
-        line = line.rstrip("\r")
-        if line.endswith("/**"):
-            line += "/*"
-        try:
-            patterns += GitIgnoreSpec.from_lines([line]).patterns
-        except (ValueError, re.error):  # a malformed pattern matches nothing, as in git
-            continue
-    return GitIgnoreSpec(patterns)
+def _compile(line: str) -> Sequence[GitIgnoreSpecPattern]:
+    # `x/**` means what is in x, not x itself, but pathspec says it of both: then `!x/keep.md` would be lost.
+    line = line.rstrip("\r")
+    try:
+        return GitIgnoreSpec.from_lines([f"{line}/*" if line.endswith("/**") else line]).patterns
+    except (ValueError, re.error):  # a malformed pattern matches nothing, as in git
+        return ()

@@ -11,8 +11,6 @@ from pathlib import Path
 from mindex.ingest.ignore import IGNORE_FILES, IgnoreRules, rules_above, rules_from
 from mindex.model import Skipped
 
-__all__ = ["IGNORE_FILES", "SUFFIXES", "ScannedFile", "read", "scan"]
-
 SUFFIXES = (".md", ".markdown", ".txt")
 
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
@@ -43,8 +41,8 @@ def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator
     """Every markdown and text file below `root`, in order of its path, and what was left out with the reason.
 
     Not mentioned: what an ignore file or an `exclude` pattern (gitignore syntax) names, and files of other kinds.
-    The path of a skipped folder ends with `/`; a root that cannot be read is skipped as `./`, and then the files that
-    are not seen are not known to be gone.
+    The path of a folder that could not be read ends with `/` (the root's is `./`): what was known of the files below
+    it is not known to be gone. A link's path does not.
     """
     location = os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
     excluded = rules_from(exclude)
@@ -109,7 +107,7 @@ def _look_at(
         if not _is_utf8(entry.name):
             return Skipped(_printable(path), "its name is not valid UTF-8; rename it")
         if link:
-            return Skipped(path, "symbolic link, not followed")
+            return Skipped(path.rstrip("/"), "symbolic link, not followed")
         if is_folder:
             return _Folder(path, entry.path, rules)
         status = entry.stat(follow_symlinks=False)

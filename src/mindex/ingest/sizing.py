@@ -57,7 +57,7 @@ def fit(text: str, blocks: Sequence[Block]) -> list[Span]:
     """Cut what is too long, keep together what belongs together, and pack the rest up to the limit."""
     heading = next((block.end - block.start for block in blocks[:1] if block.kind == "heading"), 0)
     room = max(LIMIT - heading, LIMIT // 2)  # the heading and the first piece of its body share a chunk
-    pieces = [piece for block in blocks for piece in _pieces(text, block, block.start, block.end, room)]
+    pieces = [piece for group in _subsections(blocks) for piece in _group_pieces(text, group, room)]
     return _absorb_fragments(text, list(_pack(_bind(text, pieces))))
 
 
@@ -67,7 +67,22 @@ def paragraphs(text: str) -> list[Block]:
     return [Block("paragraph", a, b) for a, b in pairwise([0, *ends, len(text)]) if text[a:b].strip()]
 
 
+def _subsections(blocks: Sequence[Block]) -> Iterator[Sequence[Block]]:
+    """Split before each heading: deeper ones make no chunks of their own, but are the best places to cut at."""
+    headings = [index for index, block in enumerate(blocks) if block.kind == "heading" and index > 0]
+    for first, last in pairwise([0, *headings, len(blocks)]):
+        yield blocks[first:last]
+
+
 # ── cutting ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _group_pieces(text: str, blocks: Sequence[Block], room: int) -> Iterator[Span]:
+    if len(blocks) > 1 and blocks[-1].end - blocks[0].start <= room:
+        yield Span(blocks[0].start, blocks[-1].end, "group")
+        return
+    for block in blocks:
+        yield from _pieces(text, block, block.start, block.end, room)
 
 
 def _pieces(text: str, block: Block, start: int, end: int, room: int) -> Iterator[Span]:
@@ -75,7 +90,7 @@ def _pieces(text: str, block: Block, start: int, end: int, room: int) -> Iterato
         yield from _numbered(block.kind, _cuts(text, start, end, ATOM_LIMIT, _CODE))
     elif block.kind == "table":
         yield from _table(text, start, end)
-    elif end - start <= room:
+    elif end - start <= (LIMIT if block.kind == "heading" else room):
         yield Span(start, end, block.kind)
     elif block.children:
         # What stands between two children (blank lines, link definitions) goes with the first of them.
@@ -145,8 +160,9 @@ def _bind(text: str, pieces: Iterable[Span]) -> Iterator[Span]:
     for piece in pieces:
         if held is None:
             held = piece
-        elif held.parts == 1 and _belongs(text, held, piece):
-            held = replace(piece, start=held.start)
+        elif 1 in (held.parts, piece.parts) and _belongs(text, held, piece):
+            numbered = held if held.parts > 1 else piece
+            held = replace(piece, start=held.start, part=numbered.part, parts=numbered.parts)
         else:
             yield held
             held = piece
@@ -160,7 +176,7 @@ def _belongs(text: str, before: Span, after: Span) -> bool:
     if after.kind == "code":
         return before.kind == "paragraph"
     introduces = before.kind == "paragraph" and text[before.start : before.end].rstrip().endswith(":")
-    return introduces and before.size + after.size <= LIMIT
+    return introduces and (after.kind == "table" or before.size + after.size <= LIMIT)
 
 
 def _pack(pieces: Iterable[Span]) -> Iterator[Span]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mindex.clock import to_iso
 from mindex.model import Check, Found, IndexReport, Record, Status
+from mindex.present.found import show_found
 from mindex.present.rows import Json, record_row
 from mindex.present.text import aligned, record_text
 
@@ -60,13 +61,11 @@ def index_text(report: IndexReport) -> str:
 
 
 def found_json(found: Found) -> dict[str, Json]:
-    return {"records": [record_row(record).json() for record in found.records], "missing": list(found.missing)}
+    return show_found(found).json()
 
 
 def found_text(found: Found, *, colour: bool = False) -> str:
-    blocks = [record_text(record_row(record), colour=colour) for record in found.records]
-    blocks.extend(f"missing: {reference}" for reference in found.missing)
-    return "\n\n".join(blocks)
+    return show_found(found).text(colour=colour)
 
 
 def list_json(records: Sequence[Record], total: int, offset: int) -> dict[str, Json]:

@@ -129,7 +129,7 @@ def _fitted(whole: Shown, budget: int) -> Shown:
         note = f"budget of {budget} tokens: {count} of {len(whole.rows)} shown"
         return counted(replace(whole, rows=whole.rows[:count], has_more=True, notes=(*whole.notes, note)))
 
-    count = _most(len(whole.rows) - 1, lambda count: with_rows(count).tokens <= budget)
+    count = most_that_fit(len(whole.rows) - 1, lambda count: with_rows(count).tokens <= budget)
     if count > 0:
         return with_rows(count)
     return _first_cut_short(whole, budget)
@@ -152,7 +152,7 @@ def _first_cut_short(whole: Shown, budget: int) -> Shown:
                 return counted(replace(whole, query=query, rows=(row,), has_more=more, notes=notes))
 
             if cut(0).tokens <= budget:
-                return cut(_most(len(text), lambda size, cut=cut: cut(size).tokens <= budget))  # type: ignore[misc]
+                return cut(most_that_fit(len(text), lambda size, cut=cut: cut(size).tokens <= budget))  # type: ignore[misc]
     return counted(replace(whole, query="", rows=(Row(id=first.id, truncated=True),), has_more=more, notes=()))
 
 
@@ -171,13 +171,16 @@ def _dual(answer: Answer, budget: int | None, details: int | None, explain: bool
 
     if budget is None:
         return with_details(with_index(len(index)), len(rows))
-    fits = with_index(_most(len(index), lambda count: with_index(count).tokens <= budget))
-    if fits.tokens > budget:
-        fits = counted(replace(fits, notes=(), query=fits.query[:20]))
-    return with_details(fits, _most(len(rows), lambda count: with_details(fits, count).tokens <= budget))
+    count = most_that_fit(len(index), lambda count: with_index(count).tokens <= budget)
+    if not count:  # the frame itself is too dear: leave out what can be left out
+        bare = replace(bare, notes=(), query=bare.query[:20])
+        index = tuple(replace(row, summary="") for row in index)
+        count = most_that_fit(len(index), lambda count: with_index(count).tokens <= budget)
+    fits = with_index(count)
+    return with_details(fits, most_that_fit(len(rows), lambda count: with_details(fits, count).tokens <= budget))
 
 
-def _most(limit: int, fits: Callable[[int], bool]) -> int:
+def most_that_fit(limit: int, fits: Callable[[int], bool]) -> int:
     """The largest number up to `limit` that fits, 0 if none does; fitting never comes back once it is lost."""
     low, high = 0, limit
     while low < high:

@@ -66,7 +66,8 @@ class Searcher:
         candidates = retrieved.candidates
         notes += retrieved.notes
         scored = self._score(query, candidates, domain)
-        kept = [hit for hit in scored if hit.relevance >= self._ranking.floor]
+        floor = self._ranking.floor if query.floor is None else query.floor
+        kept = [hit for hit in scored if hit.relevance >= floor]
         if not kept:
             literal = self._substring(query, retrieved.parsed, notes)
             if literal is not None:

@@ -153,13 +153,14 @@ class _Parser:
         wanted = [self._atom(column)]
         unwanted: list[KeywordNode | None] = []
         while True:
-            if self._take_operator("AND") and self._peek() == ("operator", "NOT"):
-                continue
+            joined = self._take_operator("AND")
             if self._take_operator("NOT"):
                 self._negated += 1
                 unwanted.append(self._atom(column))
                 self._negated -= 1
             elif self._peek()[0] in ("end", "close") or self._peek() == ("operator", "OR"):
+                if joined:
+                    raise _Invalid
                 break
             else:
                 wanted.append(self._atom(column))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession, RunOptions
     from tokenizers import Tokenizer
 
-    from mindex.providers.embed.base import Vectors
+    from mindex.model import Vectors
 
 MINILM = Model(provider="local", name="all-MiniLM-L6-v2", dimensions=384, max_tokens=256)
 
@@ -122,7 +122,8 @@ def _load_engine(weights: Path | None, cache_dir: Path | None) -> _Engine:
         weights or package.model_path(), package.SHA256, cache_dir or cache_folder(), hint=_REINSTALL_MODEL
     )
     options = onnxruntime.RunOptions()
-    # What a run took from the system goes back to it; without this, indexing leaves 300 MB behind. Costs a query nothing.
+    # What a run took from the system goes back to it. Without this, indexing leaves 300 MB behind; it costs a query
+    # nothing.
     options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
     return _Engine(tokenizer, session, options, threading.BoundedSemaphore(_workers()))
 

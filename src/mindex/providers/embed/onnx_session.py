@@ -71,7 +71,8 @@ def _copy_name(model: Path, sha256: str, version: str) -> str:
 
 def _check(model: Path, sha256: str, hint: str) -> None:
     try:
-        found = hashlib.sha256(model.read_bytes()).hexdigest()
+        with model.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         reason = error.strerror or str(error)
         raise EmbeddingError(f"the embedding model {model} cannot be read ({reason})", hint) from error
@@ -128,7 +129,7 @@ def _save_copy(model: Path, copy: Path) -> bool:
 
 
 def _seal(file: Path) -> None:
-    second = int(time.time())
+    second = int(time.time()) // 2 * 2  # some file systems count in steps of two
     with file.open("ab") as end:
         end.write(_SEAL.pack(_MAGIC, end.tell(), second))
         end.flush()

@@ -8,7 +8,7 @@ from importlib import resources
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
-from mindex.errors import SchemaError
+from mindex.errors import ForeignDatabaseError, SchemaError
 from mindex.store.sqlite.connection import Database
 
 # "mind": lets us tell our files from any other SQLite database.
@@ -68,7 +68,7 @@ def _refuse_strangers(database: Database, connection: sqlite3.Connection, versio
             "upgrade with `pip install -U mindex`",
         )
     if not _is_ours(connection) and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-        raise SchemaError(f"{database.path} belongs to another program", "choose another --db")
+        raise ForeignDatabaseError(f"{database.path} belongs to another program", "choose another --db")
 
 
 def _is_ours(connection: sqlite3.Connection) -> bool:

@@ -1,0 +1,48 @@
+"""A private environment for the scripts beside this file, made with nothing but Python and `venv`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+if sys.version_info < (3, 11):
+    sys.exit("mindex needs Python 3.11 or newer: run this script with it, for example `python3.11 scripts/demo`")
+
+
+def program(folder: Path, name: str) -> Path:
+    """Where a virtual environment keeps a program."""
+    return folder / "Scripts" / f"{name}.exe" if os.name == "nt" else folder / "bin" / name
+
+
+def ensure(name: str, *installs: tuple[str, ...]) -> Path:
+    """The folder of an environment in which every `pip install …` is done; made anew only when something changed."""
+    folder = ROOT / name
+    mark = folder / "installed"
+    wanted = _fingerprint(installs)
+    if not mark.exists() or mark.read_text(encoding="utf-8") != wanted:
+        print(f"setting up {name} …", flush=True)
+        venv.create(folder, with_pip=True, clear=True)
+        for arguments in installs:
+            run(program(folder, "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+        mark.write_text(wanted, encoding="utf-8")
+    return folder
+
+
+def run(command: Path | str, *arguments: str, **environment: str) -> None:
+    """Run a program from the project's folder; leave with its exit code when it fails."""
+    done = subprocess.run([str(command), *arguments], cwd=ROOT, env={**os.environ, **environment}, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def _fingerprint(installs: tuple[tuple[str, ...], ...]) -> str:
+    content = repr((installs, sys.version)).encode()
+    for file in (ROOT / "pyproject.toml", ROOT / "requirements.lock"):
+        content += file.read_bytes()
+    return hashlib.sha256(content).hexdigest()

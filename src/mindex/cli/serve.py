@@ -1,0 +1,71 @@
+"""`mindex serve`: answers agents over MCP. Imports the SDK only after the options are known to be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mindex.cli.output import Context
+from mindex.errors import NotFoundError, UsageError
+
+# What `--build-index` without a path says.
+_DEFAULT = ""
+
+
+@click.command("serve")
+@click.option("--http", "address", metavar="[HOST:]PORT", help="Serve HTTP at /mcp instead of stdio; 0: a free port.")
+@click.option("--tools", default="native", show_default=True, metavar="NAME", help="native or memory-exchange.")
+@click.option("--root", type=click.Path(path_type=Path), metavar="DIR", help="Agents may index below this folder only.")
+@click.option("--source-path", type=click.Path(path_type=Path), metavar="PATH", help="The folder this server is for.")
+@click.option(
+    "--build-index",
+    is_flag=False,
+    flag_value=_DEFAULT,
+    metavar="[PATH]",
+    help="Index PATH (default: the source path, or here) in the background.",
+)
+@click.option("--watch", is_flag=True, help="Keep indexed folders up to date while files change.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
+@click.option("--database-path", metavar="FILE", help="The same as --db.")
+@click.option("--debug", is_flag=True, hidden=True, help="Taken for MemoryExchange's sake.")
+@click.pass_obj
+def serve_command(
+    context: Context,
+    address: str | None,
+    tools: str,
+    root: Path | None,
+    source_path: Path | None,
+    build_index: str | None,
+    watch: bool,
+    exclude: tuple[str, ...],
+    database_path: str | None,
+    debug: bool,  # noqa: ARG001
+) -> None:
+    """Answer agents over MCP: stdio by default, HTTP with --http.
+
+    \b
+    claude mcp add mindex -- mindex serve
+    mindex serve --http 8080
+    mindex serve --tools memory-exchange --source-path docs --build-index --watch
+    """
+    from mindex.mcp.run import serve
+    from mindex.mcp.service import Options
+
+    for folder in (root, source_path):
+        if folder is not None and not folder.is_dir():
+            raise NotFoundError(f"there is no folder {folder}", "check the path")
+    if context.db and database_path:
+        raise UsageError("--db and --database-path are the same", "give one of them")
+    build = None if build_index is None else Path(build_index) if build_index else source_path or Path.cwd()
+    options = Options(
+        db=context.db,
+        seed_db=database_path,
+        agent=context.agent,
+        root=root or Path.cwd(),
+        source=source_path,
+        exclude=exclude,
+        build=build,
+        watch=watch,
+    )
+    serve(options, tools, http=address)

@@ -1,0 +1,181 @@
+"""The tools of MemoryExchange: its names, arguments and texts, over our search with its fusion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path, PurePath, PureWindowsPath
+from typing import Annotated
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
+from mindex.mcp.dialects import Dialect
+from mindex.mcp.service import Service
+from mindex.mcp.strict import READS, StrictTool, answer
+from mindex.memory import Memory
+from mindex.model import Collection, Found, Hit
+from mindex.present.found import show_found
+from mindex.present.rows import Json
+from mindex.present.views import show
+
+DOMAIN_MAP = "MemoryExchangeManagement.md"
+_INDEX_NAME = "memory-exchange"
+_MOST_RESULTS = 10
+_MOST_TAGS = 10
+_NOTHING = "No relevant memory exchange entries found for your query."
+_EMPTY = (
+    "**Warning:** The index is empty. Start the server with `--build-index` or `--watch`, and check that the source"
+    " path holds `.md` files."
+)
+
+_SEARCH = (
+    "Search the project's documentation for architecture, patterns, conventions and decisions. Use it whenever you need"
+    " to know how this project works or what it has settled."
+)
+_GET_FILE = "Read a whole markdown file that search found, or whose path you know."
+_STATUS = "How many files and chunks are indexed, and when: tells why a search finds nothing."
+
+_YAML_BLOCK = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_DOMAIN_LINE = re.compile(r"^[ \t]*[\"']?([\w.-]+)[\"']?:[ \t]*\[([^\]]*)\]", re.MULTILINE)
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
+
+
+class MemoryExchangeTools:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def search(
+        self,
+        query: Annotated[str, Field(description="What you want to know; be specific")],
+        currentFilePath: Annotated[  # noqa: N803 - the seed's name
+            str, Field(description="The file being edited: lifts results of its domain")
+        ] = "",
+        topK: Annotated[int, Field(description="Number of results, 1-10, default 5")] = 5,  # noqa: N803
+    ) -> CallToolResult:
+        found = self._service.memory.search(
+            query,
+            limit=min(max(topK, 1), _MOST_RESULTS),
+            fusion="rrf",
+            floor=0,
+            current_file=currentFilePath,
+            kinds=["chunk"],
+            collections=[source.name] if (source := self._service.source) else [],
+        )
+        roots = {collection.name: collection for collection in self._service.memory.store.collections()}
+        text = "".join(_results(found.hits, roots)) if found.hits else _NOTHING
+        return answer(text, show(found).json(), self._service.notes())
+
+    def get_memory_file(
+        self,
+        filePath: Annotated[str, Field(description="Path as search shows it, or relative to the source")],  # noqa: N803
+    ) -> CallToolResult:
+        path = filePath.strip().replace("\\", "/")
+        if not path:
+            raise UsageError("filePath is required.")
+        source = self._service.source
+        if source is not None and not _is_absolute(path):
+            path = f"{source.name}/{path.removeprefix('./')}"
+        try:
+            record = self._service.memory.read_file(path)
+        except NotFoundError:
+            raise NotFoundError(f"file not found: {filePath}") from None
+        except ForbiddenPathError:
+            raise ForbiddenPathError("the specified path is outside the memory exchange source directory.") from None
+        if source is not None and record.collection != source.name:
+            raise NotFoundError(f"file not found: {filePath}")
+        return answer(record.text, show_found(Found((record,))).json(), self._service.notes())
+
+    def get_index_status(self) -> CallToolResult:
+        status = self._service.memory.status()
+        source = self._service.source
+        collections = [one for one in status.collections if source is None or one.name == source.name]
+        chunks = sum(one.chunks for one in collections)
+        indexed = max((one.indexed_at for one in collections if one.indexed_at), default=None)
+        shown: dict[str, Json] = {
+            "Source path": source.root if source else "(not configured)",
+            "Provider": "Local",
+            "Index name": _INDEX_NAME,
+            "Indexed chunks": chunks,
+            "Indexed files": sum(one.documents for one in collections),
+            "Last indexed": _moment(indexed) if indexed else "never",
+        }
+        lines = ["## Memory Exchange Index Status", "", *(f"- **{name}:** {value}" for name, value in shown.items())]
+        if not chunks:
+            lines += ["", _EMPTY]
+        structured = {name.lower().replace(" ", "_"): value for name, value in shown.items()}
+        return answer("\n".join(lines) + "\n", structured, self._service.notes())
+
+
+def _results(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) -> Iterator[str]:
+    yield f"Found {len(hits)} relevant memory exchange entries:\n\n"
+    for number, hit in enumerate(hits, start=1):
+        record = hit.record
+        root = collections.get(record.collection)
+        yield f"--- Result {number} ---\n"
+        yield f"Source: {PurePath(root.root, record.path) if root else record.path}\n"
+        if record.title:
+            yield f"Section: {record.title}\n"
+        yield f"Domain: {record.domain}\n"
+        if record.tags:
+            yield f"Tags: {', '.join(record.tags[:_MOST_TAGS])}\n"
+        yield f"\n{record.text}\n\n"
+
+
+def _moment(milliseconds: int) -> str:
+    """As the seed writes it: `2026-03-01 14:05:09 +01:00`."""
+    text = datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(" ", "seconds")
+    return f"{text[:19]} {text[19:]}"
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith("/") or PureWindowsPath(path).is_absolute()
+
+
+def domain_map(text: str) -> dict[str, str]:
+    """Code path → domain, from the first yaml block of the seed's management file: `  caching: ['src/Caching/']`."""
+    block = _YAML_BLOCK.search(text.replace("\r\n", "\n"))
+    if block is None:
+        return {}
+    return {
+        # `src/**/*Tests/` means what is in such a folder.
+        f"{path}*" if path.endswith("/") and "*" in path else path: line[1]
+        for line in _DOMAIN_LINE.finditer(block[1])
+        for path in (single or double for single, double in _QUOTED.findall(line[2]))
+    }
+
+
+def _settings(source: Path | None) -> dict[str, object]:
+    """The seed's domain map, where the source folder has one."""
+    if source is None:
+        return {}
+    try:
+        domains = domain_map((source / DOMAIN_MAP).read_text(encoding="utf-8-sig", errors="replace"))
+    except OSError:
+        return {}
+    return {"index.domains": domains} if domains else {}
+
+
+def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - always one folder, the one the user configured
+    return (
+        "The project's documentation: architecture, conventions, decisions. Call `search_memory_exchange` before you"
+        " answer or decide anything it may have settled, and `get_memory_file` to read a whole page."
+    )
+
+
+def _tools(service: Service) -> list[StrictTool]:
+    offered = MemoryExchangeTools(service)
+    return [
+        StrictTool.of(fn, description, READS, name=name, plain_errors="Error: ")
+        for name, fn, description in (
+            ("search_memory_exchange", offered.search, _SEARCH),
+            ("search_memory_bank", offered.search, "The same as search_memory_exchange."),
+            ("get_memory_file", offered.get_memory_file, _GET_FILE),
+            ("get_index_status", offered.get_index_status, _STATUS),
+        )
+    ]
+
+
+DIALECT = Dialect(tools=_tools, instructions=_instructions, exclude=("personal/",), settings=_settings)

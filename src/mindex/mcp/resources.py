@@ -1,0 +1,120 @@
+"""What a client may read, insert and complete beside the tools: files, records, a prompt, and their names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
+
+from anyio.to_thread import run_sync
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    Resource,
+    ResourceTemplateReference,
+)
+from pydantic import Field
+
+from mindex.errors import MindexError
+from mindex.mcp.service import Service
+from mindex.present.reports import found_text
+from mindex.present.views import show
+
+if TYPE_CHECKING:
+    from mindex.mcp.server import MindexServer
+
+# `+`: the path's slashes stand in the address as they are.
+DOC = "doc://{+path}"
+MEMORY = "memory://{id}"
+MOST_LISTED = 100
+# The protocol's own limit.
+_MOST_COMPLETIONS = 100
+_ID = re.compile(r"[a-zA-Z0-9]{3,64}")
+_PROMPT_BUDGET = 4_000
+
+
+def list_documents(service: Service) -> list[Resource]:
+    """The first indexed files; the templates reach the rest."""
+    return [
+        Resource(
+            uri=f"doc://{quote(document.collection)}/{quote(document.path)}",
+            name=document.path,
+            title=document.title or None,
+            mime_type=_mime(document.path),
+            size=document.size,
+        )
+        for document in service.memory.documents(limit=MOST_LISTED)
+    ]
+
+
+def add_resources(server: MindexServer, service: Service) -> None:
+    @server.resource(DOC, name="document", description="An indexed file, as it is now", mime_type="text/markdown")
+    def document(path: str) -> str:
+        try:
+            return service.memory.read_file(path).text
+        except MindexError as error:
+            raise ResourceNotFoundError(str(error)) from error
+
+    @server.resource(MEMORY, name="record", description="One record, by the id that search gives")
+    def record(id: str) -> str:  # noqa: A002 - the template's name for it
+        found = service.memory.get(id) if _ID.fullmatch(id) else None
+        if found is None or not found.records:
+            raise ResourceNotFoundError(f"no record '{id}'; search for it first")
+        return found_text(found)
+
+
+def add_prompt(server: MindexServer, service: Service) -> None:
+    @server.prompt(description="What the memory holds about a topic, ready to use")
+    def recall(
+        topic: Annotated[str, Field(description="What to recall")],
+        collection: Annotated[str, Field(description="Only this indexed folder")] = "",
+    ) -> str:
+        try:
+            found = service.memory.search(topic, collections=[collection] if collection else [])
+        except MindexError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+        shown = show(found, budget=_PROMPT_BUDGET)
+        notes = "".join(f"\nnote: {note}" for note in service.notes())
+        return (
+            f"What the memory holds about: {topic}\n\n{shown.text()}{notes}\n\n"
+            "Answer from these passages and name their paths; say where they do not answer, and read more with `get`."
+        )
+
+
+def add_completions(server: MindexServer, service: Service) -> None:
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
+    async def complete(
+        reference: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,  # noqa: ARG001 - no completion depends on another argument
+    ) -> Completion | None:
+        if isinstance(reference, ResourceTemplateReference) and argument.name == "path":
+            return await run_sync(_paths, service, argument.value)
+        if isinstance(reference, PromptReference) and argument.name == "collection":
+            return await run_sync(_collections, service, argument.value)
+        return None
+
+
+def _paths(service: Service, typed: str) -> Completion:
+    """Paths that go on as typed: bare, or below the collection's name when that is what was typed."""
+    found = service.memory.documents(typed, limit=_MOST_COMPLETIONS + 1)
+    paths = [
+        document.path if document.path.startswith(typed) else f"{document.collection}/{document.path}"
+        for document in found
+    ]
+    more = len(paths) > _MOST_COMPLETIONS
+    return Completion(values=list(dict.fromkeys(paths[:_MOST_COMPLETIONS])), has_more=more)
+
+
+def _collections(service: Service, typed: str) -> Completion:
+    names = [one.name for one in service.memory.store.collections() if one.name.startswith(typed)]
+    return Completion(values=names[:_MOST_COMPLETIONS], total=len(names), has_more=len(names) > _MOST_COMPLETIONS)
+
+
+def _mime(path: str) -> str:
+    return "text/plain" if path.lower().endswith(".txt") else "text/markdown"

@@ -1,0 +1,58 @@
+"""Runs a server until its client leaves or someone stops it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mindex.mcp.dialects import dialect_named
+from mindex.mcp.service import Options, Service
+
+if TYPE_CHECKING:
+    from mindex.mcp.server import MindexServer
+
+
+def serve(options: Options, tools: str, *, http: str | None = None) -> None:
+    """Serve one dialect's tools over stdio, or over HTTP at `[HOST:]PORT`."""
+    # The SDK makes hundreds of thousands of objects that stay: looking for garbage among them is 8 % of the start.
+    gc.disable()
+    dialect = dialect_named(tools)
+    options = replace(
+        options,
+        exclude=(*options.exclude, *dialect.exclude),
+        settings={**dialect.settings(options.source), **options.settings},
+    )
+    service = Service(options)
+    try:
+        from mindex.mcp.server import MindexServer
+
+        server = MindexServer(service, dialect)
+        gc.freeze()
+        gc.enable()
+        if http is None:
+            # The SDK takes the wire for itself and points everyone else's stdout at stderr.
+            server.run()
+        else:
+            _serve_http(server, service, http)
+    finally:
+        service.close()
+
+
+def _serve_http(server: MindexServer, service: Service, http: str) -> None:
+    from mindex.mcp.http import bind, parse_address, run
+
+    address = parse_address(http)
+    listening = bind(address)
+    address = replace(address, port=listening.getsockname()[1])
+    if not address.is_loopback:
+        _tell(f"warning: {address.host} can be reached from other machines, and nobody is asked for a password")
+    service.start()
+    _tell(f"serving http://{address}/mcp")
+    run(server, address, listening)
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

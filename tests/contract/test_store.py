@@ -1,0 +1,386 @@
+"""The laws of a store. Written against the door: a further engine is one more parameter of the fixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mindex.errors import EmbeddingError
+from mindex.model import (
+    AllOf,
+    AnyOf,
+    Collection,
+    Document,
+    Embedded,
+    Filters,
+    KeywordNode,
+    Model,
+    Phrase,
+    Prefix,
+    Record,
+    Term,
+    Without,
+)
+from mindex.search.query import parse
+from mindex.store.base import DocumentUpdate, Store
+from mindex.store.sqlite.store import SqliteStore
+
+MODEL = Model("test", "axes", 64)
+OTHER_MODEL = Model("test", "other axes", 64)
+WIDE = Model("test", "topics", 384)
+EVERYTHING = Filters()
+
+Open = Callable[[], Store]
+
+
+@pytest.fixture(params=["sqlite"])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Opens the same data again and again, as further processes would."""
+    opened: list[Store] = []
+
+    def open_again() -> Store:
+        store = SqliteStore(tmp_path / "store.db")
+        opened.append(store)
+        return store
+
+    yield open_again
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Open) -> Store:
+    store = open_store()
+    store.put_collection(Collection("docs", "/docs"))
+    return store
+
+
+def update(path: str, *texts: str, collection: str = "docs", **document: object) -> DocumentUpdate:
+    made = Document(f"doc{path}", collection, path, "fp", 1, 1, **document)  # type: ignore[arg-type]
+    records = tuple(
+        Record(
+            id=f"id{path}{number}".replace(".", "").replace("/", ""),
+            kind="chunk",
+            text=text,
+            title=f"Page {path}",
+            document=made.id,
+            collection=collection,
+            path=path,
+            first_line=number,
+            last_line=number,
+            created_at=1_000 + number,
+            domain=made.domain,
+            instruction=made.instruction,
+            tags=made.tags,
+        )
+        for number, text in enumerate(texts, start=1)
+    )
+    return DocumentUpdate(made, records)
+
+
+def axis(number: int, lean: float = 0.0) -> list[float]:
+    vector = np.zeros(64, np.float32)
+    vector[number] = 1.0
+    vector[(number + 1) % 64] = lean
+    return list(map(float, vector / np.linalg.norm(vector)))
+
+
+def found(store: Store, query: str, filters: Filters = EVERYTHING, limit: int = 10) -> list[str]:
+    node = parse(query).node
+    assert node is not None
+    return [hit.id for hit in store.keyword(node, filters, limit)]
+
+
+def nearest(store: Store, vector: list[float], filters: Filters = EVERYTHING, limit: int = 10) -> list[str]:
+    return [hit.id for hit in store.nearest(MODEL, np.asarray(vector, np.float32), filters, limit).hits]
+
+
+# ── records and documents ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_was_stored_comes_back_whole(store: Store) -> None:
+    change = update("a.md", "one `x`", domain="caching", instruction=True, tags=("Redis", "東京"))
+    store.apply([change])
+    (record,) = store.records(["idamd1"])
+    assert change.records is not None
+    assert record == change.records[0]
+    assert store.documents("docs") == {"a.md": change.document}
+
+
+def test_records_come_in_the_order_asked_for_without_the_missing(store: Store) -> None:
+    store.apply([update("a.md", "one", "two", "three")])
+    assert [record.id for record in store.records(["idamd3", "nowhere", "idamd1"])] == ["idamd3", "idamd1"]
+
+
+def test_applying_the_same_document_again_keeps_every_chunk(store: Store) -> None:
+    assert store.apply([update("a.md", "one", "two")]).added == 2
+    again = store.apply([update("a.md", "one", "two")])
+    assert (again.added, again.kept, again.removed) == (0, 2, 0)
+
+
+def test_a_chunk_that_is_gone_leaves_words_and_vectors_behind_at_once(store: Store) -> None:
+    store.apply([update("a.md", "apple", "pear")])
+    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)]), Embedded("idamd2", [axis(1)])])
+    assert nearest(store, axis(1)) == ["idamd2", "idamd1"]
+    store.apply([update("a.md", "apple")])
+    assert found(store, "pear") == []
+    assert nearest(store, axis(1)) == ["idamd1"]
+    assert store.pending(MODEL) == 0
+
+
+def test_a_touched_document_keeps_its_chunks(store: Store) -> None:
+    change = update("a.md", "apple")
+    store.apply([change])
+    store.apply([DocumentUpdate(change.document, None)])
+    assert found(store, "apple") == ["idamd1"]
+
+
+def test_a_moved_document_is_found_by_its_new_path(store: Store) -> None:
+    store.apply([update("old.md", "apple")])
+    moved = update("old.md", "apple")
+    document = Document("docold.md", "docs", "harbour/new.md", "fp", 1, 1, domain="harbour")
+    assert moved.records is not None
+    records = tuple(Record(**{**_values(r), "path": "harbour/new.md", "domain": "harbour"}) for r in moved.records)
+    assert store.apply([DocumentUpdate(document, records)]).kept == 1
+    assert found(store, "harbour") == ["idoldmd1"]
+    assert store.records(["idoldmd1"])[0].path == "harbour/new.md"
+
+
+def _values(record: Record) -> dict[str, object]:
+    return {name: getattr(record, name) for name in record.__slots__}
+
+
+def test_removing_a_collection_removes_all_it_held(store: Store) -> None:
+    store.apply([update("a.md", "apple", "pear")])
+    assert store.remove_collection("docs") == 2
+    assert store.collections() == ()
+    assert found(store, "apple") == []
+
+
+def test_short_ids_resolve_to_what_starts_with_them(store: Store) -> None:
+    store.apply([update("a.md", "one", "two"), update("b.md", "three")])
+    assert store.resolve("ida") == ("idamd1", "idamd2")
+    assert store.resolve("zzz") == ()
+
+
+def test_documents_are_found_by_path_end_of_path_and_glob(store: Store) -> None:
+    store.apply([update("guide/setup.md", "x"), update("other/setup.md", "y"), update("zz.md", "z")])
+    assert [d.path for d in store.find_documents("zz.md")] == ["zz.md"]
+    assert [d.path for d in store.find_documents("docs/zz.md")] == ["zz.md"]
+    assert [d.path for d in store.find_documents("setup.md")] == ["guide/setup.md", "other/setup.md"]
+    assert [d.path for d in store.find_documents("guide/*")] == ["guide/setup.md"]
+    assert store.find_documents("etup.md") == ()
+
+
+def test_list_pages_through_what_is_in_scope_newest_first(store: Store) -> None:
+    store.apply([update("a.md", "one", "two", "three")])
+    page = store.list(EVERYTHING, limit=2)
+    assert ([record.id for record in page.records], page.total) == (["idamd3", "idamd2"], 3)
+    assert [record.id for record in store.list(EVERYTHING, limit=2, offset=2).records] == ["idamd1"]
+
+
+# ── keyword ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_keyword_scores_are_positive_and_best_first(store: Store) -> None:
+    store.apply([update("a.md", "apple apple pear", "apple", "plum", "fig", "date")])
+    hits = store.keyword(AnyOf((Term("appl"), Term("pear"))), EVERYTHING, 10)
+    assert [hit.id for hit in hits] == ["idamd1", "idamd2"]
+    assert hits[0].score > hits[1].score > 0
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (Term("appl"), {"1", "2"}),
+        (Prefix("app"), {"1", "2", "3"}),
+        (Phrase(("red", "appl")), {"1"}),
+        (AllOf((Term("appl"), Term("red"))), {"1", "2"}),
+        (AnyOf((Term("pear"), Term("applianc"))), {"3", "4"}),
+        (Without(Term("appl"), Phrase(("red", "appl"))), {"2"}),
+        (Term("page", "title"), {"1", "2", "3", "4"}),
+        (Term("page", "text"), set()),
+    ],
+)
+def test_every_kind_of_query_node_means_the_same_everywhere(
+    store: Store, node: KeywordNode, expected: set[str]
+) -> None:
+    store.apply([update("a.md", "a red apple", "apples are red", "an appliance", "a pear")])
+    assert {hit.id[-1] for hit in store.keyword(node, EVERYTHING, 10)} == expected
+
+
+def test_statistics_count_the_records_that_hold_a_token(store: Store) -> None:
+    store.apply([update("a.md", "apple apple", "apple pear")])
+    statistics = store.statistics(["appl", "pear", "unknown"])
+    assert statistics.records == 2
+    assert dict(statistics.frequency) == {"appl": 2, "pear": 1, "unknown": 0}
+
+
+def test_the_tokens_of_a_record_are_those_it_was_indexed_under(store: Store) -> None:
+    store.apply([update("a.md", "PolicyController runs")])
+    assert {"polici", "control", "policycontroller", "run", "page"} <= store.tokens("idamd1")
+
+
+def test_substring_wants_every_word_literally_and_escapes_wildcards(store: Store) -> None:
+    store.apply([update("a.md", "the catalogue costs 100%", "a catalogue_x"), update("b.md", "100 things")])
+    assert store.substring(["atalog"], EVERYTHING, 10) == ("idamd1", "idamd2")
+    assert store.substring(["atalog", "100%"], EVERYTHING, 10) == ("idamd1",)
+    assert store.substring(["e_x"], EVERYTHING, 10) == ("idamd2",)
+
+
+# ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_nearest_gives_the_true_cosine_of_the_best_piece(store: Store) -> None:
+    store.apply([update("a.md", "one", "two")])
+    store.put_vectors(MODEL, [Embedded("idamd1", [axis(5), axis(0, 0.5)]), Embedded("idamd2", [axis(9)])])
+    first, second = store.nearest(MODEL, np.asarray(axis(0), np.float32), EVERYTHING, 10).hits
+    assert (first.id, second.id) == ("idamd1", "idamd2")
+    assert first.score == pytest.approx(1 / np.sqrt(1.25), abs=1e-5)
+    assert second.score == pytest.approx(0.0, abs=1e-5)
+
+
+def test_vectors_of_another_space_are_never_compared(store: Store) -> None:
+    store.apply([update("a.md", "one")])
+    store.put_vectors(OTHER_MODEL, [Embedded("idamd1", [axis(0)])])
+    assert nearest(store, axis(0)) == []
+    assert store.pending(MODEL) == 1
+    assert store.pending(OTHER_MODEL) == 0
+
+
+def test_wrong_dimensions_are_refused_with_the_way_out(store: Store) -> None:
+    store.apply([update("a.md", "one")])
+    with pytest.raises(EmbeddingError, match="dimensions"):
+        store.put_vectors(MODEL, [Embedded("idamd1", [[1.0, 0.0]])])
+    with pytest.raises(EmbeddingError, match="dimensions"):
+        store.nearest(MODEL, np.ones(3, np.float32), EVERYTHING, 10)
+
+
+def test_a_vector_for_a_record_that_has_gone_is_dropped(store: Store) -> None:
+    store.apply([update("a.md", "one")])
+    assert store.put_vectors(MODEL, [Embedded("nowhere", [axis(0)]), Embedded("idamd1", [axis(1)])]) == 1
+
+
+def test_pending_records_are_those_without_a_vector(store: Store) -> None:
+    store.apply([update("a.md", "one", "two")])
+    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])
+    assert [record.id for record in store.pending_records(MODEL, 10)] == ["idamd2"]
+
+
+def test_another_process_sees_vectors_words_and_deletions_at_once(open_store: Open, store: Store) -> None:
+    other = open_store()
+    store.apply([update("a.md", "apple", "pear")])
+    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])
+    assert nearest(other, axis(0)) == ["idamd1"]
+    store.put_vectors(MODEL, [Embedded("idamd2", [axis(1)])])
+    assert nearest(other, axis(1)) == ["idamd2", "idamd1"]
+    store.put_vectors(MODEL, [Embedded("idamd2", [axis(7)])])
+    assert nearest(other, axis(7))[0] == "idamd2"
+    store.apply([], ["doca.md"])
+    assert nearest(other, axis(1)) == []
+    assert found(other, "apple") == []
+
+
+def test_many_vectors_are_ranked_as_an_exhaustive_scan_would(open_store: Open, store: Store) -> None:
+    count = 6_000  # enough to leave the exhaustive path
+    random = np.random.default_rng(1)
+    topics = random.normal(size=(300, WIDE.dimensions))
+    vectors = topics[random.integers(300, size=count)] + random.normal(size=(count, WIDE.dimensions))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    store.apply([update("a.md", *(f"text {number}" for number in range(count)))])
+    store.put_vectors(WIDE, [Embedded(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(count)])
+    store.pack_vectors()
+    fresh = open_store()  # starts from the packed form without codes; its second search has them
+    shared = 0
+    for number in range(6):
+        query = vectors[number] + random.normal(size=WIDE.dimensions).astype(np.float32) * 0.02
+        query = (query / np.linalg.norm(query)).astype(np.float32)
+        cosines = vectors @ query
+        true = [f"idamd{n + 1}" for n in np.argsort(-cosines)[:15]]
+        for engine in (store, fresh):
+            answer = engine.nearest(WIDE, query, EVERYTHING, 200)
+            shared += len(set(true) & {hit.id for hit in answer.hits[:15]})
+            assert answer.hits[0].score == pytest.approx(float(cosines.max()), abs=1e-5)
+            assert answer.size == count
+            assert answer.mean == pytest.approx(float(cosines.mean()), abs=0.02)
+            assert answer.std == pytest.approx(float(cosines.std()), rel=0.4)
+    assert shared / (6 * 2 * 15) >= 0.99
+
+
+# ── scope ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(collections=("more",)), {"idcmd1"}),
+        (Filters(path="guide/*"), {"idguideamd1"}),
+        (Filters(path="guide"), {"idguideamd1"}),
+        (Filters(path="gui"), set()),
+        (Filters(tags=("REDIS", "nothing")), {"idbmd1"}),
+        (Filters(all_tags=("redis", "nothing")), set()),
+        (Filters(all_tags=("redis", "ttl")), {"idbmd1"}),
+        (Filters(kinds=("memory",)), set()),
+        (Filters(kinds=("chunk",)), {"idguideamd1", "idbmd1", "idcmd1"}),
+        (Filters(after=1_001, before=1_002), {"idguideamd1", "idbmd1", "idcmd1"}),
+        (Filters(after=1_002), set()),
+        (Filters(types=("fact",)), set()),
+        (Filters(min_importance=1), set()),
+        (Filters(agent="somebody else"), {"idguideamd1", "idbmd1", "idcmd1"}),
+        (Filters(matching=Term("redi")), {"idbmd1"}),
+    ],
+)
+def test_filters_mean_the_same_in_both_halves_and_in_lists(store: Store, filters: Filters, expected: set[str]) -> None:
+    store.put_collection(Collection("more", "/more"))
+    store.apply(
+        [
+            update("guide/a.md", "apple"),
+            update("b.md", "apple redis", tags=("Redis", "TTL")),
+            update("c.md", "apple", collection="more"),
+        ]
+    )
+    ids = ["idguideamd1", "idbmd1", "idcmd1"]
+    store.put_vectors(MODEL, [Embedded(id_, [axis(0)]) for id_ in ids])
+    assert set(found(store, "apple", filters)) == expected
+    assert set(nearest(store, axis(0), filters)) == expected
+    assert {record.id for record in store.list(filters, limit=10).records} == expected
+
+
+def test_a_rare_scope_among_many_foreign_rows_still_gets_its_full_k(store: Store) -> None:
+    store.put_collection(Collection("rare", "/rare"))
+    crowd = [update(f"{number}.md", *["apple"] * 50) for number in range(100)]
+    rare = update("r.md", *["some words and an apple in a longer text"] * 8, collection="rare")
+    store.apply([*crowd, rare])
+    assert rare.records is not None
+    store.put_vectors(MODEL, [Embedded(record.id, [axis(0)]) for one in crowd for record in one.records or ()])
+    store.put_vectors(MODEL, [Embedded(record.id, [axis(3, 0.1)]) for record in rare.records])
+    scope = Filters(collections=("rare",))
+    assert len(found(store, "apple", scope, limit=8)) == 8
+    assert len(nearest(store, axis(0), scope, limit=8)) == 8
+
+
+# ── caches and health ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_cached_value_is_there_for_the_next_process(open_store: Open, store: Store) -> None:
+    store.remember_cached("kind", "key", b"value")
+    store.settle()
+    assert open_store().cached("kind", "key") == b"value"
+    assert store.cached("kind", "other") is None
+
+
+def test_a_healthy_store_says_so_and_stays_so_when_optimized(store: Store) -> None:
+    store.apply([update("a.md", "apple", "pear")])
+    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])
+    assert all(check.ok for check in store.check())
+    store.optimize()
+    assert all(check.ok for check in store.check())
+    assert found(store, "apple") == ["idamd1"]
+    assert nearest(store, axis(0)) == ["idamd1"]
+    status = store.status()
+    assert status.records == {"chunk": 2}
+    assert (status.collections["docs"].documents, status.collections["docs"].chunks) == (1, 2)
+    assert status.size_bytes > 0

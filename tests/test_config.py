@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindex.config import SETTINGS, Settings, load_settings
+from mindex.errors import ConfigError
+
+
+def load(
+    tmp_path: Path, user: str = "", project: str = "", flags: dict[str, object] | None = None, **env: str
+) -> Settings:
+    user_file, folder = tmp_path / "user.toml", tmp_path / "project" / "deep"
+    user_file.write_text(user, encoding="utf-8")
+    folder.mkdir(parents=True)
+    (tmp_path / "project" / ".mindex.toml").write_text(project, encoding="utf-8")
+    return load_settings(flags, environment=env, folder=folder, user_file=user_file)
+
+
+def origin(settings: Settings, key: str) -> str:
+    return next(one.origin for one in settings if one.setting.key == key)
+
+
+def test_flags_beat_environment_beats_project_beats_user_beats_default(tmp_path: Path) -> None:
+    toml = "[search]\nfloor = {}\n"
+    everywhere = load(tmp_path, toml.format(0.1), toml.format(0.2), {"search.floor": 0.4}, MINDEX_SEARCH_FLOOR="0.3")
+    assert (everywhere.number("search.floor"), origin(everywhere, "search.floor")) == (0.4, "flag")
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "env", "expected"),
+    [("0.1", "0.2", {"MINDEX_SEARCH_FLOOR": "0.3"}, 0.3), ("0.1", "0.2", {}, 0.2), ("0.1", None, {}, 0.1)],
+)
+def test_each_source_wins_over_the_ones_below(
+    tmp_path: Path, user: str, project: str | None, env: dict[str, str], expected: float
+) -> None:
+    settings = load(tmp_path, f"search.floor = {user}", f"search.floor = {project}" if project else "", None, **env)
+    assert settings.number("search.floor") == expected
+
+
+def test_a_project_may_not_send_words_elsewhere(tmp_path: Path) -> None:
+    settings = load(tmp_path, project='db = "/elsewhere.db"\nembedding.url = "http://evil.example"\nsearch.floor = 0.5')
+    assert settings.text("db") == ""
+    assert settings.text("embedding.url") == ""
+    assert settings.number("search.floor") == 0.5
+    assert len(settings.notes) == 2
+
+
+def test_a_key_in_a_file_is_refused_with_a_warning(tmp_path: Path) -> None:
+    settings = load(tmp_path, user='embedding.api_key = "abc"')
+    assert settings.text("embedding.api_key") == ""
+    assert "MINDEX_EMBEDDING_API_KEY" in settings.notes[0]
+    assert "abc" not in settings.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("toml", "complaint"),
+    [
+        ("serach.floor = 1", "unknown setting 'serach.floor'"),
+        ("search.floor = 2", "from 0 to 1"),
+        ('search.floor = "high"', "search.floor"),
+        ("search.candidates = 0", "at least 1"),
+        ("search.candidates = true", "whole number"),
+        ("index.exclude = 3", "list of texts"),
+        ("this is not toml", "cannot read"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_file(tmp_path: Path, toml: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        load(tmp_path, user=toml)
+
+
+def test_lists_and_tables_can_come_from_the_environment(tmp_path: Path) -> None:
+    settings = load(tmp_path, MINDEX_INDEX_EXCLUDE="a/, *.tmp.md", MINDEX_INDEX_DOMAINS="src/Auth=security")
+    assert settings.texts("index.exclude") == ("a/", "*.tmp.md")
+    assert settings.pairs("index.domains") == {"src/Auth": "security"}
+
+
+def test_a_domain_map_is_a_table(tmp_path: Path) -> None:
+    settings = load(tmp_path, project='[index.domains]\n"src/Auth" = "security"\n')
+    assert settings.pairs("index.domains") == {"src/Auth": "security"}
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert all(setting.meaning for setting in SETTINGS)
+    assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)

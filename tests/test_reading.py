@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindex.errors import AmbiguousIdError, ForbiddenPathError, NotFoundError, UsageError
+from mindex.memory import Memory
+from tests.conftest import write
+
+FILES = {
+    "guide/setup.md": "# Setup\n\none\ntwo\nthree\n",
+    "guide/use.md": "# Use\n\nfour\n",
+    "notes.md": "# Notes\n\nfive\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path / "docs-secret", {"plan.md": "secret"})
+    return write(tmp_path / "docs", FILES)
+
+
+@pytest.fixture
+def memory(keyword_memory: Memory, root: Path) -> Memory:
+    keyword_memory.index(root)
+    return keyword_memory
+
+
+def texts(memory: Memory, *references: str) -> list[str]:
+    return [record.text for record in memory.get(*references).records]
+
+
+def test_an_id_or_a_unique_start_of_it_brings_the_record(memory: Memory) -> None:
+    record = memory.search("five").hits[0].record
+    assert memory.get(record.id).records == (record,)
+    assert memory.get(record.id[:8].upper()).records == (record,)
+
+
+def test_an_ambiguous_start_is_an_error_that_names_the_candidates(memory: Memory) -> None:
+    ids = sorted(record.id for record in memory.list().records)
+    twin = ids[0][:4] + "zzzzzzzz"
+    with memory.store._database.write() as connection:
+        connection.execute("UPDATE records SET id = ? WHERE id = ?", (twin, ids[1]))
+    with pytest.raises(AmbiguousIdError, match=twin):
+        memory.get(ids[0][:4])
+
+
+def test_paths_spans_globs_and_lists(memory: Memory) -> None:
+    assert texts(memory, "guide/setup.md") == ["# Setup\n\none\ntwo\nthree"]
+    assert texts(memory, "setup.md:4-5") == ["two\nthree"]
+    assert texts(memory, "setup.md:3") == ["one"]
+    assert texts(memory, "guide/setup.md:4-900") == ["two\nthree"]
+    assert len(texts(memory, "guide/*.md")) == 2
+    assert len(texts(memory, "guide/use.md,notes.md")) == 2
+    assert len(texts(memory, "docs/notes.md", "notes.md")) == 1
+
+
+def test_what_is_shown_is_what_is_on_disk_now(memory: Memory, root: Path) -> None:
+    write(root, {"notes.md": "# Notes\n\nsix\n"})
+    assert "six" in texts(memory, "notes.md")[0]
+
+
+def test_what_is_missing_is_listed_and_the_rest_is_found(memory: Memory) -> None:
+    found = memory.get("notes.md", "nowhere.md", "notes.md:99", "zzzzzzzz")
+    assert len(found.records) == 1
+    assert found.missing == ("nowhere.md", "notes.md:99", "zzzzzzzz")
+
+
+def test_an_absolute_path_inside_a_collection_is_that_file(memory: Memory, root: Path) -> None:
+    assert memory.read_file(str(root / "notes.md")).path == "notes.md"
+
+
+@pytest.mark.parametrize(
+    "path", ["../docs-secret/plan.md", "guide/../../docs-secret/plan.md", "/etc/passwd", "..\\docs-secret\\plan.md"]
+)
+def test_a_path_never_leaves_its_collection(memory: Memory, path: str) -> None:
+    with pytest.raises(ForbiddenPathError):
+        memory.read_file(path)
+    assert memory.get(path).records == ()
+
+
+def test_the_sibling_of_a_collection_is_outside_it(memory: Memory, root: Path) -> None:
+    with pytest.raises(ForbiddenPathError):
+        memory.read_file(f"{root}-secret/plan.md")
+
+
+def test_a_file_replaced_by_a_link_is_not_followed_out(memory: Memory, root: Path) -> None:
+    (root / "notes.md").unlink()
+    (root / "notes.md").symlink_to(root.parent / "docs-secret" / "plan.md")
+    with pytest.raises(ForbiddenPathError):
+        memory.read_file("notes.md")
+
+
+def test_a_folder_replaced_by_a_link_is_not_followed_out(memory: Memory, root: Path) -> None:
+    write(root.parent / "elsewhere", {"setup.md": "secret"})
+    (root / "guide").rename(root / "guide-before")
+    (root / "guide").symlink_to(root.parent / "elsewhere")
+    with pytest.raises(ForbiddenPathError):
+        memory.read_file("guide/setup.md")
+
+
+def test_a_name_in_two_collections_must_be_told_apart(memory: Memory, tmp_path: Path) -> None:
+    memory.index(write(tmp_path / "more", {"notes.md": "other"}))
+    with pytest.raises(UsageError, match=r"docs/notes.md, more/notes.md"):
+        memory.read_file("notes.md")
+    assert memory.read_file("more/notes.md").text == "other"
+
+
+@pytest.mark.parametrize("path", ["", "  ", "a\0b"])
+def test_an_empty_path_is_an_error(memory: Memory, path: str) -> None:
+    with pytest.raises(UsageError):
+        memory.read_file(path)
+
+
+def test_a_file_that_is_not_indexed_is_not_found(memory: Memory) -> None:
+    with pytest.raises(NotFoundError, match="no indexed file"):
+        memory.read_file("nowhere.md")
