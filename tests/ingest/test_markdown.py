@@ -226,6 +226,12 @@ def test_a_deeper_heading_is_the_best_place_to_cut() -> None:
     assert [chunk.text.split("\n")[0] for chunk in chunks(text)] == ["# A", "#### Part 1", "#### Part 2", "#### Part 3"]
 
 
+def test_a_run_of_bare_headings_does_not_make_an_endless_chunk() -> None:
+    found = chunks("# A\n\n" + "#### Step\n" * 2_000 + "\nDone.\n")
+    assert max(len(chunk.text) for chunk in found) <= LIMIT + 2 * FRAGMENT
+    assert found[-1].text.endswith("Done.")
+
+
 # ── code and tables ───────────────────────────────────────────────────────────────────────────────────────────
 
 

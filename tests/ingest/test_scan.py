@@ -135,6 +135,7 @@ def test_links_are_never_followed(tmp_path: Path) -> None:
     assert {skipped[name] for name in ("loop", "out", "file.md", "broken.md")} == {"symbolic link, not followed"}
 
 
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="the system cannot refuse links when it opens a file")
 def test_a_file_that_becomes_a_link_after_the_scan_is_not_read(tmp_path: Path) -> None:
     write(tmp_path, {"root/a.md": "", "secret.md": "secret"})
     (file,) = scan(tmp_path / "root", max_bytes=LIMIT)
@@ -153,7 +154,8 @@ def test_a_file_that_grew_or_went_away_after_the_scan_is_skipped(tmp_path: Path)
         "a.md", "too large: 1,001 bytes, the limit is 1,000 (index.max_bytes)"
     )
     file.absolute.unlink()
-    assert read(file, max_bytes=LIMIT) == Skipped("a.md", "cannot be read: No such file or directory")
+    gone = read(file, max_bytes=LIMIT)
+    assert isinstance(gone, Skipped) and gone.reason.startswith("cannot be read: ")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -184,7 +186,8 @@ def test_a_name_that_is_not_utf8_is_skipped_in_printable_form(tmp_path: Path) ->
 
 
 def test_a_missing_root_is_reported_not_raised(tmp_path: Path) -> None:
-    assert look(tmp_path / "nowhere") == ([], {"./": "folder cannot be read: No such file or directory"})
+    found, skipped = look(tmp_path / "nowhere")
+    assert found == [] and skipped["./"].startswith("folder cannot be read: ")
 
 
 def test_a_folder_that_cannot_be_read_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from mindex.model import Skipped
+
+if TYPE_CHECKING:  # older versions keep it elsewhere
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 IGNORE_FILES = (".gitignore", ".mindexignore")  # the second may take back what the first ignores
 MAX_IGNORE_CHARACTERS = 1024 * 1024
@@ -89,10 +93,10 @@ def rules_above(root: str) -> IgnoreRules:
     for folder in reversed([folder for folder in top.parents if folder.is_relative_to(checkout)]):
         way = top.relative_to(folder).as_posix() + "/"
         for name in IGNORE_FILES:
-            try:
-                layers.append(_Layer("", _read(str(folder / name)), way))
-            except OSError:  # not there, or not ours to read
-                continue
+            location = str(folder / name)
+            with suppress(OSError):  # gone by now, or not ours to read
+                if os.path.isfile(location):  # noqa: PTH113 - a pipe would be waited for
+                    layers.append(_Layer("", _read(location), way))
     rules = IgnoreRules(tuple(layers))
     return IgnoreRules() if rules.ignores("") else rules
 

@@ -172,7 +172,7 @@ def _bind(text: str, pieces: Iterable[Span]) -> Iterator[Span]:
 
 def _belongs(text: str, before: Span, after: Span) -> bool:
     if before.kind == "heading":
-        return True
+        return before.size <= LIMIT
     if after.kind == "code":
         return before.kind == "paragraph"
     introduces = before.kind == "paragraph" and text[before.start : before.end].rstrip().endswith(":")

@@ -16,21 +16,8 @@ if TYPE_CHECKING:
 
 def serve(options: Options, tools: str, *, http: str | None = None) -> None:
     """Serve one dialect's tools over stdio, or over HTTP at `[HOST:]PORT`."""
-    # The SDK makes hundreds of thousands of objects that stay: looking for garbage among them is 8 % of the start.
-    gc.disable()
-    dialect = dialect_named(tools)
-    options = replace(
-        options,
-        exclude=(*options.exclude, *dialect.exclude),
-        settings={**dialect.settings(options.source), **options.settings},
-    )
-    service = Service(options)
+    server, service = _built(options, tools)
     try:
-        from mindex.mcp.server import MindexServer
-
-        server = MindexServer(service, dialect)
-        gc.freeze()
-        gc.enable()
         if http is None:
             # The SDK takes the wire for itself and points everyone else's stdout at stderr.
             server.run()
@@ -38,6 +25,26 @@ def serve(options: Options, tools: str, *, http: str | None = None) -> None:
             _serve_http(server, service, http)
     finally:
         service.close()
+
+
+def _built(options: Options, tools: str) -> tuple[MindexServer, Service]:
+    # The SDK makes hundreds of thousands of objects that stay: looking for garbage among them is 8 % of the start.
+    gc.disable()
+    try:
+        dialect = dialect_named(tools)
+        from mindex.mcp.server import MindexServer
+
+        options = replace(
+            options,
+            exclude=(*options.exclude, *dialect.exclude),
+            settings={**dialect.settings(options.source), **options.settings},
+        )
+        service = Service(options)
+        server = MindexServer(service, dialect)
+        gc.freeze()
+        return server, service
+    finally:
+        gc.enable()
 
 
 def _serve_http(server: MindexServer, service: Service, http: str) -> None:

@@ -19,7 +19,7 @@ from mindex.store.base import Nearest, Scored, Signals, Store
 
 MAX_LIMIT = 50
 # Words per word piece at which a model reads nothing of a language, and at which it reads it well.
-_UNREAD, _FLUENT = 0.45, 0.70
+_UNREAD, _FLUENT = 0.50, 0.75
 _SUBSTRING_RELEVANCE = 0.5
 
 
@@ -32,7 +32,7 @@ class Ranking:
         default_factory=lambda: {"blend": 0.5, "weighted": 0.7, "minmax": 0.6, "rrf": 60}
     )
     candidates: int = 200
-    floor: float = 0.35
+    floor: float = 0.2
     boosts: Boosts = field(default_factory=Boosts)
 
 

@@ -121,6 +121,7 @@ def _load_engine(weights: Path | None, cache_dir: Path | None) -> _Engine:
     session = open_session(
         weights or package.model_path(), package.SHA256, cache_dir or cache_folder(), hint=_REINSTALL_MODEL
     )
+    _return_free_memory()  # where the ready copy had to be made first, 100 MB
     options = onnxruntime.RunOptions()
     # What a run took from the system goes back to it. Without this, indexing leaves 300 MB behind; it costs a query
     # nothing.
@@ -219,22 +220,24 @@ class _Engine:
         return vectors
 
     def fluency(self, text: str) -> float:
-        """Words per word piece in the text's beginning.
+        """Words per word piece in the text's beginning; punctuation counts for neither.
 
+        Every mark is a piece of its own: counted, they would make markdown and code look like a foreign language.
         A word the vocabulary cannot spell is a piece but no word. A text without words says nothing against the model.
         """
         sample = text[:_FLUENCY_CHARACTERS]
         segmented, unsegmented = _UNSEGMENTED.subn(" ", _clean(sample))
         encoding = self.tokenizer.encode(segmented, add_special_tokens=False)
         unknown = self.tokenizer.token_to_id("[UNK]")
-        words = {
-            word
-            for word, piece, (start, _) in zip(encoding.word_ids, encoding.ids, encoding.offsets, strict=True)
-            if piece != unknown and segmented[start].isalnum()
-        }
-        if not words and not unsegmented and unknown not in encoding.ids:
-            return 1.0
-        return len(words) / (len(encoding.ids) + unsegmented)
+        words: set[int | None] = set()
+        pieces = unsegmented
+        for word, piece, (start, _) in zip(encoding.word_ids, encoding.ids, encoding.offsets, strict=True):
+            if piece == unknown:
+                pieces += 1
+            elif segmented[start].isalnum():
+                pieces += 1
+                words.add(word)
+        return len(words) / pieces if pieces else 1.0
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:

@@ -15,9 +15,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from mindex.errors import StoreBusyError, StoreError
+from mindex.errors import StoreBusyError, StoreError, UsageError
 
 DEFAULT_WAIT = 30.0
+# Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
+_SLICE_MS = 100
 
 
 class Database:
@@ -80,11 +82,12 @@ class Database:
     def _open_reader(self) -> sqlite3.Connection:
         if not self.read_only:
             return self._open("rwc")
+        connection = self._open("ro")
         try:
-            connection = self._open("ro")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
             return connection
         except sqlite3.OperationalError:
+            connection.close()
             # A WAL database in a folder we may not write: readable only as a file that nobody changes.
             return self._open("ro&immutable=1")
 
@@ -135,14 +138,19 @@ class Database:
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Take the write lock; SQLite may still answer busy at once (a stale snapshot), so ask until the deadline."""
         deadline = time.monotonic() + self.wait
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
-                    raise
-                time.sleep(random.uniform(0.005, 0.05))
+        connection.execute(f"PRAGMA busy_timeout = {min(_SLICE_MS, int(self.wait * 1000))}")
+        try:
+            while True:
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+                    self._check_open()
+                    time.sleep(random.uniform(0.005, 0.05))
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
@@ -156,9 +164,12 @@ class Database:
                 raise StoreError(
                     f"{self.path} is not a SQLite database", "choose another --db, or move that file away"
                 ) from error
-            if "malformed" in text or "corrupt" in text:
+            if "malformed" in text or "corrupt" in text or "vtable constructor failed" in text:
                 raise self._damaged(error) from error
             raise StoreError(f"{self.path}: {text}", "run `mindex doctor`") from error
+        except (UnicodeEncodeError, OverflowError) as error:
+            # Half a surrogate pair, or a number of more than 64 bits: no database can hold or look for it.
+            raise UsageError(f"a value cannot be looked up or stored ({error})", "check the text or number") from error
 
     def _operational(self, error: sqlite3.OperationalError) -> StoreError:
         text = str(error)
@@ -168,11 +179,16 @@ class Database:
             )
         if "full" in text:
             return StoreError(f"no space left to write {self.path}", "free some space; nothing that was stored is lost")
+        if "disk I/O error" in text:
+            return StoreError(
+                f"the disk refused to read or write {self.path}",
+                "check its free space, quota and file size limit; nothing that was stored is lost",
+            )
         if "readonly" in text:
             return StoreError(
                 f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
             )
-        if "malformed" in text:
+        if "malformed" in text or "vtable constructor failed" in text:
             return self._damaged(error)
         return StoreError(f"cannot use {self.path}: {text}", "run `mindex doctor`, or choose another --db")
 
@@ -195,8 +211,8 @@ class Database:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
+        self._closed = True  # first: whoever holds the write lock while waiting for another process lets go of it
         with self._write_lock, self._lock:
-            self._closed = True
             for connection in (*self._readers, *self._writers.values()):
                 connection.close()
             self._readers.clear()

@@ -11,14 +11,25 @@ from mindex.store.sqlite import records
 _SAMPLE = 200
 
 
+_BEYOND_REPAIR = "restore a backup, or move the file away and index again"
+
+
 def checks(connection: sqlite3.Connection) -> tuple[Check, ...]:
-    return (_integrity(connection), _words(connection), _vectors(connection), _tokens(connection))
+    """Every check; one that cannot even be made because the file is damaged says so instead of raising."""
+    named = {"file": _integrity, "keyword index": _words, "vectors": _vectors, "words of a sample": _tokens}
+    found = []
+    for name, check in named.items():
+        try:
+            found.append(check(connection))
+        except sqlite3.DatabaseError as error:
+            found.append(Check(name, False, str(error), _BEYOND_REPAIR))
+    return tuple(found)
 
 
 def _integrity(connection: sqlite3.Connection) -> Check:
     (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    fix = "restore a backup, or move the file away and index again"
-    return Check("file", answer == "ok", "the file is sound" if answer == "ok" else str(answer), fix)
+    message = "the file is sound" if answer == "ok" else " ".join(str(answer).split())
+    return Check("file", answer == "ok", message, _BEYOND_REPAIR)
 
 
 def _words(connection: sqlite3.Connection) -> Check:

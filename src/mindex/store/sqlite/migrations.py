@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -52,10 +53,11 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         _refuse_strangers(database, connection, version, target)
         if version == target:
             return version
-    if 0 < version < target:
-        _back_up(database, version)
     with database.write(durable=True) as connection:
-        for step in range(version_of(connection), target):  # another process may have been faster
+        version = version_of(connection)  # another process may have been faster
+        if 0 < version < target:
+            _back_up(database, version)
+        for step in range(version, target):
             migrations[step](connection)
             connection.execute(f"PRAGMA user_version = {step + 1}")
     return target
@@ -67,7 +69,7 @@ def _refuse_strangers(database: Database, connection: sqlite3.Connection, versio
             f"{database.path} was written by a newer mindex (schema {version}, this one speaks {target})",
             "upgrade with `pip install -U mindex`",
         )
-    if not _is_ours(connection) and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+    if not _is_ours(connection) and (version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()):
         raise ForeignDatabaseError(f"{database.path} belongs to another program", "choose another --db")
 
 
@@ -76,10 +78,11 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
 
 
 def _back_up(database: Database, version: int) -> None:
+    """The file as it is now; whoever calls holds the write lock, so nothing changes meanwhile."""
     path = database.path.with_name(f"{database.path.name}.v{version}.{now_ms()}.bak")
-    with database.read() as source:
-        target = sqlite3.connect(path)
-        try:
+    try:
+        with database.read() as source, contextlib.closing(sqlite3.connect(path)) as target:
             source.backup(target)
-        finally:
-            target.close()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from mindex.analyzer import fold
 from mindex.clock import now_ms
+from mindex.errors import CollectionError
 from mindex.model import Collection, Document, Filters, Record
 from mindex.store.base import Applied, DocumentUpdate, Page, Signals
 from mindex.store.sqlite import keyword
@@ -35,6 +36,10 @@ VALUES (?1, (SELECT key FROM collections WHERE name = ?2), ?3, ?4, ?5, ?6, ?7, ?
 ON CONFLICT (id) DO UPDATE SET path = ?3, fingerprint = ?4, size = ?5, mtime_ns = ?6, title = ?7, domain = ?8,
     instruction = ?9, tags = ?10, links = ?11, indexed_at = ?12
 RETURNING key
+"""
+# Two processes may see one file differently, as moved and as new: the later word counts.
+_IN_ITS_PLACE = """
+SELECT d.id FROM documents d JOIN collections c ON c.key = d.collection WHERE c.name = ? AND d.path = ? AND d.id != ?
 """
 _ADD_CHUNK = """
 INSERT INTO records (id, kind, document, position, first_line, last_line, created_at, updated_at, title, tags, text)
@@ -118,16 +123,16 @@ def documents(connection: sqlite3.Connection, collection: str) -> dict[str, Docu
 
 def find_documents(connection: sqlite3.Connection, path: str) -> tuple[Document, ...]:
     """By exact path; else, without wildcards, by the end of the path; each also below `collection/`."""
+    rows = connection.execute(f"{_DOCUMENT} WHERE ?1 IN (d.path, d.id, c.name || '/' || d.path) ORDER BY 2, 3", (path,))
+    exact = tuple(map(_document, rows))
+    if exact or not path:
+        return exact
     if any(wild in path for wild in "*?["):
         where, values = path_clause(path)
         rows = connection.execute(
             f"{_DOCUMENT} WHERE {where} OR c.name || '/' || d.path GLOB ? ORDER BY 2, 3", (*values, path)
         )
         return tuple(map(_document, rows))
-    rows = connection.execute(f"{_DOCUMENT} WHERE ?1 IN (d.path, d.id, c.name || '/' || d.path) ORDER BY 2, 3", (path,))
-    exact = tuple(map(_document, rows))
-    if exact or not path:
-        return exact
     tail = "/" + path.lstrip("/")
     rows = connection.execute(f"{_DOCUMENT} WHERE substr(d.path, -length(?1)) = ?1 ORDER BY 2, 3", (tail,))
     return tuple(map(_document, rows))
@@ -205,9 +210,15 @@ def substring(connection: sqlite3.Connection, words: Sequence[str], filters: Fil
 
 
 def put_collection(connection: sqlite3.Connection, collection: Collection) -> None:
+    rows = connection.execute(
+        "SELECT name, root FROM collections WHERE name = ? OR root = ?", (collection.name, collection.root)
+    )
+    for name, root in rows:  # another process may have been faster
+        if (name, root) != (collection.name, collection.root):
+            raise CollectionError(f"{root} was indexed as '{name}' just now", "run the command again")
     connection.execute(
         "INSERT INTO collections (name, root, exclude, context, created_at, indexed_at) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (name) DO UPDATE SET root = excluded.root, exclude = excluded.exclude,"
+        " ON CONFLICT (name) DO UPDATE SET exclude = excluded.exclude,"
         " context = excluded.context, indexed_at = excluded.indexed_at",
         (collection.name, collection.root, json.dumps(collection.exclude), collection.context, now_ms(),
          collection.indexed_at),
@@ -249,6 +260,8 @@ def apply_update(connection: sqlite3.Connection, update: DocumentUpdate) -> Appl
     """Write a document and bring its chunks to what they are now, touching only the ones that differ."""
     document = update.document
     before = connection.execute("SELECT path, domain FROM documents WHERE id = ?", (document.id,)).fetchone()
+    for (other,) in connection.execute(_IN_ITS_PLACE, (document.collection, document.path, document.id)).fetchall():
+        remove_document(connection, other)
     (key,) = connection.execute(
         _PUT_DOCUMENT,
         (document.id, document.collection, document.path, document.fingerprint, document.size, document.mtime_ns,

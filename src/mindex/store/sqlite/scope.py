@@ -80,7 +80,7 @@ def _of_time(filters: Filters, now: int) -> Iterator[Demand]:
 def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:
     """A glob where it has wildcards (`*` crosses folders), else that file or everything below that folder."""
     if any(wild in path for wild in "*?["):
-        return "d.path GLOB ?", (path,)
+        return "(d.path = ? OR d.path GLOB ?)", (path, path)
     folder = path.strip("/")
     return "(d.path = ? OR substr(d.path, 1, ?) = ?)", (folder, len(folder) + 1, f"{folder}/")
 

@@ -26,7 +26,7 @@ from mindex.store.base import (
 from mindex.store.sqlite import cache, health, keyword, records
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import DEFAULT_WAIT, Database
-from mindex.store.sqlite.migrations import migrate
+from mindex.store.sqlite.migrations import migrate, version_of
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.model import Vectors as VectorArray
@@ -48,7 +48,7 @@ class SqliteStore:
         self._database = Database(Path(path), wait=wait)
         try:
             self._schema = migrate(self._database)
-            self._analyzer_is_newer = self._follow_analyzer()
+            self._follow_analyzer()
         except BaseException:
             self._database.close()
             raise
@@ -66,15 +66,14 @@ class SqliteStore:
 
     # ── the analyzer's version ────────────────────────────────────────────────────────────────────────────────
 
-    def _follow_analyzer(self) -> bool:
-        """Rebuild the words after an upgrade; say whether the file is ahead of this process instead."""
+    def _follow_analyzer(self) -> None:
+        """Rebuild the words after an upgrade."""
         with self._database.read() as connection:
             version = _analyzer_version(connection)
         if version < ANALYZER_VERSION and not self._database.read_only:
             with self._database.write() as connection:
                 if _analyzer_version(connection) < ANALYZER_VERSION:
                     self._rebuild_words(connection)
-        return version > ANALYZER_VERSION
 
     def _rebuild_words(self, connection: sqlite3.Connection) -> None:
         connection.execute("DELETE FROM records_fts")
@@ -83,8 +82,9 @@ class SqliteStore:
                 keyword.index(connection, key, record)
         connection.execute("UPDATE meta SET value = ? WHERE key = 'analyzer'", (str(ANALYZER_VERSION),))
 
-    def _may_write(self) -> None:
-        if self._analyzer_is_newer:
+    def _may_write(self, connection: sqlite3.Connection) -> None:
+        """A newer mindex may have taken the file over while this process runs: its words are not ours to write."""
+        if _analyzer_version(connection) > ANALYZER_VERSION or version_of(connection) > self._schema:
             raise StoreError(
                 f"{self._database.path} was indexed by a newer mindex", "restart this process after the upgrade"
             )
@@ -116,9 +116,9 @@ class SqliteStore:
             return frozenset(domain for (domain,) in connection.execute("SELECT DISTINCT domain FROM documents"))
 
     def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> Applied:
-        self._may_write()
         applied = Applied()
         with self._database.write() as connection:
+            self._may_write(connection)
             for id_ in removed:  # first: a new file may stand where an old one was
                 applied += Applied(removed=records.remove_document(connection, id_))
             for update in updates:
@@ -185,7 +185,8 @@ class SqliteStore:
             return records.pending(connection, row[0] if row else -1, limit)
 
     def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:
-        self._may_write()
+        with self._database.read() as connection:
+            self._may_write(connection)
         return self._vectors.put(model, vectors)
 
     def pack_vectors(self) -> None:
@@ -221,8 +222,8 @@ class SqliteStore:
 
     def optimize(self) -> None:
         """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
-        self._may_write()
         with self._database.write() as connection:
+            self._may_write(connection)
             if not all(check.ok for check in health.checks(connection)):
                 self._rebuild_words(connection)
             connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
