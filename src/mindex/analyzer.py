@@ -55,7 +55,7 @@ STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Stems in reading order, and the identifiers among them whole and unstemmed."""
+    """Stems in reading order, and the identifiers among them as one token each."""
 
     words: tuple[str, ...]
     identifiers: tuple[str, ...]
@@ -111,7 +111,7 @@ def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if raw.endswith(("++", "#")):
         bare = raw.rstrip("+#")
         stems, forms = _word(bare)
-        return stems, (*forms, fold(bare) + ("plusplus" if raw.endswith("+") else "sharp"))
+        return stems, (*forms, _finish(bare + ("plusplus" if raw.endswith("+") else "sharp")))
     raw = _APOSTROPHE.sub("", raw)
     words: list[str] = []
     wholes: list[str] = []
@@ -129,7 +129,9 @@ def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 wholes.append(fold("_".join(names)))
         wholes.append(fold("_".join(pieces)))
     wholes.extend(whole[1:] for whole in list(wholes) if _VERSION.fullmatch(whole))
-    return tuple(words), tuple(dict.fromkeys(whole for whole in wholes if 0 < len(whole) <= MAX_TOKEN))
+    # A whole made of letters alone is finished like a word of prose, so that `policycontroller` finds it, too.
+    finished = (_finish(whole) for whole in wholes if len(whole) <= MAX_TOKEN)
+    return tuple(words), tuple(dict.fromkeys(whole for whole in finished if whole))
 
 
 def _finish(part: str) -> str:
@@ -168,16 +170,8 @@ def analyze_query(text: str) -> tuple[QueryWord, ...]:
             found.append(QueryWord(_pairs(run), (), lone_character=len(run) == 1))
             continue
         words, wholes = _word(match[0])
-        folded = fold(match[0])
-        if not wholes and len(folded) > 3 and folded.isalnum():
-            wholes = (folded,)  # `policycontroller` may stand as PolicyController
-        found.append(QueryWord(words, wholes, stop=folded in STOP_WORDS))
+        found.append(QueryWord(words, wholes, stop=fold(match[0]) in STOP_WORDS))
     return tuple(found)
-
-
-def stem_whole(identifier: str) -> str | None:
-    """`policycontroller` as a plain word of prose would be indexed; None where it could not stand as one word."""
-    return _finish(identifier) if identifier.isalpha() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedding.timeout", 30.0, _number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, _number(0), "seconds a server's query waits for a model that is still loading"),
     Setting("search.fusion", "blend", _text, "blend, rrf, minmax or weighted", in_project=True),
-    Setting("search.floor", 0.2, _number(0, 1), "hits below this relevance are not shown", in_project=True),
+    Setting("search.floor", 0.12, _number(0, 1), "hits below this relevance are not shown", in_project=True),
     Setting("search.candidates", 200, _whole(1), "how many each half of a search brings", in_project=True),
     Setting("search.weights.blend", 0.5, _number(0, 1), "share of the vector half in `blend`", in_project=True),
     Setting("search.weights.weighted", 0.7, _number(0, 1), "share of the vector half in `weighted`", in_project=True),
@@ -150,7 +150,12 @@ class Settings:
 
     @cached_property
     def database(self) -> Path:
-        return Path(self.text("db")).expanduser() if self.text("db") else default_database()
+        db = self.text("db")
+        if "://" in db:
+            raise ConfigError(
+                f"no engine for {db.partition('://')[0]}:// is installed", "name a file, for example memory.db"
+            )
+        return Path(db).expanduser() if db else default_database()
 
 
 def load_settings(

@@ -331,7 +331,7 @@ class Memory:
         """Records in scope, newest first."""
         if limit < 1 or offset < 0:
             raise UsageError("limit starts at 1 and offset at 0", f"use a limit of 1 to {MAX_LIMIT}")
-        return self.store.list(filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=offset)
+        return self.store.list(filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=min(offset, 2**62))
 
     # ── health ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -347,6 +347,7 @@ class Memory:
                 missing=not Path(collection.root).is_dir(),
             )
             for collection in self.store.collections()
+            if collection.name in store.collections  # else added since it was counted
         )
         embedding = EmbeddingStatus("none")
         if self.embedder is not None:

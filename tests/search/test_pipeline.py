@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from tests.conftest import write
-from tests.handbook_questions import ANSWERED, UNANSWERED
+from tests.handbook_questions import ANSWERED, BARELY_ANSWERED, UNANSWERED
 
 PAGES = {
     "domains/caching/redis.md": "# Redis\n\nKeys of the catalogue expire after ten minutes and are evicted by use.\n",
     "domains/caching/rules.instructions.md": "# Rules\n\nNever store the catalogue twice in any place at all.\n",
-    "domains/billing/invoices.md": "# Invoices\n\nThe catalogue of prices is read by the PolicyController each night.\n",
+    "domains/billing/invoices.md": "# Invoices\n\nThe catalogue of prices is read by the PolicyController now.\n",
     "zh.md": "# 值班\n\n东京的值班工程师每周一交接。\n",
 }
 
@@ -106,10 +106,18 @@ def test_every_mode_names_its_tier(handbook_memory: Memory, mode: str) -> None:
     assert handbook_memory.search("redis eviction", mode=mode).tier == mode  # type: ignore[arg-type]
 
 
-def test_meaning_finds_what_words_cannot(handbook_memory: Memory) -> None:
-    """The seed's example: no word in common."""
-    answer = handbook_memory.search("how data is cached", path="domains/caching/redis.md", limit=3)
-    assert any("Redis TTL and eviction policies" in hit.record.title for hit in answer.hits)
+def test_meaning_finds_what_words_cannot(tmp_path: Path) -> None:
+    """The seed's example: no word in common, so only the vector half can find it."""
+    pages = {
+        "a.md": "# Redis TTL and eviction policies\n\nKeys expire after ten minutes; the least used go first.\n",
+        "b.md": "# Invoices\n\nShops pay within fourteen days and get a reminder after that.\n",
+        "c.md": "# Offices\n\nThe harbour office opens at eight; visitors ring twice.\n",
+    }
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.index(write(tmp_path / "docs", pages))
+        best = memory.search("how data is cached", floor=0).hits[0]
+    assert best.record.title == "Redis TTL and eviction policies"
+    assert best.trace.keyword_rank is None
 
 
 def test_every_question_the_handbook_answers_is_answered(handbook_memory: Memory) -> None:
@@ -119,7 +127,13 @@ def test_every_question_the_handbook_answers_is_answered(handbook_memory: Memory
 
 def test_the_right_page_is_among_the_first_five(handbook_memory: Memory) -> None:
     missed = [query for query, path in ANSWERED if path not in paths(handbook_memory, query)]
+    missed += [query for query, path in BARELY_ANSWERED if path not in paths(handbook_memory, query, floor=0)]
     assert len(missed) <= 2, missed
+
+
+def test_the_right_page_is_mostly_the_first(handbook_memory: Memory) -> None:
+    first = [path == paths(handbook_memory, query)[0] for query, path in ANSWERED]
+    assert sum(first) / len(first) >= 0.85
 
 
 @pytest.mark.parametrize("query", UNANSWERED)

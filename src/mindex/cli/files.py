@@ -9,9 +9,12 @@ from pathlib import Path
 import click
 
 from mindex.cli.output import Context, ProgressBar
+from mindex.errors import UsageError
 from mindex.model import IndexReport
 from mindex.present.reports import index_json, index_text
 from mindex.present.rows import Json
+
+_MOST_BATCH = 200
 
 
 @click.command("index")
@@ -37,6 +40,10 @@ def index_command(
 
     Only what changed is read again. Files are never rewritten.
     """
+    if remove is not None and (folders or name or exclude or force or dry_run or no_embed):
+        raise UsageError("--remove goes alone", f"`mindex index --remove {remove}` forgets that folder")
+    if exclude and not folders:
+        raise UsageError("--exclude goes with a folder", "name the folder, or set index.exclude for all of them")
     with context.memory() as memory:
         if remove is not None:
             chunks = memory.remove_collection(remove)
@@ -74,13 +81,15 @@ def watch_command(context: Context, folders: tuple[Path, ...], poll: bool) -> No
 
 
 @click.command("backfill")
-@click.option("--batch", default=50, show_default=True, help="Records per step, at most 200.")
+@click.option("--batch", default=50, show_default=True, help=f"Records per step, at most {_MOST_BATCH}.")
 @click.pass_obj
 def backfill_command(context: Context, batch: int) -> None:
     """Embed the records that have no vector yet."""
     with context.memory() as memory, ProgressBar() as bar:
         embedded, remaining = memory.backfill(batch=batch, report=bar)
     shown: dict[str, Json] = {"embedded": embedded, "remaining": remaining}
+    if batch > _MOST_BATCH:
+        click.echo(f"note: batch cut to {_MOST_BATCH}", err=True)
     context.emit(shown, lambda: f"{embedded} embedded, {remaining} remaining")
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
-from mindex.cli.output import Context, report_error
+from mindex.cli.output import Context, abandon_output, report_error
 from mindex.errors import MindexError, UsageError
 
 # command → module; the function has the command's name (with a trailing `_` where that is a word of Python's)
@@ -41,7 +42,11 @@ class LazyGroup(click.Group):
         return command
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=LazyGroup,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.option("--db", metavar="FILE", help="The database file (default: in your data folder, see `mindex paths`).")
 @click.option("--agent", metavar="NAME", help="Whose words to see beside the shared files ('*': everyone's).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
@@ -60,13 +65,16 @@ def cli(ctx: click.Context, db: str | None, agent: str | None, as_json: bool) ->
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; every error is one line that says what to do, and never a traceback."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    as_json = "--json" in arguments
+    arguments = _global_options_first(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    as_json = "--json" in arguments[: arguments.index("--")] if "--" in arguments else "--json" in arguments
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    code = 0
     try:
-        code = cli.main(_global_options_first(arguments), prog_name="mindex", standalone_mode=False)
+        # Not `cli.main`: it has its own ideas of what Ctrl-C and a closed pipe print, and of their exit codes.
+        with cli.make_context("mindex", arguments) as ctx:
+            cli.invoke(ctx)
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -77,15 +85,26 @@ def main(arguments: list[str] | None = None) -> None:
     except MindexError as error:
         code = report_error(error, as_json)
     except BrokenPipeError:
-        # The reader of a pipe (`| head`) has seen enough. Keep Python from complaining again at exit.
-        sys.stderr.close()
-        code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+        abandon_output()  # the reader of a pipe (`| head`) has seen enough
+    except OSError as error:
+        code = report_error(MindexError(f"the system refused: {error}", "check the disk and the rights"), as_json)
+    except Exception as error:
+        code = report_error(_unexpected(error), as_json)
+    sys.exit(code)
 
 
 def _usage(error: click.ClickException) -> UsageError:
     command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "mindex"
     return UsageError(error.format_message().rstrip("."), f"see `{command} --help`")
+
+
+def _unexpected(error: Exception) -> MindexError:
+    """A fault of ours: one line like any other error, with the place for whoever mends it."""
+    import traceback
+
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return MindexError(f"unexpected {type(error).__name__} in {where}: {error}", "please report this line")
 
 
 def _global_options_first(arguments: list[str]) -> list[str]:
@@ -99,7 +118,9 @@ def _global_options_first(arguments: list[str]) -> list[str]:
             return [*front, *rest, "--", *waiting]
         if argument == "--json" or argument.startswith(("--db=", "--agent=")):
             front.append(argument)
-        elif argument in ("--db", "--agent") and waiting:
+        elif argument in ("--db", "--agent"):
+            if not waiting:
+                return [argument]  # what is missing is its value, whatever else there is
             front += [argument, waiting.pop(0)]
         else:
             rest.append(argument)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -42,12 +43,22 @@ class Context:
 
 def report_error(error: MindexError, as_json: bool) -> int:
     """One line on stderr, or one object on stdout; answers the exit code."""
-    if as_json:
-        shown = {"kind": error.kind, "message": error.message} | ({"hint": error.hint} if error.hint else {})
-        click.echo(json.dumps({"error": shown}, ensure_ascii=False))
-    else:
-        click.echo("error: " + " ".join(str(error).split()), err=True)
+    try:
+        if as_json:
+            shown = {"kind": error.kind, "message": error.message} | ({"hint": error.hint} if error.hint else {})
+            click.echo(json.dumps({"error": shown}, ensure_ascii=False))
+            return error.exit_code
+        sys.stdout.flush()
+    except OSError:  # it is stdout that fails: a full disk, a closed pipe
+        abandon_output()
+    click.echo("error: " + " ".join(str(error).split()), err=True)
     return error.exit_code
+
+
+def abandon_output() -> None:
+    """Send what is still to be written to stdout nowhere, or Python would complain of it again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class ProgressBar:
@@ -70,7 +81,8 @@ class ProgressBar:
         share = progress.done / progress.total if progress.total else 1.0
         filled = int(24 * share)
         bar = "█" * filled + "·" * (24 - filled)
-        line = f"{progress.stage:>5} {bar} {progress.done}/{progress.total} {progress.detail}"
+        detail = "".join(character if character.isprintable() else "?" for character in progress.detail)
+        line = f"{progress.stage:>5} {bar} {progress.done}/{progress.total} {detail}"
         sys.stderr.write(f"\r\x1b[K{line[:100]}")
         sys.stderr.flush()
         self._written = True

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from mindex.cli.output import Context
+from mindex.errors import UsageError
 from mindex.model import KINDS, MODES, Mode
 from mindex.present.export import FORMATS, formatted
 from mindex.present.reports import found_json, found_text, list_json, list_text
@@ -74,6 +75,10 @@ def search_command(
     Plain words find what holds any of them, best first. "exact phrase", AND, OR, NOT, prefix*, title:word and
     {content}: word make it strict.
     """
+    if context.as_json and form not in ("text", "json"):
+        raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
+    if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
+        raise UsageError("--explain needs room", "use it with --view full or dual, as text or JSON")
     dual = view == "dual"
     with context.memory() as memory:
         answer = memory.search(
@@ -86,7 +91,7 @@ def search_command(
             **scope,
         )
         shown = show(answer, view, budget=budget, explain=explain, details=limit if dual else None)
-        if form != "text" and not context.as_json:
+        if form != "text":
             click.echo(formatted(shown, form))
         else:
             context.emit(shown.json(), lambda: shown.text(colour=context.colour))
@@ -115,6 +120,8 @@ def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> 
     """List records, newest first."""
     with context.memory() as memory:
         page = memory.list(memory.filters(**scope), limit=limit, offset=offset)
+    if limit > MAX_LIMIT:
+        click.echo(f"note: limit cut to {MAX_LIMIT}", err=True)
     context.emit(
         list_json(page.records, page.total, offset), lambda: list_text(page.records, page.total, colour=context.colour)
     )

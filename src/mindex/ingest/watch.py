@@ -15,6 +15,7 @@ from pathlib import Path
 from watchfiles import Change
 from watchfiles import watch as watch_files
 
+from mindex.errors import MindexError
 from mindex.ingest.ignore import IGNORE_FILES
 from mindex.ingest.scan import SUFFIXES
 from mindex.model import Collection
@@ -43,13 +44,19 @@ def watch(
     """Call `refresh` with the collections in which something may have changed, until `stop` is set.
 
     A root that is missing is left as it was indexed, and taken up again when it returns. Without native events
-    (some network and container file systems) the files are polled.
+    (some network and container file systems) the files are polled. A look that fails (a database that is locked for
+    long, a folder that goes away meanwhile) is said and made again.
     """
     while not stop.is_set():
-        watched = _present(collections())
-        refresh(list(watched))
         try:
+            watched = _present(collections())
+            refresh(list(watched))
             _until_something_else(watched, collections, refresh, stop, poll=poll, reconcile=reconcile)
+        except FileNotFoundError:  # a root that was there a moment ago
+            stop.wait(_TICK_MS / 1000)
+        except MindexError as error:
+            logger.warning("the last changes are not indexed yet: %s", error)
+            stop.wait(_TICK_MS / 1000)
         except OSError as error:
             if poll:
                 raise
@@ -68,10 +75,12 @@ def _until_something_else(
 ) -> None:
     """Watch one set of folders; return when another set should be watched or it is time to look at everything."""
     due = time.monotonic() + reconcile
+    blind = True  # what changed between the last look and the first event was seen by neither
     for paths in _changes(watched, stop, poll=poll):
         if _present(collections()) != watched or time.monotonic() > due:
             return
-        touched = [collection for collection in watched if any(_is_below(path, collection) for path in paths)]
+        touched = [c for c in watched if blind or any(_is_below(path, c) for path in paths)]
+        blind = False
         if touched:
             refresh(touched)
 
@@ -84,7 +93,7 @@ def _changes(watched: dict[Collection, tuple[int, int]], stop: threading.Event, 
         return
     batches = watch_files(
         *(collection.root for collection in watched),
-        watch_filter=_matters,
+        watch_filter=None,  # filtered here instead: a batch of other files is still a tick
         step=QUIET_MS,
         debounce=_LONGEST_MS,
         rust_timeout=_TICK_MS,
@@ -95,7 +104,7 @@ def _changes(watched: dict[Collection, tuple[int, int]], stop: threading.Event, 
         ignore_permission_denied=True,
     )
     for batch in batches:
-        yield [path for _, path in batch]
+        yield [path for change, path in batch if _matters(change, path)]
 
 
 def _matters(change: Change, path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 def serve(options: Options, tools: str, *, http: str | None = None) -> None:
     """Serve one dialect's tools over stdio, or over HTTP at `[HOST:]PORT`."""
     server, service = _built(options, tools)
+    # Whoever stops us by signal lets us close the database, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         if http is None:
             # The SDK takes the wire for itself and points everyone else's stdout at stderr.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from mindex.store.base import Signals
 
@@ -14,6 +15,12 @@ class Boosts:
 
     domain: float = 1.3
     instruction: float = 1.2
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the most that all boosts together can do to a score."""
+        factors = (self.domain, self.instruction)
+        return prod(min(1.0, factor) for factor in factors), prod(max(1.0, factor) for factor in factors)
 
 
 def boosts_for(signals: Signals, domain: str | None, boosts: Boosts) -> Iterator[tuple[str, float]]:

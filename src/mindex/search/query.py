@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mindex.analyzer import QueryWord, analyze, analyze_query, fold, stem_whole
+from mindex.analyzer import QueryWord, analyze, analyze_query, fold
 from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term, Without
 
 MAX_QUERY = 4_000
@@ -90,13 +90,7 @@ def _loosely(word: QueryWord) -> list[KeywordNode]:
     """Every token a word may be found by, each for itself."""
     if word.lone_character:
         return [Prefix(word.words[0])]
-    nodes: list[KeywordNode] = [Term(token) for token in word.words]
-    for whole in word.identifiers:
-        nodes.append(Term(whole, "identifiers"))
-        stem = stem_whole(whole)
-        if stem is not None:
-            nodes.append(Term(stem))
-    return nodes
+    return [Term(token) for token in (*word.words, *word.identifiers)]
 
 
 def _exactly(word: QueryWord, column: str | None) -> KeywordNode | None:
@@ -109,11 +103,7 @@ def _exactly(word: QueryWord, column: str | None) -> KeywordNode | None:
     elif word.words:
         nodes.append(Phrase(word.words, column))
     if column is None:
-        for whole in word.identifiers:
-            nodes.append(Term(whole, "identifiers"))
-            stem = stem_whole(whole)
-            if stem is not None:
-                nodes.append(Term(stem))
+        nodes.extend(Term(whole) for whole in word.identifiers)
     return any_of(nodes)
 
 

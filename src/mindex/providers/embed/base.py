@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from mindex.errors import ConfigError
+from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model
 
 if TYPE_CHECKING:  # numpy costs more than the whole keyword tier: only those who embed pay for it
@@ -54,6 +54,31 @@ class Embedder(Protocol):
         1.0 for all where the tokenizer cannot be seen.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Stands in for a model that is configured but cannot be had: words are still stored and found, vectors wait."""
+
+    model: Model
+    message: str
+    hint: str
+
+    @property
+    def loaded(self) -> bool:
+        return False
+
+    def load(self) -> None:
+        raise EmbeddingError(self.message, self.hint)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:  # noqa: ARG002 - as the protocol says
+        raise EmbeddingError(self.message, self.hint)
+
+    def embed_query(self, text: str) -> Vectors:  # noqa: ARG002
+        raise EmbeddingError(self.message, self.hint)
+
+    def fluency(self, texts: Sequence[str]) -> list[float]:
+        return [1.0 for _ in texts]
 
 
 # A provider is added here and in its own module, which offers `create(settings) -> Embedder`.

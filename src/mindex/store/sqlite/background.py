@@ -16,6 +16,8 @@ Job = Callable[[sqlite3.Connection], None]
 logger = logging.getLogger(__name__)
 
 _MOST_WAITING = 10_000
+# Jobs gather this long before they are written: one commit for many, and none in the middle of an answer.
+_GATHER_SECONDS = 0.5
 
 
 class BackgroundWriter:
@@ -28,6 +30,7 @@ class BackgroundWriter:
         self._thread: threading.Thread | None = None
         self._closing = False
         self._writing = False
+        self._hurry = False
 
     def submit(self, job: Job) -> None:
         with self._wake:
@@ -42,12 +45,16 @@ class BackgroundWriter:
     def flush(self) -> None:
         """Return when every job submitted so far was tried."""
         with self._wake:
+            self._hurry = True
+            self._wake.notify_all()
             self._wake.wait_for(lambda: not self._jobs and not self._writing)
+            self._hurry = False
 
     def _run(self) -> None:
         while True:
             with self._wake:
                 self._wake.wait_for(lambda: self._jobs or self._closing)
+                self._wake.wait_for(lambda: self._hurry or self._closing, _GATHER_SECONDS)
                 jobs, self._jobs = self._jobs, []
                 if not jobs:
                     return

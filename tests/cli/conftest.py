@@ -1,0 +1,89 @@
+"""The command line in this process, for speed; what needs a process of its own is in test_processes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mindex.cli.main import main
+from mindex.memory import Memory
+from mindex.model import Record
+from mindex.store.sqlite import keyword
+from tests.running import Ran
+
+Mindex = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("MINDEX_DB", str(tmp_path / "memory.db"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def mindex(capsys: pytest.CaptureFixture[str]) -> Mindex:
+    """Run a command as `mindex ARGUMENTS` would."""
+
+    def run(*arguments: object) -> Ran:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ran(left.value.code if isinstance(left.value.code, int) else 0, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def indexed(mindex: Mindex, handbook: Path) -> Path:
+    """The handbook, indexed without a model in the default database."""
+    assert mindex("index", handbook).code == 0
+    return handbook
+
+
+@pytest.fixture
+def with_model(handbook_memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    """The shared handbook with its vectors as the default database."""
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
+    monkeypatch.setenv("MINDEX_DB", handbook_memory.status().db)
+    yield handbook_memory
+
+
+@pytest.fixture
+def own_copy(handbook_memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the handbook's database, with its vectors, that a test may change."""
+    handbook_memory.store.settle()
+    with handbook_memory.store._database.write() as connection:  # noqa: F841 - nobody writes while it is copied
+        copy = Path(shutil.copy(handbook_memory.status().db, tmp_path / "memory.db"))
+        log = Path(handbook_memory.status().db + "-wal")
+        if log.exists():
+            shutil.copy(log, tmp_path / "memory.db-wal")
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
+    return copy
+
+
+def tell(db: Path, record: Record) -> None:
+    """Store something that was told; the commands that do so come later."""
+    with Memory(db) as memory, memory.store._database.write() as connection:
+        cursor = connection.execute(
+            "INSERT INTO records (id, kind, agent, type, importance, confidence, created_at, updated_at, expires_at,"
+            " text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.id,
+                record.kind,
+                record.agent,
+                record.type,
+                record.importance,
+                record.confidence,
+                record.created_at,
+                record.updated_at,
+                record.expires_at,
+                record.text,
+            ),
+        )
+        assert cursor.lastrowid is not None
+        keyword.index(connection, cursor.lastrowid, record)

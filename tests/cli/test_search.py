@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mindex.clock import now_ms
+from mindex.memory import Memory
+from mindex.model import Record
+from mindex.present.tokens import count_tokens
+from tests.cli.conftest import Mindex, tell
+from tests.conftest import write
+from tests.running import is_one_error
+
+HIT = {"id", "kind", "title", "score", "relevance", "tokens", "text", "path", "collection", "first_line", "last_line"}
+DAY = 24 * 60 * 60
+
+
+# ── what is answered ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_answer_names_where_it_was_found_and_how(mindex: Mindex, indexed: Path) -> None:
+    ran = mindex("search", "Redis eviction")
+    assert ran.code == 0
+    assert ran.out.startswith("5 of ")
+    assert "domains/caching/redis.md:" in ran.out
+    assert "keyword" in ran.out.splitlines()[0]
+    assert ran.err == ""
+
+
+def test_text_is_plain_when_it_is_not_for_a_terminal(mindex: Mindex, indexed: Path) -> None:
+    assert "\x1b" not in mindex("search", "Redis", "--explain").out
+
+
+def test_the_full_view_as_json(mindex: Mindex, indexed: Path) -> None:
+    answer = mindex("search", "Redis eviction", "--limit", 2, "--json").json
+    assert set(answer) == {"query", "tier", "fusion", "total", "has_more", "tokens", "results", "notes"}
+    assert (answer["query"], answer["tier"], answer["fusion"]) == ("Redis eviction", "keyword", "blend")
+    assert answer["total"] > len(answer["results"]) == 2
+    assert answer["has_more"] is True
+    for hit in answer["results"]:
+        assert set(hit) >= HIT | {"domain"}
+        assert None not in hit.values()
+    assert answer["results"][0]["collection"] == "handbook"
+
+
+def test_the_compact_and_digest_views_as_json(mindex: Mindex, indexed: Path) -> None:
+    compact = mindex("search", "Redis", "--compact", "--json").json
+    assert set(compact["results"][0]) == {"id", "at", "title", "score", "date", "tokens"}
+    digest = mindex("search", "Redis", "--digest", "--json").json
+    assert set(digest["results"][0]) == {"id", "at"}
+    assert mindex("search", "Redis", "--view", "compact", "--json").json == compact
+    assert mindex("search", "Redis", "--view", "digest", "--json").json == digest
+
+
+def test_the_dual_view_as_json(mindex: Mindex, indexed: Path) -> None:
+    dual = mindex("search", "Redis", "--view", "dual", "--limit", 2, "--json").json
+    assert set(dual) - {"notes", "tier"} == {"index", "details", "total_count", "has_more", "tokens_used", "query"}
+    assert len(dual["index"]) == dual["total_count"]
+    assert len(dual["details"]) == 2
+    assert dual["has_more"] is True
+    assert all(set(entry) == {"id", "summary"} and len(entry["summary"].split()) <= 20 for entry in dual["index"])
+    assert set(dual["details"][0]) >= HIT
+
+
+@pytest.mark.parametrize("view", ["full", "compact", "digest", "dual"])
+def test_text_and_json_carry_the_same_hits(mindex: Mindex, indexed: Path, view: str) -> None:
+    answer = mindex("search", "Redis", "--view", view, "--json").json
+    text = mindex("search", "Redis", "--view", view).out
+    for hit in (*answer.get("results", ()), *answer.get("details", ())):
+        assert hit["id"] in text
+        assert hit.get("text", "") in text
+
+
+# ── options ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def ids(mindex: Mindex, *arguments: object) -> list[str]:
+    return [hit["id"] for hit in mindex("search", *arguments, "--json").json["results"]]
+
+
+def test_limit_and_offset_page_through_one_order(mindex: Mindex, indexed: Path) -> None:
+    everything = ids(mindex, "Redis", "--limit", 50)
+    assert len(everything) > 6
+    assert ids(mindex, "Redis") == everything[:5]
+    assert ids(mindex, "Redis", "--limit", 3, "--offset", 2) == everything[2:5]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--limit", 0), ("--limit", -1), ("--offset", -1), ("--budget", 0)])
+def test_amounts_below_the_least_are_usage_errors(mindex: Mindex, indexed: Path, option: str, value: int) -> None:
+    is_one_error(mindex("search", "Redis", option, value), str(value), code=2)
+
+
+@pytest.mark.parametrize("limit", [51, 10**9, 10**30])
+def test_a_limit_that_is_too_large_is_cut_with_a_note(mindex: Mindex, indexed: Path, limit: int) -> None:
+    answer = mindex("search", "the", "--limit", limit, "--json").json
+    assert "limit cut to 50" in answer["notes"]
+    assert len(answer["results"]) <= 50
+
+
+@pytest.mark.parametrize("view", ["full", "compact", "digest", "dual"])
+@pytest.mark.parametrize("budget", [60, 190])
+def test_a_budget_is_never_exceeded(mindex: Mindex, indexed: Path, view: str, budget: int) -> None:
+    arguments = ("search", "Redis", "--view", view, "--limit", 20, "--budget", budget)
+    for ran in (mindex(*arguments), mindex(*arguments, "--json")):
+        assert ran.code == 0
+        assert count_tokens(ran.out.rstrip("\n")) <= budget
+    assert count_tokens(mindex("search", "Redis", "--view", view, "--limit", 20).out) > budget
+
+
+def test_explain_says_what_each_stage_added(mindex: Mindex, indexed: Path) -> None:
+    assert "explain" not in mindex("search", "Redis", "--json").json["results"][0]
+    hit = mindex("search", "Redis", "--explain", "--json").json["results"][0]
+    assert hit["explain"]["keyword_rank"] >= 1
+    assert sum(stage["change"] for stage in hit["explain"]["stages"]) == pytest.approx(hit["score"], abs=1e-3)
+    assert "why: " in mindex("search", "Redis", "--explain").out
+
+
+@pytest.mark.parametrize("where", [["--digest"], ["--compact"], ["--format", "csv"], ["--format", "files"]])
+def test_explain_where_nothing_can_show_it_is_refused(mindex: Mindex, indexed: Path, where: list[str]) -> None:
+    is_one_error(mindex("search", "Redis", "--explain", *where), "--explain", code=2)
+
+
+def test_current_file_lifts_its_own_domain(mindex: Mindex, indexed: Path) -> None:
+    def score(domain: str, *more: str) -> float:
+        hits = mindex("search", "station key", "--limit", 50, "--json", *more).json["results"]
+        return max(hit["score"] for hit in hits if hit["domain"] == domain)
+
+    assert score("caching", "--current-file", "domains/caching/x.md") == pytest.approx(1.3 * score("caching"), abs=1e-3)
+    assert score("caching", "--current-file", "domains/api/x.md") == score("caching")
+
+
+def test_modes_choose_the_halves(mindex: Mindex, with_model: Memory) -> None:
+    tiers = {mode: mindex("search", "cached data", "--mode", mode, "--json").json["tier"] for mode in
+             ("hybrid", "keyword", "vector")}  # fmt: skip
+    assert tiers == {"hybrid": "hybrid", "keyword": "keyword", "vector": "vector"}
+
+
+def test_fusions_score_in_their_own_way(mindex: Mindex, with_model: Memory) -> None:
+    scores = {}
+    for fusion in ("blend", "rrf", "minmax", "weighted"):
+        answer = mindex("search", "cached data", "--fusion", fusion, "--json").json
+        assert answer["fusion"] == fusion
+        scores[fusion] = tuple(hit["score"] for hit in answer["results"])
+    assert len(set(scores.values())) == 4
+
+
+def test_explain_has_both_halves_with_a_model(mindex: Mindex, with_model: Memory) -> None:
+    explain = mindex("search", "how is data cached", "--explain", "--json").json["results"][0]["explain"]
+    assert set(explain) >= {"vector_rank", "cosine", "z", "g", "coverage", "relevance", "stages"}
+
+
+def test_a_question_the_handbook_does_not_answer(mindex: Mindex, with_model: Memory) -> None:
+    ran = mindex("search", "sourdough bread starter", "--json")
+    assert ran.code == 0
+    assert ran.json["results"] == []
+    assert any(note.startswith("nothing relevant") for note in ran.json["notes"])
+
+
+# ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def found(mindex: Mindex, *arguments: object) -> set[str]:
+    ran = mindex("search", *arguments, "--limit", 50, "--json")
+    assert ran.code == 0, ran
+    return {hit.get("path") or hit["id"] for hit in ran.json["results"]}
+
+
+def test_the_place_filters(mindex: Mindex, indexed: Path, tmp_path: Path) -> None:
+    mindex("index", write(tmp_path / "more", {"notes.md": "# Redis\n\nRedis elsewhere"}))
+    assert found(mindex, "redis", "--collection", "more") == {"notes.md"}
+    assert "notes.md" in found(mindex, "redis", "--collection", "more", "--collection", "handbook")
+    assert found(mindex, "redis", "--path", "domains/caching/redis.md") == {"domains/caching/redis.md"}
+    assert all(path.startswith("domains/caching/") for path in found(mindex, "redis", "--path", "domains/caching"))
+    assert found(mindex, "redis", "--path", "*dis.md") == {"domains/caching/redis.md"}
+    is_one_error(mindex("search", "redis", "--collection", "nope"), "nope", "handbook, more", code=2)
+
+
+def test_tags_filter_by_any_of_them(mindex: Mindex, indexed: Path) -> None:
+    caching, api = found(mindex, "the", "--tag", "caching"), found(mindex, "the", "--tag", "api")
+    assert caching
+    assert api
+    assert found(mindex, "the", "--tag", "CACHING", "--tag", "api") == caching | api
+    assert found(mindex, "the", "--tag", "no-such-tag") == set()
+
+
+def test_times_filter_by_when_a_file_was_written(mindex: Mindex, tmp_path: Path) -> None:
+    root = write(tmp_path / "docs", {"old.md": "harbour", "new.md": "harbour"})
+    os.utime(root / "old.md", (now_ms() / 1000 - 30 * DAY,) * 2)
+    mindex("index", root)
+    assert found(mindex, "harbour", "--after", "7d") == {"new.md"}
+    assert found(mindex, "harbour", "--before", "1w") == {"old.md"}
+    assert found(mindex, "harbour", "--after", "2m", "--before", "7d") == {"old.md"}
+    is_one_error(mindex("search", "harbour", "--after", "yesterdayish"), "yesterdayish", code=2)
+
+
+@pytest.fixture
+def told(mindex: Mindex, indexed: Path) -> Path:
+    db = Path(os.environ["MINDEX_DB"])
+    now = now_ms()
+    common = {"kind": "memory", "created_at": now, "updated_at": now}
+    for record in (
+        Record(id="mine", agent="main", type="fact", importance=8, confidence=0.9, text="redis mine", **common),  # type: ignore[arg-type]
+        Record(id="vague", agent="main", type="insight", importance=2, confidence=0.3, text="redis vague", **common),  # type: ignore[arg-type]
+        Record(id="theirs", agent="bob", type="fact", text="redis theirs", **common),  # type: ignore[arg-type]
+        Record(id="expired", agent="main", expires_at=now - 1000, text="redis expired", **common),  # type: ignore[arg-type]
+    ):
+        tell(db, record)
+    return db
+
+
+def test_the_filters_of_what_was_told(mindex: Mindex, told: Path) -> None:
+    assert found(mindex, "redis", "--kind", "memory") == {"mine", "vague"}
+    assert {"mine", "domains/caching/redis.md"} <= found(mindex, "redis", "--kind", "memory", "--kind", "chunk")
+    assert found(mindex, "redis", "--type", "insight") == {"vague"}
+    assert found(mindex, "redis", "--min-importance", 5) == {"mine"}
+    assert found(mindex, "redis", "--min-confidence", 0.5) == {"mine"}
+    assert found(mindex, "redis", "--kind", "memory", "--include-expired") == {"mine", "vague", "expired"}
+
+
+def test_another_agents_words_are_seen_only_by_asking(mindex: Mindex, told: Path) -> None:
+    assert found(mindex, "redis", "--kind", "memory", "--agent", "bob") == {"theirs"}
+    assert found(mindex, "redis", "--kind", "memory", "--agent", "*") == {"mine", "vague", "theirs"}
+    assert found(mindex, "--agent=bob", "redis", "--kind", "memory") == {"theirs"}
+    assert "domains/caching/redis.md" in found(mindex, "redis", "--agent", "bob")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--kind", "nonsense"],
+        ["--view", "tiny"],
+        ["--mode", "magic"],
+        ["--fusion", "cold"],
+        ["--format", "yaml"],
+        ["--min-importance", "11"],
+        ["--min-confidence", "1.5"],
+        ["--limit", "many"],
+        ["--nope"],
+    ],
+)
+def test_a_wrong_option_is_a_usage_error(mindex: Mindex, indexed: Path, wrong: list[str]) -> None:
+    is_one_error(mindex("search", "redis", *wrong), wrong[-1], code=2)
+    ran = mindex("search", "redis", *wrong, "--json")
+    assert ran.code == 2
+    assert ran.json["error"]["kind"] == "usage"
+    assert set(ran.json["error"]) == {"kind", "message", "hint"}
+
+
+# ── formats ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_format_holds_the_same_hits(mindex: Mindex, indexed: Path) -> None:
+    hits = mindex("search", "Redis", "--json").json["results"]
+    assert mindex("search", "Redis", "--format", "json").json["results"] == hits
+    assert mindex("search", "Redis", "--format", "json", "--json").json["results"] == hits
+    assert mindex("search", "Redis", "--format", "text").out == mindex("search", "Redis").out
+    rows = list(csv.DictReader(io.StringIO(mindex("search", "Redis", "--format", "csv").out)))
+    assert [row["id"] for row in rows] == [hit["id"] for hit in hits]
+    assert [row["text"] for row in rows] == [hit["text"] for hit in hits]
+    markdown = mindex("search", "Redis", "--format", "md").out
+    assert all(f"## {hit['title']}" in markdown and hit["text"] in markdown for hit in hits)
+    files = mindex("search", "Redis", "--format", "files").out.splitlines()
+    assert files == list(dict.fromkeys(hit["path"] for hit in hits))
+
+
+def test_json_and_another_format_contradict(mindex: Mindex, indexed: Path) -> None:
+    ran = mindex("search", "Redis", "--format", "csv", "--json")
+    assert (ran.code, ran.json["error"]["kind"]) == (2, "usage")
+
+
+# ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+STRANGE = [
+    "?!?", '"', '"unbalanced', "NOT", "NOT redis", "AND OR", "*", "{content}:", "{content}: ", "title:", "(((", ")", "^",
+    "'; DROP TABLE records; --", "redis\0 cache", "\0", "\udcff\ud800", "a" * 100_000, "redis " * 20_000,
+    '"' * 5_000, "(" * 5_000, "NEAR(redis, 5)", "records_fts MATCH 'x'", "%", "_", "\\", "\U0001f980", "-", "--", "-x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", STRANGE, ids=range(len(STRANGE)))
+def test_no_query_is_an_error(mindex: Mindex, indexed: Path, query: str) -> None:
+    ran = mindex("search", "--json", "--limit", 1, "--", query)
+    assert ran.code == 0, ran
+    assert ran.json["notes"]
+    assert mindex("status", "--json").json["records"]["chunk"] > 50
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n"])
+def test_an_empty_query_is_a_usage_error(mindex: Mindex, indexed: Path, query: str) -> None:
+    is_one_error(mindex("search", query), "empty", code=2)
+
+
+def test_a_query_that_starts_with_a_dash_follows_two_dashes(mindex: Mindex, tmp_path: Path) -> None:
+    mindex("index", write(tmp_path / "docs", {"a.md": "Use -redis to leave it out. The flag is --json."}))
+    assert mindex("search", "--json", "--", "-redis").json["total"] == 1
+    ran = mindex("search", "--", "--json")  # a question about the flag, not the flag
+    assert ran.out.startswith("1 of 1")
+    is_one_error(mindex("search", "-redis"), "-r", code=2)
+
+
+def test_a_query_with_half_a_surrogate_finds_its_words(mindex: Mindex, indexed: Path) -> None:
+    assert mindex("search", "redis \udcff", "--json").json["tier"] == "keyword"
+    is_one_error(mindex("search", "redis", "--path", "\udcff"), code=2)
+
+
+def test_a_long_query_says_that_it_was_cut(mindex: Mindex, indexed: Path) -> None:
+    ran = mindex("search", "redis " * 20_000, "--json")
+    assert "query cut to 4000 characters" in ran.json["notes"]
+    assert ran.json["results"]
+    assert len(ran.json["query"]) < 500
+
+
+def test_non_ascii_goes_in_and_comes_out(mindex: Mindex, tmp_path: Path) -> None:
+    mindex("index", write(tmp_path / "docs", {"größe.md": "# Übersicht\n\nDie Größe der Tür.", "東京.md": "東京の天気"}))
+    assert "Die Größe der Tür." in mindex("search", "größe").out
+    ran = mindex("search", "東京", "--json")
+    assert ran.json["results"][0]["path"] == "東京.md"
+    assert "東京" in ran.out
+    assert json.loads(ran.out) == ran.json
