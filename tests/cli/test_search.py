@@ -316,7 +316,9 @@ def test_a_long_query_says_that_it_was_cut(mindex: Mindex, indexed: Path) -> Non
 
 
 def test_non_ascii_goes_in_and_comes_out(mindex: Mindex, tmp_path: Path) -> None:
-    mindex("index", write(tmp_path / "docs", {"größe.md": "# Übersicht\n\nDie Größe der Tür.", "東京.md": "東京の天気"}))
+    mindex(
+        "index", write(tmp_path / "docs", {"größe.md": "# Übersicht\n\nDie Größe der Tür.", "東京.md": "東京の天気"})
+    )
     assert "Die Größe der Tür." in mindex("search", "größe").out
     ran = mindex("search", "東京", "--json")
     assert ran.json["results"][0]["path"] == "東京.md"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
+import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.service import Options, Service
@@ -14,12 +16,14 @@ from mindex.mcp.service import Options, Service
 if TYPE_CHECKING:
     from mindex.mcp.server import MindexServer
 
+_CLOSING_SECONDS = 5.0
+
 
 def serve(options: Options, tools: str, *, http: str | None = None) -> None:
     """Serve one dialect's tools over stdio, or over HTTP at `[HOST:]PORT`."""
     server, service = _built(options, tools)
-    # Whoever stops us by signal lets us close the database, too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: _leave(service, number))
     try:
         if http is None:
             # The SDK takes the wire for itself and points everyone else's stdout at stderr.
@@ -61,6 +65,14 @@ def _serve_http(server: MindexServer, service: Service, http: str) -> None:
     service.start()
     _tell(f"serving http://{address}/mcp")
     run(server, address, listening)
+
+
+def _leave(service: Service, number: int) -> NoReturn:
+    """Close the database and go at once: a thread that waits for the client's next line cannot be woken."""
+    closing = threading.Thread(target=service.close, daemon=True)
+    closing.start()
+    closing.join(_CLOSING_SECONDS)
+    os._exit(128 + number)
 
 
 def _tell(line: str) -> None:

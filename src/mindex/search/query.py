@@ -55,7 +55,7 @@ class _Invalid(Exception):
 
 def parse(text: str) -> ParsedQuery:
     """Strictly if it uses the language and is valid; as plain words otherwise."""
-    text = text.replace("\0", " ")[:MAX_QUERY].strip()
+    text = text[:MAX_QUERY].encode("utf-8", "replace").decode().replace("\0", " ").strip()  # half a pair is no text
     lexemes = [(str(match.lastgroup), match[0]) for match in _LEXER.finditer(text)]
     if any(kind in ("phrase", "field", "operator", "prefix") for kind, _ in lexemes):
         try:
