@@ -62,6 +62,12 @@ def test_not_excludes_from_both_halves(handbook_memory: Memory) -> None:
         assert "session" not in hit.record.text.lower()
 
 
+def test_whoever_fulfils_a_strict_query_is_relevant(handbook_memory: Memory) -> None:
+    answer = handbook_memory.search("canary OR zeppelin", limit=50)
+    assert answer.hits
+    assert all("canary" in hit.record.text.lower() for hit in answer.hits)
+
+
 def test_a_phrase_that_is_nowhere_falls_back_to_its_words_and_says_so(memory: Memory) -> None:
     answer = memory.search('"catalogue keys"')
     assert answer.hits

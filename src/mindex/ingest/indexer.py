@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -41,7 +41,11 @@ class _Plan:
     moved: dict[str, Document] = field(default_factory=dict)  # new path → the document that moved there
     deleted: list[Document] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)  # looked like files to index, and turned out to be none
     seen: int = 0
+
+    def count(self, paths: Iterable[str]) -> int:
+        return sum(path not in self.refused for path in paths)
 
 
 class Indexer:
@@ -62,14 +66,15 @@ class Indexer:
         if not dry_run:
             applied = self._carry_out(collection, plan, known, report)
             self._store.put_collection(replace(collection, indexed_at=now_ms()))
+        moved = plan.count(plan.moved)
         return (
             CollectionReport(
                 name=collection.name,
                 root=collection.root,
-                seen=plan.seen,
-                new=len(plan.new),
-                changed=len(plan.changed) - len(plan.moved),
-                moved=len(plan.moved),
+                seen=plan.seen - len(plan.refused),
+                new=plan.count(file.path for file in plan.new),
+                changed=plan.count(file.path for file in plan.changed) - moved,
+                moved=moved,
                 deleted=len(plan.deleted),
                 unchanged=plan.unchanged + len(plan.touched),
                 skipped=len(plan.skipped),
@@ -141,6 +146,9 @@ class Indexer:
         taken = {document.id for document in known.values()} - {document.id for document in plan.deleted}
         batch: list[DocumentUpdate] = []
         for update in self._updates(collection, plan, known, taken, report):
+            if isinstance(update, str):
+                applied += self._store.apply([], [update])
+                continue
             batch.append(update)
             if len(batch) >= _BATCH_DOCUMENTS or sum(len(item.records or ()) for item in batch) >= _BATCH_CHUNKS:
                 applied += self._store.apply(batch)
@@ -156,7 +164,8 @@ class Indexer:
         known: dict[str, Document],
         taken: set[str],
         report: Report | None,
-    ) -> Iterator[DocumentUpdate]:
+    ) -> Iterator[DocumentUpdate | str]:
+        """Documents as they are now, and the ids of those that are none any more."""
         files = sorted((*plan.changed, *plan.new), key=lambda file: file.path)
         # Moves first: until a moved document has left its old path, nothing new can stand there.
         files.sort(key=lambda file: file.path not in plan.moved)
@@ -172,8 +181,9 @@ class Indexer:
                 yield update
                 continue
             plan.skipped.append(update)
+            plan.refused.add(file.path)
             if before is not None:  # what is stored of it is no longer what the file says
-                self._store.apply([], [before.id])
+                yield before.id
         if report is not None and files:
             report(Progress("chunk", len(files), len(files)))
 

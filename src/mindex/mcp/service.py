@@ -50,7 +50,9 @@ class Service:
         self._stop = threading.Event()
         self._started = False
         self._threads: list[threading.Thread] = []
-        self._building = "indexing: starting" if options.build else ""
+        # Whoever wants a folder watched wants it indexed first.
+        self._first = options.build or (options.source if options.watch else None)
+        self._building = "indexing: starting" if self._first else ""
 
     # ── the memory ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -111,7 +113,7 @@ class Service:
             return
         self._started = True
         self._spawn("mindex-model", self._load_model)
-        if self.options.build is not None or self.options.watch:
+        if self._first is not None or self.options.watch:
             self._spawn("mindex-files", self._keep_files)
 
     def _spawn(self, name: str, work: Callable[[], None]) -> None:
@@ -137,12 +139,12 @@ class Service:
             _tell(str(error))
 
     def _keep_files(self) -> None:
-        if self.options.build is not None:
+        if self._first is not None:
             try:
-                self.memory.index(self.options.build, exclude=self.options.exclude, report=self._report)
+                self.memory.index(self._first, exclude=self.options.exclude, report=self._report)
                 self._building = ""
             except MindexError as error:
-                self._building = f"indexing {self.options.build} failed: {error}"
+                self._building = f"indexing {self._first} failed: {error}"
                 raise
         if self.options.watch:
             self.memory.watch(self._stop)

@@ -115,7 +115,8 @@ class NativeTools:
         force: Annotated[bool, Field(description="Read unchanged files too")] = False,
     ) -> CallToolResult:
         folders = [self._service.folder(path)] if path else []
-        report = self._service.memory.index(*folders, force=force, report=_reporter(ctx))
+        exclude = self._service.options.exclude
+        report = self._service.memory.index(*folders, exclude=exclude, force=force, report=_reporter(ctx))
         anyio.from_thread.run(ctx.notify_resources_changed)
         shown = _bounded(report)
         return answer(index_text(shown), index_json(shown), self._service.notes())

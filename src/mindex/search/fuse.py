@@ -28,6 +28,7 @@ class Candidates:
     g: float = 1.0
     has_vector: bool = True
     has_keyword: bool = True
+    strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,8 @@ class Searcher:
 def _relevances(candidates: Candidates, fused: Fused) -> dict[str, float]:
     best = max((hit.score for hit in candidates.keyword), default=1.0)
     words = {hit.id: candidates.coverage * hit.score / best for hit in candidates.keyword}
+    if candidates.strict:
+        words = dict.fromkeys(fused, 1.0)
     if not candidates.has_vector:
         return {id_: relevance(words.get(id_, 0.0), None, candidates.g) for id_ in fused}
     cosines = {hit.id: hit.score for hit in candidates.vector}

@@ -77,18 +77,20 @@ class Retriever:
     ) -> Candidates:
         share = self._coverage(parsed, keyword)
         if nearest is None or self._embedder is None:
-            return Candidates(keyword=keyword, coverage=share, has_vector=False)
+            return Candidates(keyword=keyword, coverage=share, has_vector=False, strict=parsed.strict)
         model = self._embedder.embedder.model
         background = (model.background_mean, model.background_std)
         z = {
             hit.id: standardised(hit.score, nearest.mean, nearest.std, nearest.size, background) for hit in nearest.hits
         }
         g = min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD)))
-        return Candidates(keyword, nearest.hits, z, share, g, has_vector=True, has_keyword=query.mode != "vector")
+        return Candidates(
+            keyword, nearest.hits, z, share, g, has_keyword=query.mode != "vector", strict=parsed.strict
+        )
 
     def _coverage(self, parsed: ParsedQuery, keyword: tuple[Scored, ...]) -> float:
-        """What the best keyword hit holds of the question."""
-        if not keyword:
-            return 0.0
+        """What the best keyword hit holds of the question: of a strict one, all that was demanded."""
+        if not keyword or parsed.strict:
+            return 1.0 if keyword else 0.0
         held = self._store.tokens(keyword[0].id)
         return coverage(parsed.tokens, held, self._store.statistics(parsed.tokens))

@@ -57,7 +57,17 @@ def _vectors(connection: sqlite3.Connection) -> Check:
     ).fetchone()
     ok = not stray and not broken
     message = "every vector belongs to a record" if ok else f"{stray} vectors lack a record, {broken} are malformed"
-    return Check("vectors", ok, message, "run `mindex index --force`")
+    return Check("vectors", ok, message, "run `mindex optimize`, then `mindex backfill`")
+
+
+def drop_unusable_vectors(connection: sqlite3.Connection) -> None:
+    """Vectors without a record or of a wrong length; their records are pending then, and embedded again."""
+    rows = connection.execute(
+        "DELETE FROM vectors WHERE record NOT IN (SELECT key FROM records WHERE deleted_at IS NULL)"
+        " OR length(data) = 0 OR length(data) % (4 * (SELECT dimensions FROM models m WHERE m.key = model)) != 0"
+        " RETURNING record"
+    ).fetchall()
+    records.note_changes(connection, [record for (record,) in rows])
 
 
 def _tokens(connection: sqlite3.Connection) -> Check:

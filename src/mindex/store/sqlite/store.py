@@ -226,6 +226,7 @@ class SqliteStore:
             self._may_write(connection)
             if not all(check.ok for check in health.checks(connection)):
                 self._rebuild_words(connection)
+                health.drop_unusable_vectors(connection)
             connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
         self._vectors.pack(force=True)
         self._database.compact()

@@ -1,0 +1,257 @@
+"""What all commands share: help, global options, streams, errors and exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import mindex as package
+from mindex.cli.main import cli
+from mindex.cli.output import ProgressBar
+from mindex.memory import Memory
+from mindex.model import Progress
+from tests.cli.conftest import Mindex
+from tests.conftest import write
+from tests.running import finish, is_one_error, run, start
+
+COMMANDS = cli.list_commands(click.Context(cli))
+
+
+def every_option() -> Iterator[tuple[str, click.Parameter]]:
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        for parameter in command.params:
+            yield name, parameter
+
+
+# ── help ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_command_is_listed_with_a_sentence(mindex: Mindex) -> None:
+    listed = mindex("--help").out.partition("Commands:")[2].splitlines()
+    found = {line.split()[0]: line.split(maxsplit=1)[1] for line in listed if line.strip()}
+    assert list(found) == COMMANDS
+    assert set(COMMANDS) >= {"index", "watch", "search", "get", "list", "status", "doctor", "config", "paths", "serve"}
+    assert all(len(sentence) > 10 for sentence in found.values())
+
+
+def test_mindex_alone_shows_the_help(mindex: Mindex) -> None:
+    ran = mindex()
+    assert (ran.code, ran.out, ran.err) == (0, mindex("--help").out, "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(mindex: Mindex, command: str) -> None:
+    for flag in ("--help", "-h"):
+        ran = mindex(command, flag)
+        assert (ran.code, ran.err) == (0, "")
+        assert ran.out.startswith(f"Usage: mindex {command}")
+        assert len(ran.out.splitlines()[2].strip()) > 10
+
+
+def test_every_option_is_explained() -> None:
+    for command, parameter in every_option():
+        if isinstance(parameter, click.Option):
+            assert parameter.help or parameter.type.name == "choice", f"{command} {parameter.name}"
+
+
+def test_the_version_is_the_packages(mindex: Mindex) -> None:
+    assert package.__version__ in mindex("--version").out
+
+
+# ── errors ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["nope"], "No such command 'nope'"),
+        (["search"], "Missing argument 'QUERY'"),
+        (["get"], "Missing argument"),
+        (["status", "extra"], "unexpected extra argument"),
+        (["--nope", "status"], "No such option '--nope'"),
+        (["status", "--db"], "'--db' requires an argument"),
+        (["search", "x", "--agent"], "'--agent' requires an argument"),
+        (["--json"], "Missing command"),
+        (["backfill", "--batch", "x"], "not a valid integer"),
+        (["paths", "--verbose"], "No such option '--verbose'"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_code_2(mindex: Mindex, wrong: list[str], said: str) -> None:
+    if "--json" not in wrong:
+        is_one_error(mindex(*wrong), said, "--help", code=2)
+    if not wrong[-1].startswith(("--db", "--agent")):
+        ran = mindex(*wrong, *([] if "--json" in wrong else ["--json"]))
+        assert (ran.code, ran.err) == (2, "")
+        assert set(ran.json) == {"error"}
+        assert set(ran.json["error"]) == {"kind", "message", "hint"}
+        assert ran.json["error"]["kind"] == "usage"
+        assert said in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("command", [["search", "x"], ["status"], ["list"], ["get", "x"], ["index", "."], ["doctor"],
+                                     ["backfill"], ["optimize"], ["watch"]])  # fmt: skip
+def test_a_failure_is_the_same_object_for_every_command(mindex: Mindex, tmp_path: Path, command: list[str]) -> None:
+    ran = mindex("--db", tmp_path, *command, "--json")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.json["error"]["kind"] == "store"
+    assert "is a folder" in ran.json["error"]["message"]
+    assert ran.json["error"]["hint"]
+
+
+def test_a_fault_of_our_own_is_one_line_too(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Memory, "status", lambda self: 1 / 0)
+    is_one_error(mindex("status"), "unexpected ZeroDivisionError", "test_main.py", "please report")
+    assert mindex("status", "--json").json["error"]["kind"] == "error"
+
+
+# ── global options ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_global_options_may_stand_anywhere(mindex: Mindex, indexed: Path) -> None:
+    other = str(indexed.parent / "other.db")
+    ways = [
+        ["--json", "--db", other, "--agent", "bob", "status"],
+        ["status", "--json", "--db", other, "--agent", "bob"],
+        ["--db", other, "status", "--agent=bob", "--json"],
+        [f"--db={other}", "--json", "status", "--agent", "bob"],
+    ]
+    answers = [mindex(*way).json for way in ways]
+    assert {answer["db"] for answer in answers} == {other}
+    assert answers[0]["records"] == {}
+
+
+# ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def on_a_terminal(*arguments: object, env: dict[str, str]) -> str:
+    """What a command prints when stdout is a terminal."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", "from mindex.cli.main import main; main()", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env={**os.environ, **env}) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the way a terminal ends
+            while part := os.read(ours, 65536):
+                shown += part
+        os.close(ours)
+        assert process.wait() == 0
+    return shown.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_colour_is_for_terminals_that_want_it(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for view in ("full", "compact"):
+        coloured = on_a_terminal("search", "redis", "--view", view, env={})
+        plain = on_a_terminal("search", "redis", "--view", view, env={"NO_COLOR": "1"})
+        assert "\x1b[" in coloured
+        assert "\x1b[" not in plain
+    assert on_a_terminal("search", "redis", "--json", env={}).count("\x1b") == 0
+
+
+def test_progress_is_drawn_on_a_terminal_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
+        with ProgressBar() as bar:
+            bar(Progress("chunk", 1, 2, "an odd\nname\x1b[2J.md"))
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert ("1/2" in captured.err) is terminal
+    assert "an odd?name?[2J.md" in captured.err
+
+
+@pytest.fixture
+def searched(tmp_path: Path) -> Path:
+    """A database whose answers are longer than a pipe holds."""
+    root = write(tmp_path / "docs", {f"{n}.md": "harbour " * 230 for n in range(50)})
+    db = tmp_path / "memory.db"
+    with Memory(db) as memory:
+        memory.index(root)
+    return db
+
+
+def test_a_reader_that_has_seen_enough_is_not_an_error(searched: Path) -> None:
+    process = start("search", "harbour", "--limit", 50, "--db", searched)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("50 of 50")
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+def test_a_reader_that_never_looks_is_not_an_error(searched: Path) -> None:
+    process = start("list", "--limit", 50, "--json", "--db", searched)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_disk_behind_stdout_is_one_line(searched: Path, more: list[str]) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-c", "from mindex.cli.main import main; main()", "status", "--db", str(searched), *more],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert "No space left" in done.stderr
+
+
+def test_any_language_under_the_plainest_locale(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    root = write(tmp_path / "ordner", {"größe.md": "Die Größe der Tür.", "東京.md": "東京の天気 🦀"})
+    plain = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "", "PYTHONIOENCODING": "", "PYTHONCOERCECLOCALE": "0"}
+    assert run("index", root, "--db", db, env=plain).code == 0
+    ran = run("search", "größe", "--db", db, env=plain)
+    assert (ran.code, ran.err) == (0, "")
+    assert "Die Größe der Tür." in ran.out
+    assert run("search", "東京", "--db", db, "--json", env=plain).json["results"][0]["text"] == "東京の天気 🦀"
+    assert "Tür" in run("search", "Tür nirgends", "--db", db, env=plain).out
+    is_one_error(run("search", "x", "--db", db, "--collection", "Öl", env=plain), "'Öl'", code=2)
+
+
+def test_arguments_that_are_no_text_at_all(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    with Memory(db) as memory:
+        memory.index(write(tmp_path / "docs", {"a.md": "words"}))
+    broken = os.fsdecode(b"\xff\xfe")
+    assert run("search", broken, "--db", db).code == 0
+    for command in (["get", broken], ["index", broken], ["search", "x", "--tag", broken]):
+        ran = run(*command, "--db", db)
+        assert ran.code in (1, 2)
+        assert len(ran.err.splitlines()) == 1
+        assert "unexpected" not in ran.err
+
+
+def test_the_help_needs_no_database_and_no_model(tmp_path: Path) -> None:
+    ran = finish(start("--help", env={"MINDEX_DB": str(tmp_path)}))
+    assert ran.code == 0
+
+
+def test_a_keyword_search_imports_nothing_heavy(tmp_path: Path) -> None:
+    probe = (
+        "import sys; from mindex.cli.main import main\n"
+        "try: main()\n"
+        "finally: print(sorted({'numpy', 'onnxruntime', 'mcp'} & set(sys.modules)), file=sys.stderr)"
+    )
+    assert run("search", "x", program=probe, env={"MINDEX_DB": str(tmp_path / "m.db")}).err.splitlines()[-1] == "[]"

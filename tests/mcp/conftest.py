@@ -1,0 +1,68 @@
+"""A server over the handbook, without a model: fast, and the same everywhere. Tests talk to it in memory."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult
+
+from mindex.mcp.dialects import dialect_named
+from mindex.mcp.server import MindexServer
+from mindex.mcp.service import Options, Service
+from tests.conftest import HANDBOOK
+
+KEYWORD = {"embedding.provider": "none"}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@dataclass(frozen=True)
+class Served:
+    service: Service
+    server: MindexServer
+    root: Path
+
+
+@pytest.fixture(scope="session")
+def handbook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Shared: tests must not change what is indexed."""
+    root = tmp_path_factory.mktemp("served")
+    shutil.copytree(HANDBOOK, root / "handbook")
+    service = Service(Options(db=str(root / "memory.db"), root=root, settings=KEYWORD))
+    service.memory.index(root / "handbook")
+    yield Served(service, MindexServer(service, dialect_named("native")), root)
+    service.close()
+
+
+@pytest.fixture
+async def client(handbook_server: Served) -> AsyncIterator[Client]:
+    async with Client(handbook_server.server) as connected:
+        yield connected
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Served]:
+    """An empty memory of the test's own."""
+    service = Service(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    yield Served(service, MindexServer(service, dialect_named("native")), tmp_path)
+    service.close()
+
+
+def text(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert block.type == "text"
+    return block.text
+
+
+def structured(result: CallToolResult) -> dict[str, Any]:
+    assert result.structured_content is not None
+    return result.structured_content
