@@ -193,7 +193,7 @@ def analyze_record(record: Record) -> Columns:
     title = analyze(record.title)
     text = analyze(record.text)
     summary = analyze(record.summary)
-    tags = analyze(" ".join((*record.tags, record.context, record.path, record.domain)))
+    tags = analyze(" ".join((*record.tags, *record.entities, record.context, record.path, record.domain)))
     identifiers = dict.fromkeys((*title.identifiers, *text.identifiers, *summary.identifiers, *tags.identifiers))
     return Columns(
         title=" ".join(title.words),

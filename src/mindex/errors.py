@@ -37,6 +37,12 @@ class AmbiguousIdError(MindexError):
     kind = "ambiguous"
 
 
+class ConflictError(MindexError):
+    """What is asked for cannot stand beside what is there already."""
+
+    kind = "conflict"
+
+
 class ForbiddenPathError(MindexError):
     """A path that leaves the folders mindex may read."""
 

@@ -93,7 +93,25 @@ class Record:
     importance: int | None = None
     confidence: float | None = None
     expires_at: int | None = None
+    entities: tuple[str, ...] = ()
     fields: Mapping[str, object] = field(default_factory=dict)
+    # when it left the indexes: forgotten, or replaced by another record
+    retired_at: int | None = None
+    superseded_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of what was told. `before` is None for the change that made the record."""
+
+    change: int
+    record: str
+    at: int
+    by: str
+    action: str
+    reason: str
+    before: Record | None
+    after: Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +199,13 @@ class Filters:
     path: str = ""  # a glob on the path below the collection's root
     tags: tuple[str, ...] = ()  # any of them
     all_tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()  # any of them
     min_importance: int | None = None
     min_confidence: float | None = None
     after: int | None = None
     before: int | None = None
     include_expired: bool = False
+    as_of: int | None = None  # what was told as it stood then: records changed later are left out
     matching: KeywordNode | None = None  # set by a strict query: both halves obey its operators
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mindex.cli.main import main
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.store.sqlite import keyword
-from tests.running import Ran
+from tests.running import Ran, run_here
 
 Mindex = Callable[..., Ran]
 
@@ -25,17 +24,9 @@ def no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def mindex(capsys: pytest.CaptureFixture[str]) -> Mindex:
+def mindex() -> Mindex:
     """Run a command as `mindex ARGUMENTS` would."""
-
-    def run(*arguments: object) -> Ran:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return Ran(left.value.code if isinstance(left.value.code, int) else 0, captured.out, captured.err)
-
-    return run
+    return run_here
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -158,4 +157,3 @@ def test_the_database_may_be_named_before_and_after_the_command(mindex: Mindex, 
     assert mindex("index", handbook, f"--db={tmp_path / 'two.db'}").code == 0
     assert mindex("index", "--db", "three.db", handbook).code == 0
     assert sorted(path.name for path in tmp_path.glob("*.db")) == ["one.db", "three.db", "two.db"]
-    assert "memory.db" not in os.listdir(tmp_path)

@@ -109,7 +109,7 @@ def test_a_failure_is_the_same_object_for_every_command(mindex: Mindex, tmp_path
 
 
 def test_a_fault_of_our_own_is_one_line_too(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Memory, "status", lambda self: 1 / 0)
+    monkeypatch.setattr(Memory, "status", lambda _: 1 / 0)
     is_one_error(mindex("status"), "unexpected ZeroDivisionError", "test_main.py", "please report")
     assert mindex("status", "--json").json["error"]["kind"] == "error"
 

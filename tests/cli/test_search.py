@@ -276,9 +276,9 @@ def test_json_and_another_format_contradict(mindex: Mindex, indexed: Path) -> No
 # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 STRANGE = [
-    "?!?", '"', '"unbalanced', "NOT", "NOT redis", "AND OR", "*", "{content}:", "{content}: ", "title:", "(((", ")", "^",
-    "'; DROP TABLE records; --", "redis\0 cache", "\0", "\udcff\ud800", "a" * 100_000, "redis " * 20_000,
-    '"' * 5_000, "(" * 5_000, "NEAR(redis, 5)", "records_fts MATCH 'x'", "%", "_", "\\", "\U0001f980", "-", "--", "-x",
+    "?!?", '"', '"unbalanced', "NOT", "NOT redis", "AND OR", "*", "{content}:", "{content}: ", "title:", "(((", ")",
+    "^", "'; DROP TABLE records; --", "redis\0 cache", "\0", "\udcff\ud800", "a" * 100_000, "redis " * 20_000,
+    '"' * 5_000, "(" * 5_000, "NEAR(redis, 5)", "a MATCH 'x'", "%", "_", "\\", "\U0001f980", "-", "--", "-x",
 ]  # fmt: skip
 
 

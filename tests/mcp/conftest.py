@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 from mcp_types import CallToolResult
 
+from mcp import Client
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.server import MindexServer
 from mindex.mcp.service import Options, Service
@@ -65,4 +65,4 @@ def text(result: CallToolResult) -> str:
 
 def structured(result: CallToolResult) -> dict[str, Any]:
     assert result.structured_content is not None
-    return result.structured_content
+    return dict(result.structured_content)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference, TextResourceContents
 
+from mcp import Client
 from mindex.mcp.resources import DOC, MOST_LISTED
 from tests.conftest import write
 from tests.mcp.conftest import Served, structured

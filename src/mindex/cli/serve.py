@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from pathlib import Path
 
 import click
 
 from mindex.cli.output import Context
 from mindex.errors import NotFoundError, UsageError
+from mindex.mcp.dialects import DIALECTS, NATIVE
 
 # What `--build-index` without a path says.
 _DEFAULT = ""
@@ -15,7 +18,7 @@ _DEFAULT = ""
 
 @click.command("serve")
 @click.option("--http", "address", metavar="[HOST:]PORT", help="Serve HTTP at /mcp instead of stdio; 0: a free port.")
-@click.option("--tools", default="native", show_default=True, metavar="NAME", help="native or memory-exchange.")
+@click.option("--tools", default=NATIVE, show_default=True, metavar="NAME", help=f"{' or '.join(DIALECTS)}.")
 @click.option("--root", type=click.Path(path_type=Path), metavar="DIR", help="Agents may index below this folder only.")
 @click.option("--source-path", type=click.Path(path_type=Path), metavar="PATH", help="The folder this server is for.")
 @click.option(
@@ -28,7 +31,7 @@ _DEFAULT = ""
 @click.option("--watch", is_flag=True, help="Keep indexed folders up to date while files change.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
 @click.option("--database-path", metavar="FILE", help="The same as --db.")
-@click.option("--debug", is_flag=True, hidden=True, help="Taken for MemoryExchange's sake.")
+@click.option("--debug", is_flag=True, help="Say on stderr what goes on.")
 @click.pass_obj
 def serve_command(
     context: Context,
@@ -40,7 +43,7 @@ def serve_command(
     watch: bool,
     exclude: tuple[str, ...],
     database_path: str | None,
-    debug: bool,  # noqa: ARG001
+    debug: bool,
 ) -> None:
     """Answer agents over MCP: stdio by default, HTTP with --http.
 
@@ -49,6 +52,8 @@ def serve_command(
     mindex serve --http 8080
     mindex serve --tools memory-exchange --source-path docs --build-index --watch
     """
+    if debug:
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     from mindex.mcp.run import serve
     from mindex.mcp.service import Options
 

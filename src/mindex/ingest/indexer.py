@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mindex.clock import now_ms
+from mindex.ids import short_hash
 from mindex.ingest.decode import BinaryFile, decode
 from mindex.ingest.describe import chunk_tags, describe
 from mindex.ingest.frontmatter import unique
@@ -219,7 +219,7 @@ def _update(collection: str, id_: str, file: ScannedFile, data: bytes) -> Docume
         seen[title + "\n" + chunk.text] += 1
         records.append(
             Record(
-                id=_short_hash(id_, title, chunk.text, str(seen[title + "\n" + chunk.text])),
+                id=short_hash(id_, title, chunk.text, str(seen[title + "\n" + chunk.text])),
                 kind="chunk",
                 text=chunk.text,
                 title=f"{title} (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else title,
@@ -253,14 +253,8 @@ def _fingerprint(data: bytes) -> str:
 
 def _document_id(collection: str, path: str, taken: set[str]) -> str:
     """From the collection and the file's first path; another file may have taken that name along when it moved."""
-    id_, attempt = _short_hash("document", collection, path), 1
+    id_, attempt = short_hash("document", collection, path), 1
     while id_ in taken:
         attempt += 1
-        id_ = _short_hash("document", collection, path, str(attempt))
+        id_ = short_hash("document", collection, path, str(attempt))
     return id_
-
-
-def _short_hash(*parts: str) -> str:
-    """60 bits as twelve letters and digits: at a million records, one clash in two million memories."""
-    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
-    return base64.b32encode(digest)[:12].decode().lower()

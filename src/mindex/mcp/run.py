@@ -26,6 +26,8 @@ def serve(options: Options, tools: str, *, http: str | None = None) -> None:
         signal.signal(number, lambda number, _: _leave(service, number))
     try:
         if http is None:
+            if sys.stdin is not None and sys.stdin.isatty():
+                _tell("an agent starts this and talks to it over stdin and stdout; Ctrl-C ends it")
             # The SDK takes the wire for itself and points everyone else's stdout at stderr.
             server.run()
         else:

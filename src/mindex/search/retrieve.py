@@ -84,9 +84,7 @@ class Retriever:
             hit.id: standardised(hit.score, nearest.mean, nearest.std, nearest.size, background) for hit in nearest.hits
         }
         g = min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD)))
-        return Candidates(
-            keyword, nearest.hits, z, share, g, has_keyword=query.mode != "vector", strict=parsed.strict
-        )
+        return Candidates(keyword, nearest.hits, z, share, g, has_keyword=query.mode != "vector", strict=parsed.strict)
 
     def _coverage(self, parsed: ParsedQuery, keyword: tuple[Scored, ...]) -> float:
         """What the best keyword hit holds of the question: of a strict one, all that was demanded."""

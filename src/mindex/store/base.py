@@ -6,11 +6,11 @@ true cosines, positive keyword scores whose ratios within one query mean somethi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from mindex.model import Check, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+from mindex.model import Change, Check, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
 
 if TYPE_CHECKING:
     from mindex.model import Vectors
@@ -51,8 +51,39 @@ class Signals:
 
     id: str
     kind: str
-    domain: str
-    instruction: bool
+    domain: str = ""
+    instruction: bool = False
+    importance: int | None = None
+    created_at: int = 0
+    access_count: int = 0
+    last_accessed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of one record that was told: made, or there already."""
+
+    id: str
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    records: int = 0
+    vectors: int = 0
+    history: int = 0
+    erased: bool = True  # False while another process still reads an older state of the file
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A record was returned: by `search` for a query with a score, or by `get`."""
+
+    record: str
+    at: int
+    action: str
+    query: str = ""
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +165,46 @@ class Store(Protocol):
         """The chunks of one document, in order."""
         ...
 
-    def resolve(self, prefix: str, limit: int = 10) -> tuple[str, ...]:
-        """Ids that start with a prefix."""
+    def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
+        """Ids that start with a prefix; of what is forgotten or superseded, too, if asked for."""
         ...
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         """Records in scope, newest first."""
+        ...
+
+    # what was told: durable once these return
+    def add(self, records: Sequence[Record], *, by: str, reason: str = "") -> tuple[Added, ...]:
+        """Store what was told, all of it in one transaction; a memory that is there already is not stored twice."""
+        ...
+
+    def revise(self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "") -> Change:
+        """Replace a record by what `change` makes of it as it is now; raises NotFoundError. Retired ones, too."""
+        ...
+
+    def purge(self, ids: Sequence[str]) -> Purged:
+        """Remove records for good: rows, words, vectors, history, and what the file still holds of them."""
+        ...
+
+    def record(self, id_: str) -> Record | None:
+        """One record, live or retired."""
+        ...
+
+    def history(self, id_: str) -> tuple[Change, ...]: ...
+    def change(self, number: int) -> Change | None: ...
+    def changes_between(self, after: int, before: int, limit: int) -> tuple[Change, ...]: ...
+    def states_at(self, moment: int) -> tuple[Record, ...]:
+        """Records that changed after a moment, as they stood at it."""
+        ...
+
+    def link(self, source: str, target: str, kind: str, weight: float) -> None: ...
+    def linked(self, id_: str, kind: str) -> tuple[str, ...]: ...
+    def expired(self, before: int) -> tuple[str, ...]:
+        """Ids of what expired before a moment."""
+        ...
+
+    def note_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
+        """Remember in the background who was returned; never waits, never fails."""
         ...
 
     # retrieval

@@ -18,8 +18,19 @@ from pathlib import Path
 from mindex.errors import StoreBusyError, StoreError, UsageError
 
 DEFAULT_WAIT = 30.0
+# "mind": lets us tell our files from any other SQLite database.
+APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
+
+
+def may_be_ours(connection: sqlite3.Connection) -> bool:
+    """Whether the file is a memory, or still empty."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application == APPLICATION_ID:
+        return True
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return not (application or version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
 
 
 class Database:
@@ -67,7 +78,7 @@ class Database:
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switching to WAL needs a moment alone and does not heed the busy time-out, so it is tried again."""
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal" or not may_be_ours(connection):
             return
         deadline = time.monotonic() + self.wait
         while True:
@@ -201,14 +212,15 @@ class Database:
         if self._closed:
             raise StoreError("this memory is closed", "open a new Memory")
 
-    def compact(self) -> None:
-        """Give free pages back to the file system and fold the write-ahead log into the file."""
+    def compact(self) -> bool:
+        """Write the file anew without what was deleted; whether nothing of it is left in the write-ahead log either."""
         with self.translated(), self._write_lock:
             self._check_open()
             connection = self._writer(False)
             connection.execute("PRAGMA optimize")
             connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
 
     def close(self) -> None:
         self._closed = True  # first: whoever holds the write lock while waiting for another process lets go of it

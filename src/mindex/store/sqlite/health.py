@@ -35,10 +35,10 @@ def _integrity(connection: sqlite3.Connection) -> Check:
 def _words(connection: sqlite3.Connection) -> Check:
     """Every live record is in the keyword index, and nothing else is."""
     (lacking,) = connection.execute(
-        "SELECT count(*) FROM records WHERE deleted_at IS NULL AND key NOT IN (SELECT id FROM records_fts_docsize)"
+        "SELECT count(*) FROM records WHERE retired_at IS NULL AND key NOT IN (SELECT id FROM records_fts_docsize)"
     ).fetchone()
     (stray,) = connection.execute(
-        "SELECT count(*) FROM records_fts_docsize WHERE id NOT IN (SELECT key FROM records WHERE deleted_at IS NULL)"
+        "SELECT count(*) FROM records_fts_docsize WHERE id NOT IN (SELECT key FROM records WHERE retired_at IS NULL)"
     ).fetchone()
     ok = not lacking and not stray
     message = (
@@ -49,7 +49,7 @@ def _words(connection: sqlite3.Connection) -> Check:
 
 def _vectors(connection: sqlite3.Connection) -> Check:
     (stray,) = connection.execute(
-        "SELECT count(*) FROM vectors WHERE record NOT IN (SELECT key FROM records WHERE deleted_at IS NULL)"
+        "SELECT count(*) FROM vectors WHERE record NOT IN (SELECT key FROM records WHERE retired_at IS NULL)"
     ).fetchone()
     (broken,) = connection.execute(
         "SELECT count(*) FROM vectors v JOIN models m ON m.key = v.model"
@@ -63,7 +63,7 @@ def _vectors(connection: sqlite3.Connection) -> Check:
 def drop_unusable_vectors(connection: sqlite3.Connection) -> None:
     """Vectors without a record or of a wrong length; their records are pending then, and embedded again."""
     rows = connection.execute(
-        "DELETE FROM vectors WHERE record NOT IN (SELECT key FROM records WHERE deleted_at IS NULL)"
+        "DELETE FROM vectors WHERE record NOT IN (SELECT key FROM records WHERE retired_at IS NULL)"
         " OR length(data) = 0 OR length(data) % (4 * (SELECT dimensions FROM models m WHERE m.key = model)) != 0"
         " RETURNING record"
     ).fetchall()
@@ -73,7 +73,7 @@ def drop_unusable_vectors(connection: sqlite3.Connection) -> None:
 def _tokens(connection: sqlite3.Connection) -> Check:
     """A sample of records is analysed again and compared with what the index holds."""
     ids = [id_ for (id_,) in connection.execute(
-        "SELECT id FROM records WHERE deleted_at IS NULL ORDER BY random() LIMIT ?", (_SAMPLE,)
+        "SELECT id FROM records WHERE retired_at IS NULL ORDER BY random() LIMIT ?", (_SAMPLE,)
     )]  # fmt: skip
     different = 0
     for record in records.records(connection, ids):

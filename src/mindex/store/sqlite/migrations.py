@@ -10,10 +10,7 @@ from importlib import resources
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import ForeignDatabaseError, SchemaError
-from mindex.store.sqlite.connection import Database
-
-# "mind": lets us tell our files from any other SQLite database.
-APPLICATION_ID = 0x6D696E64
+from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
 
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -64,17 +61,13 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
 
 
 def _refuse_strangers(database: Database, connection: sqlite3.Connection, version: int, target: int) -> None:
-    if version > target and _is_ours(connection):
+    if not may_be_ours(connection):
+        raise ForeignDatabaseError(f"{database.path} belongs to another program", "choose another --db")
+    if version > target:
         raise SchemaError(
             f"{database.path} was written by a newer mindex (schema {version}, this one speaks {target})",
             "upgrade with `pip install -U mindex`",
         )
-    if not _is_ours(connection) and (version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()):
-        raise ForeignDatabaseError(f"{database.path} belongs to another program", "choose another --db")
-
-
-def _is_ours(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID)
 
 
 def _back_up(database: Database, version: int) -> None:

@@ -21,13 +21,17 @@ T = TypeVar("T")
 _RECORD = """
 SELECT r.id, r.kind, r.text, r.title, r.tags, r.agent, r.created_at, r.updated_at, d.id, c.name, d.path, r.first_line,
        r.last_line, d.domain, d.instruction, r.number, r.type, r.summary, r.context, r.source, r.importance,
-       r.confidence, r.expires_at, r.fields
+       r.confidence, r.expires_at, r.entities, r.fields, r.retired_at, r.superseded_by
 FROM records r LEFT JOIN documents d ON d.key = r.document LEFT JOIN collections c ON c.key = d.collection
 """
 _DOCUMENT = """
 SELECT d.id, c.name, d.path, d.fingerprint, d.size, d.mtime_ns, d.title, d.domain, d.instruction, d.tags, d.links,
        d.indexed_at
 FROM documents d JOIN collections c ON c.key = d.collection
+"""
+_SIGNALS = """
+SELECT r.id, r.kind, d.domain, d.instruction, r.importance, r.created_at, a.count, a.last_at
+FROM records r LEFT JOIN documents d ON d.key = r.document LEFT JOIN accesses a ON a.record = r.key
 """
 _PUT_DOCUMENT = """
 INSERT INTO documents
@@ -87,7 +91,10 @@ def _record(row: tuple[Any, ...]) -> Record:
         importance=row[20],
         confidence=row[21],
         expires_at=row[22],
-        fields=json.loads(row[23]),
+        entities=tuple(json.loads(row[23])),
+        fields=json.loads(row[24]),
+        retired_at=row[25],
+        superseded_by=row[26],
     )
 
 
@@ -138,10 +145,11 @@ def find_documents(connection: sqlite3.Connection, path: str) -> tuple[Document,
     return tuple(map(_document, rows))
 
 
-def records(connection: sqlite3.Connection, ids: Sequence[str]) -> tuple[Record, ...]:
+def records(connection: sqlite3.Connection, ids: Sequence[str], *, retired: bool = False) -> tuple[Record, ...]:
     found: dict[str, Record] = {}
+    live = "" if retired else "r.retired_at IS NULL AND"
     for batch in batches(ids):
-        rows = connection.execute(f"{_RECORD} WHERE r.deleted_at IS NULL AND r.id IN {marks(batch)}", batch)
+        rows = connection.execute(f"{_RECORD} WHERE {live} r.id IN {marks(batch)}", batch)
         found.update((row[0], _record(row)) for row in rows)
     return tuple(found[id_] for id_ in ids if id_ in found)
 
@@ -156,15 +164,16 @@ def chunks(connection: sqlite3.Connection, document: str) -> tuple[Record, ...]:
 def pending(connection: sqlite3.Connection, model: int, limit: int) -> tuple[Record, ...]:
     rows = connection.execute(
         f"{_RECORD} LEFT JOIN vectors v ON v.record = r.key AND v.model = ?"
-        " WHERE v.key IS NULL AND r.deleted_at IS NULL LIMIT ?",
+        " WHERE v.key IS NULL AND r.retired_at IS NULL LIMIT ?",
         (model, limit),
     )
     return tuple(map(_record, rows))
 
 
-def resolve(connection: sqlite3.Connection, prefix: str, limit: int) -> tuple[str, ...]:
+def resolve(connection: sqlite3.Connection, prefix: str, limit: int, *, retired: bool) -> tuple[str, ...]:
+    live = "" if retired else "AND retired_at IS NULL"
     rows = connection.execute(
-        "SELECT id FROM records WHERE id >= ?1 AND id < ?1 || '\U0010ffff' AND deleted_at IS NULL ORDER BY id LIMIT ?2",
+        f"SELECT id FROM records WHERE id >= ?1 AND id < ?1 || '\U0010ffff' {live} ORDER BY id LIMIT ?2",
         (prefix, limit),
     )
     return tuple(id_ for (id_,) in rows)
@@ -183,13 +192,11 @@ def listed(connection: sqlite3.Connection, filters: Filters, limit: int, offset:
 def signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Signals]:
     found: dict[str, Signals] = {}
     for batch in batches(ids):
-        rows = connection.execute(
-            "SELECT r.id, r.kind, d.domain, d.instruction FROM records r LEFT JOIN documents d ON d.key = r.document"
-            f" WHERE r.id IN {marks(batch)}",
-            batch,
-        )
-        for id_, kind, domain, instruction in rows:
-            found[id_] = Signals(id_, kind, domain or "", bool(instruction))
+        rows = connection.execute(f"{_SIGNALS} WHERE r.id IN {marks(batch)}", batch)
+        for id_, kind, domain, instruction, importance, created_at, count, last_at in rows:
+            found[id_] = Signals(
+                id_, kind, domain or "", bool(instruction), importance, created_at, count or 0, last_at
+            )
     return found
 
 

@@ -54,10 +54,13 @@ CREATE TABLE records (
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     expires_at INTEGER,
-    deleted_at INTEGER,                   -- a soft delete: the row stays, its index entries and vectors go
+    retired_at INTEGER,                   -- forgotten or superseded: the row stays, its index entries and vectors go
+    superseded_by TEXT NOT NULL DEFAULT '',
+    content_hash  TEXT,                   -- of what was told: the same words again are the same memory
     source     TEXT NOT NULL DEFAULT '',
     title      TEXT NOT NULL DEFAULT '',
     tags       TEXT NOT NULL DEFAULT '[]',
+    entities   TEXT NOT NULL DEFAULT '[]',
     summary    TEXT NOT NULL DEFAULT '',
     context    TEXT NOT NULL DEFAULT '',
     fields     TEXT NOT NULL DEFAULT '{}',
@@ -68,6 +71,48 @@ CREATE INDEX records_by_agent ON records (agent, kind);
 CREATE INDEX records_by_time ON records (created_at);
 CREATE INDEX records_by_expiry ON records (expires_at) WHERE expires_at IS NOT NULL;
 CREATE UNIQUE INDEX records_by_number ON records (agent, number) WHERE number IS NOT NULL;
+CREATE INDEX records_by_content ON records (content_hash) WHERE content_hash IS NOT NULL;
+
+-- Every change of what was told, append-only: what it was before and after, by whom and why. Only a purge removes rows.
+CREATE TABLE history (
+    change INTEGER PRIMARY KEY AUTOINCREMENT,
+    record TEXT NOT NULL,                 -- the record's id: history outlives the row's key
+    at     INTEGER NOT NULL,
+    by     TEXT NOT NULL,
+    action TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    before TEXT,                          -- JSON; NULL before a record existed
+    after  TEXT NOT NULL
+);
+CREATE INDEX history_by_record ON history (record, change);
+CREATE INDEX history_by_time ON history (at);
+
+-- Who stands beside whom: near duplicates, in both directions.
+CREATE TABLE links (
+    source     INTEGER NOT NULL REFERENCES records (key),
+    target     INTEGER NOT NULL REFERENCES records (key),
+    kind       TEXT NOT NULL,
+    weight     REAL NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (source, kind, target)
+) WITHOUT ROWID;
+CREATE INDEX links_by_target ON links (target);
+
+-- Which record was returned for which question, in the background and bounded; and what that adds up to.
+CREATE TABLE access_log (
+    key    INTEGER PRIMARY KEY,
+    record INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    query  TEXT NOT NULL DEFAULT '',
+    score  REAL
+);
+CREATE INDEX access_log_by_record ON access_log (record);
+CREATE TABLE accesses (
+    record  INTEGER PRIMARY KEY REFERENCES records (key),
+    count   INTEGER NOT NULL,
+    last_at INTEGER NOT NULL
+);
 
 -- Tags for filtering, folded. What is shown comes from records.tags.
 CREATE TABLE tags (
@@ -76,6 +121,14 @@ CREATE TABLE tags (
     PRIMARY KEY (tag, record)
 ) WITHOUT ROWID;
 CREATE INDEX tags_by_record ON tags (record);
+
+-- Names that what was told mentions, folded, for filtering.
+CREATE TABLE entities (
+    entity TEXT NOT NULL,
+    record INTEGER NOT NULL REFERENCES records (key),
+    PRIMARY KEY (entity, record)
+) WITHOUT ROWID;
+CREATE INDEX entities_by_record ON entities (record);
 
 -- The analyzer's finished tokens, rowid = records.key. Written and deleted with the row by the store itself: no
 -- trigger, no SQL function, nothing another connection could lack.

@@ -31,7 +31,7 @@ Demand = tuple[str, tuple[Parameter, ...]]
 def condition(filters: Filters, now: int) -> Condition:
     """All that the filters demand of a live record."""
     demands = [*_of_place(filters), *_of_content(filters), *_of_time(filters, now)]
-    clauses = ["r.deleted_at IS NULL", *(clause for clause, _ in demands)]
+    clauses = ["r.retired_at IS NULL", *(clause for clause, _ in demands)]
     return Condition(" AND ".join(clauses), tuple(value for _, values in demands for value in values))
 
 
@@ -59,6 +59,9 @@ def _of_content(filters: Filters) -> Iterator[Demand]:
         yield f"r.key IN (SELECT record FROM tags WHERE tag IN {marks(tags)})", tags
     for tag in filters.all_tags:
         yield "r.key IN (SELECT record FROM tags WHERE tag = ?)", (fold(tag),)
+    if filters.entities:
+        names = tuple(map(fold, filters.entities))
+        yield f"r.key IN (SELECT record FROM entities WHERE entity IN {marks(names)})", names
     if filters.min_importance is not None:
         yield "r.importance >= ?", (filters.min_importance,)
     if filters.min_confidence is not None:
@@ -74,7 +77,10 @@ def _of_time(filters: Filters, now: int) -> Iterator[Demand]:
     if filters.before is not None:
         yield "r.created_at < ?", (filters.before,)
     if not filters.include_expired:
-        yield "(r.expires_at IS NULL OR r.expires_at > ?)", (now,)
+        moment = now if filters.as_of is None else filters.as_of
+        yield "(r.expires_at IS NULL OR r.expires_at > ?)", (moment,)
+    if filters.as_of is not None:
+        yield "r.id NOT IN (SELECT record FROM history WHERE at > ?)", (filters.as_of,)
 
 
 def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,19 +12,22 @@ from typing import TYPE_CHECKING
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import StoreError
-from mindex.model import Check, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+from mindex.model import Change, Check, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
 from mindex.store.base import (
+    Access,
+    Added,
     Applied,
     CollectionCount,
     DocumentUpdate,
     Nearest,
     Page,
+    Purged,
     Scored,
     Signals,
     StoreStatus,
     TermStatistics,
 )
-from mindex.store.sqlite import cache, health, keyword, records
+from mindex.store.sqlite import access, cache, health, keyword, records, told
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import DEFAULT_WAIT, Database
 from mindex.store.sqlite.migrations import migrate, version_of
@@ -33,11 +37,15 @@ if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors 
     from mindex.store.sqlite.vectors import Vectors
 
 
-_COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE deleted_at IS NULL GROUP BY kind"
+_COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
 _COUNT_COLLECTIONS = """
 SELECT c.name, count(DISTINCT d.key), count(r.key)
 FROM collections c LEFT JOIN documents d ON d.collection = c.key LEFT JOIN records r ON r.document = d.key
 GROUP BY c.key
+"""
+_LINKED = """
+SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
+WHERE a.id = ? AND l.kind = ? AND b.retired_at IS NULL ORDER BY l.weight DESC, b.id
 """
 
 
@@ -77,7 +85,7 @@ class SqliteStore:
 
     def _rebuild_words(self, connection: sqlite3.Connection) -> None:
         connection.execute("DELETE FROM records_fts")
-        for id_, key in connection.execute("SELECT id, key FROM records WHERE deleted_at IS NULL").fetchall():
+        for id_, key in connection.execute("SELECT id, key FROM records WHERE retired_at IS NULL").fetchall():
             for record in records.records(connection, [id_]):
                 keyword.index(connection, key, record)
         connection.execute("UPDATE meta SET value = ? WHERE key = 'analyzer'", (str(ANALYZER_VERSION),))
@@ -135,13 +143,70 @@ class SqliteStore:
         with self._database.read() as connection:
             return records.chunks(connection, document)
 
-    def resolve(self, prefix: str, limit: int = 10) -> tuple[str, ...]:
+    def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
         with self._database.read() as connection:
-            return records.resolve(connection, prefix, limit)
+            return records.resolve(connection, prefix, limit, retired=retired)
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         with self._database.read() as connection:
             return records.listed(connection, filters, limit, offset)
+
+    # ── what was told ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, added: Sequence[Record], *, by: str, reason: str = "") -> tuple[Added, ...]:
+        with self._database.write(durable=True) as connection:
+            self._may_write(connection)
+            return tuple(told.add(connection, record, by, reason) for record in added)
+
+    def revise(self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "") -> Change:
+        with self._database.write(durable=True) as connection:
+            self._may_write(connection)
+            return told.revise(connection, id_, change, by=by, action=action, reason=reason, now=now_ms())
+
+    def purge(self, ids: Sequence[str]) -> Purged:
+        with self._database.write(durable=True) as connection:
+            self._may_write(connection)
+            purged = told.purge(connection, ids)
+        self._vectors.pack(force=True)
+        return replace(purged, erased=self._database.compact())
+
+    def record(self, id_: str) -> Record | None:
+        with self._database.read() as connection:
+            return told.one(connection, id_)
+
+    def history(self, id_: str) -> tuple[Change, ...]:
+        with self._database.read() as connection:
+            return told.history(connection, id_)
+
+    def change(self, number: int) -> Change | None:
+        with self._database.read() as connection:
+            return told.change(connection, number)
+
+    def changes_between(self, after: int, before: int, limit: int) -> tuple[Change, ...]:
+        with self._database.read() as connection:
+            return told.changes_between(connection, after, before, limit)
+
+    def states_at(self, moment: int) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            return told.states_at(connection, moment)
+
+    def link(self, source: str, target: str, kind: str, weight: float) -> None:
+        with self._database.write() as connection:
+            told.link(connection, source, target, kind, weight, now_ms())
+
+    def linked(self, id_: str, kind: str) -> tuple[str, ...]:
+        with self._database.read() as connection:
+            rows = connection.execute(_LINKED, (id_, kind))
+            return tuple(other for (other,) in rows)
+
+    def expired(self, before: int) -> tuple[str, ...]:
+        with self._database.read() as connection:
+            rows = connection.execute("SELECT id FROM records WHERE expires_at < ?", (before,))
+            return tuple(id_ for (id_,) in rows)
+
+    def note_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
+        if accesses:
+            self._background.submit(lambda connection: access.note(connection, accesses, oldest=oldest, rows=rows))
 
     # ── retrieval ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -172,7 +237,7 @@ class SqliteStore:
 
     def pending(self, model: Model) -> int:
         with self._database.read() as connection:
-            (live,) = connection.execute("SELECT count(*) FROM records WHERE deleted_at IS NULL").fetchone()
+            (live,) = connection.execute("SELECT count(*) FROM records WHERE retired_at IS NULL").fetchone()
             (embedded,) = connection.execute(
                 "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)",
                 (model.fingerprint,),

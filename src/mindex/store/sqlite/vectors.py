@@ -98,7 +98,7 @@ class Vectors:
             for record, fluency, data in rows:
                 found = connection.execute(
                     "INSERT INTO vectors (model, record, fluency, data)"
-                    " SELECT ?, key, ?, ? FROM records WHERE id = ? AND deleted_at IS NULL"
+                    " SELECT ?, key, ?, ? FROM records WHERE id = ? AND retired_at IS NULL"
                     " ON CONFLICT (model, record) DO UPDATE SET fluency = excluded.fluency, data = excluded.data"
                     " RETURNING record",
                     (key, fluency, data, record),

@@ -1,0 +1,252 @@
+"""What was told: every write durable, every change with its history in the same transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mindex.analyzer import fold
+from mindex.errors import ConflictError, NotFoundError
+from mindex.ids import content_hash
+from mindex.model import Change, Record
+from mindex.store.base import Added, Purged
+from mindex.store.sqlite import keyword, records
+from mindex.store.sqlite.records import batches, note_changes, put_tags
+from mindex.store.sqlite.scope import marks
+
+Revise = Callable[[Record], Record]
+
+_ADD = """
+INSERT INTO records
+    (id, kind, agent, number, type, importance, confidence, created_at, updated_at, expires_at, retired_at,
+     superseded_by, content_hash, source, title, tags, entities, summary, context, fields, text)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_CHANGE = """
+UPDATE records SET type = ?2, importance = ?3, confidence = ?4, updated_at = ?5, expires_at = ?6, retired_at = ?7,
+    superseded_by = ?8, content_hash = ?9, source = ?10, title = ?11, tags = ?12, entities = ?13, summary = ?14,
+    context = ?15, fields = ?16, text = ?17
+WHERE id = ?1 RETURNING key
+"""
+_SAME_WORDS = """
+SELECT id FROM records
+WHERE content_hash = ? AND agent = ? AND kind = ? AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
+AND id != ? LIMIT 1
+"""
+_HISTORY = "SELECT change, record, at, by, action, reason, before, after FROM history"
+
+
+# ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def add(connection: sqlite3.Connection, record: Record, by: str, reason: str = "") -> Added:
+    """Store a record, or answer with the live memory that says the same already, its time refreshed."""
+    if record.kind == "memory":
+        same = connection.execute(
+            _SAME_WORDS, (content_hash(record.text), record.agent, record.kind, record.updated_at, record.id)
+        ).fetchone()
+        if same:
+            connection.execute("UPDATE records SET updated_at = ? WHERE id = ?", (record.updated_at, same[0]))
+            return Added(same[0], created=False)
+    record = replace(record, number=record.number or _next_number(connection, record.agent))
+    cursor = connection.execute(
+        _ADD,
+        (record.id, record.kind, record.agent, record.number, record.type, record.importance, record.confidence,
+         record.created_at, record.updated_at, record.expires_at, record.retired_at, record.superseded_by,
+         content_hash(record.text), record.source, record.title, _json(record.tags), _json(record.entities),
+         record.summary, record.context, json.dumps(dict(record.fields), ensure_ascii=False), record.text),
+    )  # fmt: skip
+    key = cursor.lastrowid
+    assert key is not None
+    put_tags(connection, key, record.tags)
+    _put_entities(connection, key, record.entities)
+    if record.retired_at is None:
+        keyword.index(connection, key, record)
+    _append(connection, record.id, record.updated_at, by, "add", reason, None, record)
+    note_changes(connection, [key])
+    return Added(record.id, created=True)
+
+
+def revise(
+    connection: sqlite3.Connection, id_: str, change: Revise, *, by: str, action: str, reason: str, now: int
+) -> Change:
+    """Change one record from what it is now, inside the transaction: nobody's change is lost."""
+    before = one(connection, id_)
+    if before is None or before.kind == "chunk":
+        raise NotFoundError(f"there is no memory '{id_}'", "search for it, or `mindex list --kind memory`")
+    after = replace(change(before), id=before.id, kind=before.kind, number=before.number, updated_at=now)
+    _refuse_twins(connection, after, now)
+    (key,) = connection.execute(
+        _CHANGE,
+        (id_, after.type, after.importance, after.confidence, now, after.expires_at, after.retired_at,
+         after.superseded_by, content_hash(after.text), after.source, after.title, _json(after.tags),
+         _json(after.entities), after.summary, after.context, json.dumps(dict(after.fields), ensure_ascii=False),
+         after.text),
+    ).fetchone()  # fmt: skip
+    _reindex(connection, key, before, after)
+    note_changes(connection, [key])
+    return _append(connection, id_, now, by, action, reason, before, after)
+
+
+def _refuse_twins(connection: sqlite3.Connection, record: Record, now: int) -> None:
+    """No two live memories of one agent say the same: what would make one is refused, and the other is named."""
+    if record.kind != "memory" or record.retired_at is not None:
+        return
+    same = connection.execute(
+        _SAME_WORDS,
+        (content_hash(record.text), record.agent, record.kind, now, record.id),
+    ).fetchone()
+    if same:
+        raise ConflictError(f"memory '{same[0]}' says the same already", "forget one of the two first")
+
+
+def _reindex(connection: sqlite3.Connection, key: int, before: Record, after: Record) -> None:
+    """Words follow the row at once; a vector of another text must not serve this one."""
+    keyword.remove(connection, [key])
+    if after.retired_at is None:
+        keyword.index(connection, key, after)
+    if after.retired_at is not None or (before.title, before.text) != (after.title, after.text):
+        connection.execute("DELETE FROM vectors WHERE record = ?", (key,))
+    if before.tags != after.tags:
+        connection.execute("DELETE FROM tags WHERE record = ?", (key,))
+        put_tags(connection, key, after.tags)
+    if before.entities != after.entities:
+        connection.execute("DELETE FROM entities WHERE record = ?", (key,))
+        _put_entities(connection, key, after.entities)
+
+
+def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> Purged:
+    """Remove records from every table and index, history included. The words leave the index's file pages, too."""
+    removed = vectors = history = 0
+    for batch in batches(ids):
+        keys = [key for (key,) in connection.execute(f"SELECT key FROM records WHERE id IN {marks(batch)}", batch)]
+        vectors += connection.execute(f"SELECT count(*) FROM vectors WHERE record IN {marks(keys)}", keys).fetchone()[0]
+        history += connection.execute(f"DELETE FROM history WHERE record IN {marks(batch)}", batch).rowcount
+        for table, column in (("access_log", "record"), ("accesses", "record"), ("entities", "record"),
+                              ("links", "source"), ("links", "target")):  # fmt: skip
+            connection.execute(f"DELETE FROM {table} WHERE {column} IN {marks(keys)}", keys)
+        records.remove_records(connection, keys)
+        removed += len(keys)
+    # Deleted words stay in the segments of the index until they are merged.
+    connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
+    return Purged(removed, vectors, history)
+
+
+def link(connection: sqlite3.Connection, source: str, target: str, kind: str, weight: float, now: int) -> None:
+    """Link two records in both directions; links to what has gone are not made."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO links (source, target, kind, weight, created_at)"
+        " SELECT a.key, b.key, ?3, ?4, ?5 FROM records a, records b WHERE a.id = ?1 AND b.id = ?2",
+        [(source, target, kind, weight, now), (target, source, kind, weight, now)],
+    )
+
+
+def _next_number(connection: sqlite3.Connection, agent: str) -> int:
+    """Never given twice, purged or not."""
+    key = f"number:{agent}"
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    (taken,) = connection.execute("SELECT coalesce(max(number), 0) FROM records WHERE agent = ?", (agent,)).fetchone()
+    number = max(int(row[0]) if row else 0, int(taken)) + 1
+    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, str(number)))
+    return number
+
+
+def _put_entities(connection: sqlite3.Connection, key: int, entities: Iterable[str]) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO entities (entity, record) VALUES (?, ?)", [(fold(entity), key) for entity in entities]
+    )
+
+
+def _json(values: Sequence[str]) -> str:
+    return json.dumps(values, ensure_ascii=False)
+
+
+# ── history ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _append(
+    connection: sqlite3.Connection,
+    id_: str,
+    at: int,
+    by: str,
+    action: str,
+    reason: str,
+    before: Record | None,
+    after: Record,
+) -> Change:
+    cursor = connection.execute(
+        "INSERT INTO history (record, at, by, action, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (id_, at, by, action, reason, None if before is None else _snapshot(before), _snapshot(after)),
+    )
+    assert cursor.lastrowid is not None
+    return Change(cursor.lastrowid, id_, at, by, action, reason, before, after)
+
+
+def history(connection: sqlite3.Connection, id_: str) -> tuple[Change, ...]:
+    rows = connection.execute(f"{_HISTORY} WHERE record = ? ORDER BY change", (id_,))
+    return tuple(map(_change, rows))
+
+
+def change(connection: sqlite3.Connection, number: int) -> Change | None:
+    row = connection.execute(f"{_HISTORY} WHERE change = ?", (number,)).fetchone()
+    return _change(row) if row else None
+
+
+def changes_between(connection: sqlite3.Connection, after: int, before: int, limit: int) -> tuple[Change, ...]:
+    rows = connection.execute(
+        f"{_HISTORY} WHERE at >= ? AND at < ? ORDER BY at, change LIMIT ?", (after, before, limit)
+    )
+    return tuple(map(_change, rows))
+
+
+def states_at(connection: sqlite3.Connection, moment: int) -> tuple[Record, ...]:
+    """The records that changed after a moment, as they stood at it; those that did not exist yet are left out."""
+    rows = connection.execute(
+        "SELECT before FROM history WHERE before IS NOT NULL AND change IN"
+        " (SELECT min(change) FROM history WHERE at > ? GROUP BY record)",
+        (moment,),
+    )
+    return tuple(_from_snapshot(before) for (before,) in rows)
+
+
+def one(connection: sqlite3.Connection, id_: str) -> Record | None:
+    """A record whether it is live or retired."""
+    found = records.records(connection, [id_], retired=True)
+    return found[0] if found else None
+
+
+_SNAPSHOT = (
+    "id", "kind", "text", "title", "tags", "agent", "created_at", "updated_at", "number", "type", "summary", "context",
+    "source", "importance", "confidence", "expires_at", "entities", "fields", "retired_at", "superseded_by",
+)  # fmt: skip
+
+
+def _snapshot(record: Record) -> str:
+    values = {name: getattr(record, name) for name in _SNAPSHOT}
+    return json.dumps(
+        {name: value for name, value in values.items() if value not in (None, "", ())}, ensure_ascii=False
+    )
+
+
+def _from_snapshot(text: str) -> Record:
+    values: dict[str, Any] = json.loads(text)
+    for name in ("tags", "entities"):
+        values[name] = tuple(values.get(name, ()))
+    return Record(**values)
+
+
+def _change(row: tuple[Any, ...]) -> Change:
+    number, record, at, by, action, reason, before, after = row
+    return Change(
+        number,
+        record,
+        at,
+        by,
+        action,
+        reason,
+        None if before is None else _from_snapshot(before),
+        _from_snapshot(after),
+    )

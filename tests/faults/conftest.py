@@ -1,0 +1,24 @@
+"""Ground for tests that need somebody with fewer rights."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def public_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder everybody can reach and write, unlike pytest's own; home is in it, too."""
+    folder = Path(tempfile.mkdtemp(prefix="mindex-test-"))
+    folder.chmod(0o777)
+    for variable in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(variable, str(folder / "home"))
+    yield folder
+    for below in folder.rglob("*"):
+        if below.is_dir():
+            below.chmod(0o755)
+    shutil.rmtree(folder)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import httpx2
+import pytest
+import uvicorn
+
+from mcp import Client
+from mindex.errors import UsageError
+from mindex.mcp.dialects import dialect_named
+from mindex.mcp.http import Address, app, bind, parse_address
+from mindex.mcp.server import MindexServer
+from tests.mcp.conftest import Served, structured
+
+pytestmark = pytest.mark.anyio
+
+LONG = 20.0
+
+
+@pytest.fixture(scope="module")
+def address(handbook_server: Served) -> Iterator[Address]:
+    """A real server on a free port."""
+    listening = bind(parse_address("0"))
+    address = Address("127.0.0.1", listening.getsockname()[1])
+    server = MindexServer(handbook_server.service, dialect_named("native"))
+    running = uvicorn.Server(uvicorn.Config(app(server, address), log_level="error", timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    yield address
+    running.should_exit = True
+    thread.join(LONG)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_of_either_era_connects_and_asks(address: Address, mode: str) -> None:
+    async with Client(f"http://{address}/mcp", mode=mode) as client:
+        assert client.server_info is not None
+        assert client.server_info.name == "mindex"
+        result = await client.call_tool("search", {"query": "allkeys-lfu", "view": "digest", "limit": 1})
+    assert structured(result)["results"][0]["at"].startswith("domains/caching/redis.md")
+
+
+def test_health_answers(address: Address) -> None:
+    answer = httpx2.get(f"http://{address}/health")
+    assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [
+        ("Host", "evil.example.com", 421),
+        ("Host", "127.0.0.1.evil.example.com:80", 421),
+        ("Origin", "http://evil.example.com", 403),
+        ("Origin", "null", 403),
+    ],
+)
+def test_a_web_page_of_another_name_is_refused(address: Address, header: str, value: str, status: int) -> None:
+    headers = {header: value, "Accept": "application/json, text/event-stream"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    assert httpx2.post(f"http://{address}/mcp", json=message, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("8080", Address("127.0.0.1", 8080)),
+        ("localhost:8080", Address("localhost", 8080)),
+        ("0.0.0.0:80", Address("0.0.0.0", 80)),
+        ("[::1]:8080", Address("::1", 8080)),
+    ],
+)
+def test_an_address_is_this_machine_unless_a_host_is_named(text: str, address: Address) -> None:
+    assert parse_address(text) == address
+    assert address.is_loopback is (address.host != "0.0.0.0")
+
+
+@pytest.mark.parametrize("text", ["", "x", ":80", "host:", "host:x", "70000", "-1", "1.2.3.4"])
+def test_what_is_no_address_is_a_mistake_of_use(text: str) -> None:
+    with pytest.raises(UsageError, match="is not an address"):
+        parse_address(text)
+
+
+def test_a_port_in_use_is_said(address: Address) -> None:
+    with pytest.raises(UsageError, match=f"cannot listen on {address}"):
+        bind(replace(address))

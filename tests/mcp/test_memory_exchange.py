@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp import Client
+from mindex.ingest.describe import domain_of
+from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialects.memory_exchange import domain_map
+from mindex.mcp.server import MindexServer
+from mindex.mcp.service import Options, Service
+from tests.conftest import write
+from tests.mcp.conftest import KEYWORD, structured, text
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "domains/caching/redis.md": "# Redis\n\n## TTL\n\nEach `door_status` entry expires after 45 seconds.\n",
+    "domains/auth/login.md": "# Login\n\n## TTL\n\nEach session entry expires after 30 minutes.\n",
+    "coding.instructions.md": "# Coding\n\nEach entry of a list ends with a comma.\n",
+    "personal/diary.md": "# Diary\n\nEach entry expires never.\n",
+    "MemoryExchangeManagement.md": (
+        "# Management\n\n```yaml\ndomain_coverage:\n  caching: ['src/Caching/', 'src/**/*Cache/']\n"
+        '  auth: ["src/Login/"]\n```\n'
+    ),
+}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write(tmp_path / "docs", FILES)
+
+
+@pytest.fixture
+def open_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    opened: list[Service] = []
+
+    def make(source: Path | None, **options: object) -> Service:
+        dialect = dialect_named("memory-exchange")
+        settings = {**KEYWORD, **dialect.settings(source)}
+        given = {"db": str(tmp_path / "memory.db"), "exclude": dialect.exclude, **options}
+        opened.append(Service(Options(source=source, settings=settings, **given)))  # type: ignore[arg-type]
+        return opened[-1]
+
+    yield make
+    for service in opened:
+        service.close()
+
+
+@pytest.fixture
+async def client(source: Path, open_service: Callable[..., Service]) -> AsyncIterator[Client]:
+    service = open_service(source)
+    service.memory.index(source, exclude=service.options.exclude)
+    async with Client(MindexServer(service, dialect_named("memory-exchange"))) as connected:
+        yield connected
+
+
+async def test_the_seeds_tools_under_both_names(client: Client) -> None:
+    tools = (await client.list_tools()).tools
+    assert [tool.name for tool in tools] == [
+        "search_memory_exchange",
+        "search_memory_bank",
+        "get_memory_file",
+        "get_index_status",
+    ]
+    assert list(tools[0].input_schema["properties"]) == ["query", "currentFilePath", "topK"]
+    for tool in tools:
+        assert tool.annotations is not None
+        assert (tool.annotations.read_only_hint, tool.annotations.idempotent_hint) == (True, True)
+
+
+async def test_results_are_written_as_the_seed_writes_them(client: Client, source: Path) -> None:
+    result = await client.call_tool("search_memory_exchange", {"query": "door_status", "topK": 1})
+    assert text(result) == (
+        "Found 1 relevant memory exchange entries:\n"
+        "\n"
+        "--- Result 1 ---\n"
+        f"Source: {source}/domains/caching/redis.md\n"
+        "Section: Redis > TTL\n"
+        "Domain: caching\n"
+        "Tags: door_status\n"
+        "\n"
+        "## TTL\n\nEach `door_status` entry expires after 45 seconds.\n"
+        "\n"
+    )
+    assert structured(result)["fusion"] == "rrf"
+    assert structured(result)["results"][0]["text"] in text(result)
+
+
+async def test_a_result_without_tags_has_no_line_for_them(client: Client) -> None:
+    told = text(await client.call_tool("search_memory_bank", {"query": "session", "topK": 1}))
+    assert "Domain: auth\n\n## TTL" in told
+
+
+async def test_nothing_found_is_one_sentence(client: Client) -> None:
+    result = await client.call_tool("search_memory_exchange", {"query": "zzzzz"})
+    assert text(result) == "No relevant memory exchange entries found for your query."
+
+
+@pytest.mark.parametrize(("asked", "given"), [(-3, 1), (0, 1), (2, 2), (10, 10), (500, 10)])
+async def test_top_k_is_clamped(tmp_path: Path, open_service: Callable[..., Service], asked: int, given: int) -> None:
+    many = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nAn entry about caches, number {n}." for n in range(20)})
+    service = open_service(many)
+    service.memory.index(many)
+    async with Client(MindexServer(service, dialect_named("memory-exchange"))) as client:
+        result = await client.call_tool("search_memory_exchange", {"query": "caches", "topK": asked})
+        assert text(result).count("--- Result ") == given
+        usual = await client.call_tool("search_memory_exchange", {"query": "caches"})
+        assert text(usual).startswith("Found 5 relevant memory exchange entries:")
+
+
+async def test_hits_far_below_our_floor_are_shown(client: Client) -> None:
+    told = text(await client.call_tool("search_memory_exchange", {"query": "unicorns comma penguins zebras quokkas"}))
+    assert "coding.instructions.md" in told
+
+
+async def test_the_current_file_lifts_its_domain(client: Client) -> None:
+    arguments = {"query": "entry expires", "currentFilePath": "/home/me/repo/src/Login/Form.cs"}
+    lifted = structured(await client.call_tool("search_memory_exchange", arguments))["results"][0]
+    assert lifted["domain"] == "auth"
+    arguments["currentFilePath"] = "src/Caching/RedisClient.cs"
+    lifted = structured(await client.call_tool("search_memory_exchange", arguments))["results"][0]
+    assert lifted["domain"] == "caching"
+
+
+async def test_personal_is_never_indexed(client: Client) -> None:
+    result = await client.call_tool("search_memory_exchange", {"query": "diary"})
+    assert text(result).startswith("No relevant")
+
+
+async def test_only_the_source_is_seen(client: Client, source: Path, open_service: Callable[..., Service]) -> None:
+    other = write(source.parent / "docs-secret", {"key.md": "# Key\n\nThe door_status master key."})
+    open_service(None).memory.index(other)
+    assert "docs-secret" not in text(await client.call_tool("search_memory_exchange", {"query": "door_status key"}))
+    for path in ("docs-secret/key.md", "../docs-secret/key.md", str(other / "key.md"), "key.md"):
+        assert text(await client.call_tool("get_memory_file", {"filePath": path})).startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    "path", ["domains/caching/redis.md", "domains\\caching\\redis.md", "./domains/caching/redis.md"]
+)
+async def test_a_file_is_read_whole(client: Client, path: str) -> None:
+    result = await client.call_tool("get_memory_file", {"filePath": path})
+    assert text(result) == FILES["domains/caching/redis.md"].rstrip()
+    assert structured(result)["records"][0]["path"] == "domains/caching/redis.md"
+
+
+async def test_a_path_as_search_shows_it_is_taken(client: Client, source: Path) -> None:
+    result = await client.call_tool("get_memory_file", {"filePath": f"{source}/domains/auth/login.md"})
+    assert text(result).startswith("# Login")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("get_memory_file", {"filePath": " "}, "Error: filePath is required."),
+        (
+            "get_memory_file",
+            {"filePath": "../../etc/passwd"},
+            "Error: the specified path is outside the memory exchange source directory.",
+        ),
+        (
+            "get_memory_file",
+            {"filePath": "/etc/passwd"},
+            "Error: the specified path is outside the memory exchange source directory.",
+        ),
+        ("get_memory_file", {"filePath": "nope.md"}, "Error: file not found: nope.md"),
+        ("get_memory_file", {"filePath": "personal/diary.md"}, "Error: file not found: personal/diary.md"),
+        ("search_memory_exchange", {"query": "  "}, "Error: the query is empty; say what you are looking for"),
+        ("search_memory_exchange", {}, "Error: argument 'query' is missing"),
+        ("search_memory_exchange", {"query": "x", "limit": 3}, "Error: unknown argument 'limit'"),
+    ],
+)
+async def test_errors_are_text_and_no_tool_errors(
+    client: Client, tool: str, arguments: dict[str, str], told: str
+) -> None:
+    result = await client.call_tool(tool, arguments)
+    assert text(result).startswith(told)
+    assert not result.is_error
+
+
+async def test_status_is_written_as_the_seed_writes_it(client: Client, source: Path) -> None:
+    result = await client.call_tool("get_index_status", {})
+    told = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "TIME", text(result))
+    assert told == (
+        "## Memory Exchange Index Status\n"
+        "\n"
+        f"- **Source path:** {source}\n"
+        "- **Provider:** Local\n"
+        "- **Index name:** memory-exchange\n"
+        "- **Indexed chunks:** 4\n"
+        "- **Indexed files:** 4\n"
+        "- **Last indexed:** TIME\n"
+    )
+    assert structured(result)["indexed_files"] == 4
+
+
+async def test_an_empty_index_is_warned_about(source: Path, open_service: Callable[..., Service]) -> None:
+    async with Client(MindexServer(open_service(source), dialect_named("memory-exchange"))) as client:
+        told = text(await client.call_tool("get_index_status", {}))
+    assert "- **Last indexed:** never\n" in told
+    assert "\n\n**Warning:** The index is empty." in told
+
+
+async def test_a_seeds_own_database_is_left_alone(
+    tmp_path: Path, source: Path, open_service: Callable[..., Service], capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = tmp_path / "memory_exchange.db"
+    connection = sqlite3.connect(theirs)
+    connection.execute("PRAGMA journal_mode = WAL")  # as the seed has it
+    connection.execute("CREATE TABLE chunks (id TEXT)")
+    connection.commit()
+    connection.close()
+    before = theirs.read_bytes()
+    service = open_service(source, db=None, seed_db=str(theirs))
+    service.memory.index(source)
+    assert theirs.read_bytes() == before
+    assert (tmp_path / "memory_exchange.mindex.db").is_file()
+    assert "belongs to another program; using" in capsys.readouterr().err
+
+
+# ── the domain map ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_map_comes_from_the_first_yaml_block() -> None:
+    text = "```yaml\r\ncoverage:\r\n  caching: ['src/Caching/', 'src/**/*Cache/']\r\n```\n```yaml\n  x: ['y/']\n```\n"
+    assert domain_map(text) == {"src/Caching/": "caching", "src/**/*Cache/*": "caching"}
+
+
+@pytest.mark.parametrize("text", ["", "no block", "```yaml\nnothing: here\n```", "```yaml\n  a: [b, c]\n"])
+def test_a_file_without_a_map_is_no_map(text: str) -> None:
+    assert domain_map(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "domain"),
+    [
+        ("src/Caching/RedisClient.cs", "caching"),
+        ("C:\\repo\\src\\Caching\\RedisClient.cs", "caching"),
+        ("src/Shop/PriceCache/Store.cs", "caching"),
+        ("src/Shop/Store.cs", None),
+    ],
+)
+def test_the_map_leads_from_code_to_domain(path: str, domain: str | None) -> None:
+    assert domain_of(path, domain_map(FILES["MemoryExchangeManagement.md"]), {"caching"}) == domain

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from mcp import Client
+from mindex.mcp.dialects import dialect_named
+from mindex.mcp.server import MindexServer
+from mindex.mcp.service import Options, Service
+from mindex.memory import Memory
+from mindex.model import IndexReport, Progress
+from tests.conftest import write
+from tests.mcp.conftest import KEYWORD, structured, text
+
+pytestmark = pytest.mark.anyio
+
+LONG = 20.0
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    return write(tmp_path / "docs", {f"{n}.md": f"# Page {n}\n\nText of page {n}." for n in range(3)})
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[Service, MindexServer]]]:
+    opened: list[Service] = []
+
+    def make(**options: object) -> tuple[Service, MindexServer]:
+        given = {"db": str(tmp_path / "memory.db"), "root": tmp_path, "settings": KEYWORD, **options}
+        opened.append(Service(Options(**given)))  # type: ignore[arg-type]
+        return opened[-1], MindexServer(opened[-1], dialect_named("native"))
+
+    yield make
+    for service in opened:
+        service.close()
+
+
+def joined(service: Service) -> None:
+    """Wait for the work behind the server's back."""
+    for thread in service._threads:
+        thread.join(LONG)
+        assert not thread.is_alive()
+
+
+async def test_while_the_index_is_built_every_answer_says_how_far_it_is(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, server = serve(build=docs)
+    half_way, go_on = threading.Event(), threading.Event()
+    report = service._report
+
+    def held(progress: Progress) -> None:
+        report(progress)
+        if progress.done == 1:
+            half_way.set()
+            assert go_on.wait(LONG)
+
+    monkeypatch.setattr(service, "_report", held)
+    async with Client(server) as client:
+        first = await client.call_tool("search", {"query": "page"})
+        assert structured(first)["notes"][-1] in ("indexing: starting", "indexing: 1 of 3 files")
+        service.start()
+        assert half_way.wait(LONG)
+        for tool, arguments in (("search", {"query": "page"}), ("status", {})):
+            result = await client.call_tool(tool, arguments)
+            assert "indexing: 1 of 3 files" in structured(result)["notes"]
+            assert "note: indexing: 1 of 3 files" in text(result)
+        go_on.set()
+        joined(service)
+        after = await client.call_tool("search", {"query": "page"})
+    assert structured(after)["total"] == 3
+    assert not any("indexing" in note for note in structured(after)["notes"])
+
+
+async def test_the_first_message_sets_the_work_going(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, server = serve(build=docs)
+    started = anyio.Event()
+    monkeypatch.setattr(service, "start", started.set)
+    async with Client(server) as client:
+        await client.list_tools()
+        with anyio.fail_after(LONG):
+            await started.wait()
+
+
+async def test_a_folder_that_cannot_be_indexed_is_told_with_every_answer(
+    tmp_path: Path, serve: Callable[..., tuple[Service, MindexServer]]
+) -> None:
+    service, server = serve(build=tmp_path / "nope")
+    service.start()
+    joined(service)
+    async with Client(server) as client:
+        result = await client.call_tool("status", {})
+    assert f"indexing {tmp_path / 'nope'} failed: there is no folder" in text(result)
+
+
+def test_a_source_is_remembered_and_indexed_with_its_excludes(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]]
+) -> None:
+    service, _ = serve(source=docs, build=docs, exclude=("0.md",))
+    assert service.source is not None
+    assert (service.source.name, service.source.exclude) == ("docs", ("0.md",))
+    service.start()
+    joined(service)
+    assert service.memory.status().collections[0].documents == 2
+
+
+def test_watching_indexes_first_and_then_follows_the_files(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = serve(source=docs, watch=True)
+    seen = threading.Condition()
+    reports: list[IndexReport] = []
+    index = service.memory.index
+
+    def heard(*arguments: object, **options: object) -> IndexReport:
+        outcome = index(*arguments, **options)  # type: ignore[arg-type]
+        with seen:
+            reports.append(outcome)
+            seen.notify_all()
+        return outcome
+
+    monkeypatch.setattr(service.memory, "index", heard)
+    service.start()
+    with seen:
+        assert seen.wait_for(lambda: len(reports) >= 2, LONG)  # built, then looked at by the watch
+        write(docs, {"new.md": "# New\n\nText."})
+        assert seen.wait_for(lambda: any(r.collections[0].new == 1 for r in reports), LONG)
+    assert reports[0].collections[0].new == 3
+
+
+def test_closing_stops_an_index_that_is_being_built(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = serve(build=docs)
+    begun = threading.Event()
+    report = service._report
+
+    def held(progress: Progress) -> None:
+        begun.set()
+        assert service._stop.wait(LONG)
+        report(progress)
+
+    monkeypatch.setattr(service, "_report", held)
+    service.start()
+    assert begun.wait(LONG)
+    service.close()
+    joined(service)
+
+
+def test_the_handshake_does_not_wait_for_a_locked_database(
+    serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = serve()
+    unlocked = threading.Event()
+    monkeypatch.setattr(service, "_memory", None)
+    opened = service._open
+    monkeypatch.setattr(service, "_open", lambda: unlocked.wait(LONG) and opened())
+    assert service.peek(0.01) is None
+    unlocked.set()
+    assert service.memory.status().tier == "keyword"
+
+
+async def test_a_question_that_comes_before_the_model_is_answered_by_keyword_and_says_so(
+    handbook_memory: Memory, serve: Callable[..., tuple[Service, MindexServer]]
+) -> None:
+    service, server = serve(db=str(handbook_memory.settings.database), settings={"embedding.wait": 0})
+    async with Client(server) as client:
+        early = structured(
+            await client.call_tool("search", {"query": "how long may a door status live, asked too early"})
+        )
+        assert early["tier"] == "keyword"
+        assert early["notes"] == ["the embedding model is still loading; answered by keyword"]
+        service.start()
+        joined(service)
+        late = structured(await client.call_tool("search", {"query": "how old can a door status be before it expires"}))
+        status = structured(await client.call_tool("status", {}))
+    assert late["tier"] == "hybrid"
+    assert late["results"][0]["path"] == "domains/caching/redis.md"
+    assert "notes" not in status
