@@ -59,7 +59,8 @@ def _texts() -> Iterator[Text]:
         digest = _order(body)
         if len(body) >= _SHORTEST and digest not in seen:  # licences and vendored copies come many times
             seen.add(digest)
-            yield Text(re.sub(r"[^\w/-]", "_", name) + ".md", body)
+            # No folder keeps its name: an index leaves out what is called `venv` or `build`.
+            yield Text(re.sub(r"[^\w/-]", "_", name).replace("/", "_/") + ".md", body)
 
 
 def _order(text: str) -> str:
@@ -76,7 +77,8 @@ def _body(path: Path) -> str:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-    return text if is_prose else _documented(text, path.stem)
+    body = text if is_prose else _documented(text, path.stem)
+    return "" if "\0" in body else body  # mindex would take it for a binary file
 
 
 def _documented(source: str, module: str) -> str:

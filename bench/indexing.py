@@ -82,7 +82,7 @@ def unchanged(ground: Ground) -> Row:
         with Memory(scratch / f"{turn}.db") as memory:
             took = timed(lambda: memory.index(scratch / "files", embed=False))
             (report,) = memory.index(scratch / "files", embed=False).collections
-            assert report.unchanged == len(files)
+            assert report.unchanged == len(files), report
         return took
 
     initial = []

@@ -185,7 +185,9 @@ class Columns:
     identifiers: str
 
 
-COLUMNS = ("title", "text", "summary", "tags", "identifiers")
+# How much a word counts by where it stands; `tags` hold context, entities and path, too.
+COLUMN_WEIGHTS = {"title": 1.0, "text": 1.0, "summary": 0.5, "tags": 0.5, "identifiers": 1.0}
+COLUMNS = tuple(COLUMN_WEIGHTS)
 
 
 def analyze_record(record: Record) -> Columns:

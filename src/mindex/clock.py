@@ -44,3 +44,14 @@ def parse_time(text: str, *, now: int | None = None) -> int:
         return (moment_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         raise UsageError(f"'{text}' is not a time", "write 7d, 2w, 2026-03, 2026-03-01 or 2026-03-01T12:00Z") from None
+
+
+def parse_expiry(value: str | int | None) -> int | None:
+    """A time to come: `30d` counts forward from now; milliseconds pass as they are; nothing is for ever."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, int):
+        return value
+    if relative := _RELATIVE.fullmatch(value.strip().lower()):
+        return now_ms() + int(relative[1]) * _HOURS[relative[2]] * 3_600_000
+    return parse_time(value)

@@ -25,6 +25,24 @@ def _text(value: object) -> str:
     return value
 
 
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if str(value).lower() not in words:
+        raise ValueError("true or false is expected")
+    return words[str(value).lower()]
+
+
+def _one_of(*choices: str) -> Callable[[object], str]:
+    def parse(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"one of {', '.join(choices)} is expected")
+        return str(value)
+
+    return parse
+
+
 def _whole(least: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | str):
@@ -94,18 +112,32 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedding.api_key", "", _text, "key of such a provider; from the environment only", secret=True),
     Setting("embedding.timeout", 30.0, _number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, _number(0), "seconds a server's query waits for a model that is still loading"),
-    Setting("search.fusion", "blend", _text, "blend, rrf, minmax or weighted", in_project=True),
+    Setting("search.fusion", "blend", _text, "blend, rrf, minmax, weighted or signals", in_project=True),
     Setting("search.floor", 0.12, _number(0, 1), "hits below this relevance are not shown", in_project=True),
     Setting("search.candidates", 200, _whole(1), "how many each half of a search brings", in_project=True),
     Setting("search.weights.blend", 0.5, _number(0, 1), "share of the vector half in `blend`", in_project=True),
     Setting("search.weights.weighted", 0.7, _number(0, 1), "share of the vector half in `weighted`", in_project=True),
     Setting("search.weights.minmax", 0.6, _number(0, 1), "share of the vector half in `minmax`", in_project=True),
+    Setting("search.weights.signals", 0.4, _number(0, 1), "share of the text in `signals`", in_project=True),
     Setting("search.weights.rrf", 60, _whole(1), "the constant k of `rrf`", in_project=True),
     Setting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain", in_project=True),
     Setting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md", in_project=True),
+    Setting(
+        "boost.memory", 0.1, _number(0, 0.5), "how far a memory's standing may move it, up or down", in_project=True
+    ),
     Setting("index.max_bytes", 2 * 1024 * 1024, _whole(1), "larger files are skipped and reported", in_project=True),
     Setting("index.exclude", DEFAULT_EXCLUDE, _texts, "what is never indexed, as in .gitignore", in_project=True),
     Setting("index.domains", {}, _pairs, "code path → domain", in_project=True),
+    Setting(
+        "secrets.mode", "redact", _one_of("redact", "strict", "off"), "what happens to secrets: redact, strict, off"
+    ),
+    Setting("memory.grace_days", 30.0, _number(0), "days after its expiry that a memory is removed for good"),
+    Setting("memory.decay", 0.0, _number(0, 1), "share of its importance that a memory loses in a year, 0: none"),
+    Setting("access_log.days", 90.0, _number(0), "how long it is kept which record was returned"),
+    Setting("access_log.rows", 100_000, _whole(0), "how many such rows are kept"),
+    Setting("workspace.path", "", _text, "a folder of notes with a daily log, indexed and watched"),
+    Setting("workspace.auto_index", True, _flag, "whether `serve` and `watch` keep the workspace indexed"),
+    Setting("daily_log.enabled", False, _flag, "write a line into the workspace's daily log for each memory"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -137,6 +169,9 @@ class Settings:
 
     def number(self, key: str) -> float:
         return float(self._values[key].value)  # type: ignore[arg-type]
+
+    def flag(self, key: str) -> bool:
+        return bool(self._values[key].value)
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self._values[key].value

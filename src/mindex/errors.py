@@ -87,3 +87,9 @@ class EmbeddingError(MindexError):
     """The embedding model is missing, broken, or speaks another vector space than the store."""
 
     kind = "embedding"
+
+
+class SecretError(MindexError):
+    """A text that holds a secret, in strict mode. It names the kinds, never the secret."""
+
+    kind = "secret"

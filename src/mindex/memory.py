@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from mindex.clock import parse_time
+from mindex.clock import now_ms, parse_time
 from mindex.config import Settings, load_settings
 from mindex.errors import EmbeddingError, NotFoundError, UsageError
 from mindex.model import (
@@ -33,17 +34,22 @@ from mindex.model import (
     Status,
 )
 from mindex.providers.embed.base import Embedder, EmbedSettings, create_embedder
+from mindex.remember.kinds import TYPES
 from mindex.search.boost import Boosts
 from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT, Ranking, Searcher
-from mindex.store.base import Page
+from mindex.store.base import Access, Page
 from mindex.store.sqlite.store import SqliteStore
+from mindex.telling import Telling
+
+if TYPE_CHECKING:
+    from mindex.remember.secrets import Mode as SecretsMode
 
 Report = Callable[[Progress], None]
 
 
-class Memory:
+class Memory(Telling):
     """One memory: a database, its settings and its models.
 
     `with Memory("memory.db") as m: m.index("docs"); m.search("how is data cached?")`. Safe to use from several
@@ -104,7 +110,9 @@ class Memory:
             weights={name: settings.number(f"search.weights.{name}") for name in FUSIONS},
             candidates=settings.whole("search.candidates"),
             floor=settings.number("search.floor"),
-            boosts=Boosts(settings.number("boost.domain"), settings.number("boost.instruction")),
+            boosts=Boosts(
+                settings.number("boost.domain"), settings.number("boost.instruction"), settings.number("boost.memory")
+            ),
         )
         return Searcher(self.store, self._query_embedder, ranking)
 
@@ -127,7 +135,8 @@ class Memory:
     ) -> IndexReport:
         """Index folders, or bring every known collection up to date when none is named."""
         from mindex.ingest.collections import collection_for
-        from mindex.ingest.indexer import Indexer
+        from mindex.ingest.indexer import Boundary, Indexer
+        from mindex.remember.secrets import BOUNDARY_VERSION
 
         started = monotonic()
         if name is not None and len(folders) != 1:
@@ -143,7 +152,10 @@ class Memory:
         if not chosen and not known:
             raise UsageError("nothing is indexed yet", "name a folder: `mindex index docs`")
         indexer = Indexer(
-            self.store, exclude=self.settings.texts("index.exclude"), max_bytes=self.settings.whole("index.max_bytes")
+            self.store,
+            exclude=self.settings.texts("index.exclude"),
+            max_bytes=self.settings.whole("index.max_bytes"),
+            boundary=Boundary(self._boundary(), f"b{BOUNDARY_VERSION}{self.settings.text('secrets.mode')}"),
         )
         reports = []
         skipped: builtins.list[Skipped] = []
@@ -217,7 +229,7 @@ class Memory:
                 if refreshed is not None:
                     refreshed(outcome)
 
-        watch(self.store.collections, refresh, stop, poll=poll)
+        watch(self.store.collections, refresh, stop, exclude=self.settings.texts("index.exclude"), poll=poll)
 
     def backfill(self, *, batch: int = 50, most: int | None = None, report: Report | None = None) -> tuple[int, int]:
         """Embed what has no vector yet: how many were, how many remain. Raises when the model cannot be had."""
@@ -252,6 +264,8 @@ class Memory:
         after: str | None = None,
         before: str | None = None,
         include_expired: bool = False,
+        entities: Sequence[str] = (),
+        as_of: str | None = None,
         agent: str | None = None,
         floor: float | None = None,
     ) -> Answer:
@@ -272,10 +286,14 @@ class Memory:
             after=after,
             before=before,
             include_expired=include_expired,
+            entities=entities,
+            as_of=as_of,
             agent=agent,
         )
         asked = Query(query, filters, limit, offset, mode, fusion, current_file, floor=floor)
-        return self._searcher.search(asked, self._domain_of(current_file) if current_file else None)
+        answer = self._searcher.search(asked, self._domain_of(current_file) if current_file else None)
+        self._note_access([hit.record for hit in answer.hits], "search", query, answer)
+        return answer
 
     def filters(
         self,
@@ -290,10 +308,13 @@ class Memory:
         after: str | None = None,
         before: str | None = None,
         include_expired: bool = False,
+        entities: Sequence[str] = (),
+        as_of: str | None = None,
         agent: str | None = None,
     ) -> Filters:
         """What a search or a list may see; unknown kinds and collections are errors, not empty answers."""
         _known("kind", kinds, KINDS)
+        _known("type", types, TYPES)
         if collections:
             _known("collection", collections, [collection.name for collection in self.store.collections()])
         return Filters(
@@ -308,6 +329,8 @@ class Memory:
             after=parse_time(after) if after else None,
             before=parse_time(before) if before else None,
             include_expired=include_expired,
+            entities=tuple(entities),
+            as_of=parse_time(as_of) if as_of else None,
         )
 
     def _domain_of(self, current_file: str) -> str | None:
@@ -315,17 +338,45 @@ class Memory:
 
         return domain_of(current_file, self.settings.pairs("index.domains"), self.store.domains())
 
-    def get(self, *references: str) -> Found:
-        """Records by id, short id, path, `path:10-40`, glob or a comma-separated list of these."""
+    def get(self, *references: str, as_of: str | None = None) -> Found:
+        """Records by id, short id, path, `path:10-40`, glob or a comma-separated list of these.
+
+        `as_of` brings what was told as it stood then; files come as they are now.
+        """
         from mindex.reading import get
 
-        return get(self.store, references)
+        found = get(self.store, references, self._boundary(reading=True), parse_time(as_of) if as_of else None)
+        self._note_access(found.records, "get")
+        return found
 
     def read_file(self, path: str) -> Record:
         """One indexed file, whole, as it is on disk now."""
         from mindex.reading import read_file
 
-        return read_file(self.store, path)
+        return read_file(self.store, path, self._boundary(reading=True))
+
+    def _boundary(self, *, reading: bool = False) -> Callable[[str], str]:
+        """What a file's text crosses. Reading it never fails for a secret: it is only not shown."""
+        from mindex.remember.secrets import clean
+
+        mode: SecretsMode = self.settings.text("secrets.mode")  # type: ignore[assignment]
+        if reading and mode == "strict":
+            mode = "redact"
+        return lambda text: clean(text, mode, keep_lines=True).text
+
+    def _note_access(
+        self, records: Sequence[Record], action: str, query: str = "", answer: Answer | None = None
+    ) -> None:
+        """Remember, in the background, who was wanted. Only of what was told: files have no standing."""
+        now = now_ms()
+        scores = {hit.record.id: hit.score for hit in answer.hits} if answer else {}
+        told = [
+            Access(record.id, now, action, query[:500], scores.get(record.id))
+            for record in records
+            if record.kind != "chunk"
+        ]
+        days, rows = self.settings.number("access_log.days"), self.settings.whole("access_log.rows")
+        self.store.note_access(told, oldest=now - int(days * 86_400_000), rows=rows)
 
     def list(self, filters: Filters | None = None, *, limit: int = 20, offset: int = 0) -> Page:
         """Records in scope, newest first."""
@@ -387,7 +438,8 @@ class Memory:
         return Check("embedding model", True, f"{self.embedder.model.name} answers with {length} dimensions")
 
     def optimize(self) -> None:
-        """Rebuild and merge the indexes, give unused space back."""
+        """Remove what expired long ago, rebuild and merge the indexes, give unused space back."""
+        self.purge_expired()
         self.store.optimize()
 
 

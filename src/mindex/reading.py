@@ -6,7 +6,7 @@ Files are read from disk, so that what is shown is what is there now, and never 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mindex.errors import AmbiguousIdError, ForbiddenPathError, MindexError, NotFoundError, UsageError
@@ -18,8 +18,11 @@ _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 _ID = re.compile(r"[a-z0-9]{3,64}", re.IGNORECASE)
 _MOST_MATCHES = 100
 
+# The boundary that a file's text crosses whenever it is read: what is not stored is not shown either.
+Crosses = Callable[[str], str]
 
-def get(store: Store, references: Sequence[str]) -> Found:
+
+def get(store: Store, references: Sequence[str], crosses: Crosses, as_of: int | None = None) -> Found:
     """Every reference's records, in order; what nothing was found for is listed, not raised."""
     if not any(reference.strip(" ,\t\n") for reference in references):
         raise UsageError("nothing was asked for", "name an id, a file, lines of a file or a glob")
@@ -27,7 +30,7 @@ def get(store: Store, references: Sequence[str]) -> Found:
     missing: list[str] = []
     for reference in _split(store, references):
         try:
-            found = list(_one(store, reference))
+            found = list(_one(store, reference, crosses, as_of))
         except (NotFoundError, ForbiddenPathError):
             found = []
         if not found:
@@ -37,7 +40,7 @@ def get(store: Store, references: Sequence[str]) -> Found:
     return Found(tuple(records.values()), tuple(missing))
 
 
-def read_file(store: Store, path: str) -> Record:
+def read_file(store: Store, path: str, crosses: Crosses) -> Record:
     """One indexed file, whole. Raises NotFoundError, or ForbiddenPathError for a path outside every collection."""
     if not path.strip() or "\0" in path:
         raise UsageError("the path is empty", "name an indexed file, for example docs/setup.md")
@@ -47,7 +50,7 @@ def read_file(store: Store, path: str) -> Record:
     if len(documents) > 1:
         names = ", ".join(f"{document.collection}/{document.path}" for document in documents[:5])
         raise UsageError(f"'{path}' is in more than one place", f"say which: {names}")
-    return _file_record(store, documents[0])
+    return _file_record(store, documents[0], crosses)
 
 
 def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
@@ -60,23 +63,35 @@ def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
             yield from (part.strip() for part in printable.split(",") if part.strip())
 
 
-def _one(store: Store, reference: str) -> Iterator[Record]:
+def _one(store: Store, reference: str, crosses: Crosses, as_of: int | None) -> Iterator[Record]:
     if _ID.fullmatch(reference):
-        ids = store.resolve(reference.lower())
+        ids = store.resolve(reference.lower(), retired=True)
         if len(ids) > 1 and reference.lower() not in ids:
             raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
         if ids:
-            yield from store.records([reference.lower() if reference.lower() in ids else ids[0]])
+            record = _record(store, reference.lower() if reference.lower() in ids else ids[0], as_of)
+            if record is not None:
+                yield record
             return
     span = _SPAN.fullmatch(reference)
     if span and (documents := _documents(store, span["path"])):
         first = max(1, int(span["first"]))
         last = int(span["last"]) if span["last"] else first
         for document in documents:
-            yield _file_record(store, document, first, last)
+            yield _file_record(store, document, crosses, first, last)
         return
     for document in _documents(store, reference)[:_MOST_MATCHES]:
-        yield _file_record(store, document)
+        yield _file_record(store, document, crosses)
+
+
+def _record(store: Store, id_: str, as_of: int | None) -> Record | None:
+    """A record as it is, or as it stood; what is forgotten is not shown, what was superseded is kept and is."""
+    record = store.record(id_)
+    if record is not None and record.kind != "chunk" and as_of is not None:
+        record = next((change.after for change in reversed(store.history(id_)) if change.at <= as_of), None)
+    if record is None or (record.retired_at is not None and not record.superseded_by):
+        return None
+    return record
 
 
 def _documents(store: Store, path: str) -> tuple[Document, ...]:
@@ -94,8 +109,8 @@ def _documents(store: Store, path: str) -> tuple[Document, ...]:
     raise ForbiddenPathError(f"'{path}' is outside every collection", "name an indexed file")
 
 
-def _file_record(store: Store, document: Document, first: int = 1, last: int | None = None) -> Record:
-    lines = _lines(store, document)
+def _file_record(store: Store, document: Document, crosses: Crosses, first: int = 1, last: int | None = None) -> Record:
+    lines = _lines(store, document, crosses)
     if first > max(1, len(lines)):
         raise NotFoundError(f"{document.path} has {len(lines)} lines", "ask for lines that are there")
     last = len(lines) if last is None else min(max(first, last), len(lines))
@@ -117,7 +132,7 @@ def _file_record(store: Store, document: Document, first: int = 1, last: int | N
     )
 
 
-def _lines(store: Store, document: Document) -> list[str]:
+def _lines(store: Store, document: Document, crosses: Crosses) -> list[str]:
     root = next((Path(c.root) for c in store.collections() if c.name == document.collection), None)
     if root is None:  # removed since the document was looked up
         raise NotFoundError(f"the collection '{document.collection}' is gone", "`mindex status` lists them")
@@ -127,7 +142,7 @@ def _lines(store: Store, document: Document) -> list[str]:
             raise ForbiddenPathError(f"{document.path} leads out of {root}", "replace the link by the file")
         if not real.is_file():  # a pipe would be waited for
             raise NotFoundError(f"{document.path} is no longer a file", "run `mindex index` to bring it up to date")
-        text = decode(real.read_bytes())
+        text = crosses(decode(real.read_bytes()))
     except (OSError, BinaryFile) as error:
         raise NotFoundError(
             f"{document.path} cannot be read ({error})", "run `mindex index` to bring it up to date"

@@ -210,12 +210,9 @@ def test_where_there_are_no_events_files_are_polled(
     keyword_memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     keyword_memory.index(root)
-    begin = watch_module.watch_files
 
-    def no_events(*arguments: object, force_polling: bool, **options: object) -> object:
-        if not force_polling:
-            raise OSError("inotify watch limit reached")
-        return begin(*arguments, force_polling=force_polling, **options)  # type: ignore[arg-type]
+    def no_events(*arguments: object, **options: object) -> object:
+        raise OSError("inotify watch limit reached")
 
     monkeypatch.setattr(watch_module, "watch_files", no_events)
     with watching(keyword_memory) as watched:

@@ -73,7 +73,7 @@ def test_a_background_of_few_records_is_shrunk_towards_the_models_own() -> None:
 
 
 def test_an_unknown_fusion_is_an_error_that_lists_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="blend, rrf, minmax, weighted"):
+    with pytest.raises(UsageError, match="blend, rrf, minmax, weighted, signals"):
         fuse("magic", Candidates(), 0.5)
 
 
@@ -97,6 +97,6 @@ def test_every_fusion_scores_the_union_and_never_below_zero(
 )
 def test_boosts_are_independent_and_stack(domain: str, instruction: bool, factor: float) -> None:
     product = 1.0
-    for _, each in boosts_for(Signals("x", "chunk", domain, instruction), "caching", Boosts()):
+    for _, each in boosts_for(Signals("x", "chunk", domain, instruction), "caching", Boosts(), 0):
         product *= each
     assert product == pytest.approx(factor)

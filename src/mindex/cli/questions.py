@@ -34,6 +34,8 @@ def scope_options(command: F) -> F:
             click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01."),
             click.option("--before", metavar="T", help="Before this time."),
             click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
+            click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
+            click.option("--as-of", metavar="T", help="What was told as it stood then."),
         )
     ):
         command = option(command)
@@ -99,11 +101,12 @@ def search_command(
 
 @click.command("get")
 @click.argument("references", nargs=-1, required=True, metavar="ID|PATH|PATH:10-40|GLOB...")
+@click.option("--as-of", metavar="T", help="What was told as it stood then.")
 @click.pass_obj
-def get_command(context: Context, references: tuple[str, ...]) -> None:
+def get_command(context: Context, references: tuple[str, ...], as_of: str | None) -> None:
     """Show records by id (a unique start is enough), file, lines of a file, or glob."""
     with context.memory() as memory:
-        found = memory.get(*references)
+        found = memory.get(*references, as_of=as_of)
     context.emit(found_json(found), lambda: found_text(found, colour=context.colour))
     if found.missing:
         if not context.as_json:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mindex.clock import now_ms
+from mindex.errors import MindexError
 from mindex.ids import short_hash
 from mindex.ingest.decode import BinaryFile, decode
 from mindex.ingest.describe import chunk_tags, describe
@@ -18,8 +19,6 @@ from mindex.ingest.scan import ScannedFile, read, scan
 from mindex.model import Collection, CollectionReport, Document, Progress, Record, Skipped
 from mindex.store.base import Applied, DocumentUpdate, Store
 
-# What, beside a file's bytes, decides its chunks: part of every fingerprint, so that a new chunker reaches every file.
-_VERSION = f"c{CHUNKER_VERSION}"
 # A file saved within this time of being read may change again without its time changing.
 _CLOCK_GRAIN_NS = 2_000_000_000
 # Short transactions: others write too.
@@ -28,6 +27,17 @@ _BATCH_DOCUMENTS = 100
 _MAX_TAGS = 30
 
 Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """What every text crosses before it is stored. `crosses` raises MindexError for one that may not.
+
+    `version` says which boundary it was: part of every fingerprint, so that a stricter one reaches every file.
+    """
+
+    crosses: Callable[[str], str]
+    version: str
 
 
 @dataclass(slots=True)
@@ -51,10 +61,13 @@ class _Plan:
 class Indexer:
     """Indexes collections of one store."""
 
-    def __init__(self, store: Store, *, exclude: Sequence[str], max_bytes: int) -> None:
+    def __init__(self, store: Store, *, exclude: Sequence[str], max_bytes: int, boundary: Boundary) -> None:
         self._store = store
         self._exclude = tuple(exclude)
         self._max_bytes = max_bytes
+        self._boundary = boundary
+        # What, beside a file's bytes, decides its chunks.
+        self._version = f"c{CHUNKER_VERSION}-{boundary.version}"
 
     def index(
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
@@ -102,7 +115,7 @@ class Indexer:
                 new.append(found)
             elif force:
                 plan.changed.append(found)
-            elif _spared(before, found):
+            elif _spared(before, found, self._version):
                 plan.unchanged += 1
             elif before.fingerprint == self._fingerprint_of(found):
                 plan.touched.append(replace(before, size=found.size, mtime_ns=found.mtime_ns, indexed_at=now_ms()))
@@ -132,7 +145,7 @@ class Indexer:
     def _fingerprint_of(self, file: ScannedFile) -> str:
         """Empty for a file that cannot be read now: whoever goes on to index it will say why."""
         data = read(file, max_bytes=self._max_bytes)
-        return "" if isinstance(data, Skipped) else _fingerprint(data)
+        return "" if isinstance(data, Skipped) else _fingerprint(data, self._version)
 
     # ── doing it ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -176,7 +189,7 @@ class Indexer:
             before = plan.moved.get(file.path) or known.get(file.path)
             id_ = before.id if before is not None else _document_id(collection.name, file.path, taken)
             taken.add(id_)
-            update = data if isinstance(data, Skipped) else _update(collection.name, id_, file, data)
+            update = data if isinstance(data, Skipped) else self._update(collection.name, id_, file, data)
             if isinstance(update, DocumentUpdate):
                 yield update
                 continue
@@ -187,68 +200,68 @@ class Indexer:
         if report is not None and files:
             report(Progress("chunk", len(files), len(files)))
 
-
-def _update(collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | Skipped:
-    """One file's bytes as a document and its chunks."""
-    try:
-        text = decode(data)
-    except BinaryFile as error:
-        return Skipped(file.path, str(error))
-    parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)
-    description = describe(file.path, parsed)
-    now = now_ms()
-    name = parsed.title or file.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    document = Document(
-        id=id_,
-        collection=collection,
-        path=file.path,
-        fingerprint=_fingerprint(data),
-        size=file.size,
-        mtime_ns=file.mtime_ns,
-        title=name,
-        domain=description.domain,
-        instruction=description.instruction,
-        tags=description.tags,
-        links=description.links,
-        indexed_at=now,
-    )
-    seen: Counter[str] = Counter()
-    records = []
-    for chunk in parsed.chunks:
-        title = " > ".join(chunk.breadcrumb) or name
-        seen[title + "\n" + chunk.text] += 1
-        records.append(
-            Record(
-                id=short_hash(id_, title, chunk.text, str(seen[title + "\n" + chunk.text])),
-                kind="chunk",
-                text=chunk.text,
-                title=f"{title} (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else title,
-                tags=unique((*parsed.front_matter.tags, *chunk_tags(chunk.text)), _MAX_TAGS),
-                created_at=file.mtime_ns // 1_000_000,
-                updated_at=now,
-                document=id_,
-                collection=collection,
-                path=file.path,
-                first_line=chunk.first_line,
-                last_line=chunk.last_line,
-                domain=description.domain,
-                instruction=description.instruction,
-            )
+    def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | Skipped:
+        """One file's bytes as a document and its chunks."""
+        try:
+            text = self._boundary.crosses(decode(data))
+        except (BinaryFile, MindexError) as error:
+            return Skipped(file.path, str(error))
+        parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)
+        description = describe(file.path, parsed)
+        now = now_ms()
+        name = parsed.title or file.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        document = Document(
+            id=id_,
+            collection=collection,
+            path=file.path,
+            fingerprint=_fingerprint(data, self._version),
+            size=file.size,
+            mtime_ns=file.mtime_ns,
+            title=name,
+            domain=description.domain,
+            instruction=description.instruction,
+            tags=description.tags,
+            links=description.links,
+            indexed_at=now,
         )
-    return DocumentUpdate(document, tuple(records))
+        seen: Counter[str] = Counter()
+        records = []
+        for chunk in parsed.chunks:
+            section = " > ".join(chunk.breadcrumb)
+            title = section or name
+            seen[section + "\n" + chunk.text] += 1
+            records.append(
+                Record(
+                    id=short_hash(id_, section, chunk.text, str(seen[section + "\n" + chunk.text])),
+                    kind="chunk",
+                    text=chunk.text,
+                    title=f"{title} (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else title,
+                    tags=unique((*parsed.front_matter.tags, *chunk_tags(chunk.text)), _MAX_TAGS),
+                    created_at=file.mtime_ns // 1_000_000,
+                    updated_at=now,
+                    document=id_,
+                    collection=collection,
+                    path=file.path,
+                    first_line=chunk.first_line,
+                    last_line=chunk.last_line,
+                    domain=description.domain,
+                    instruction=description.instruction,
+                )
+            )
+        return DocumentUpdate(document, tuple(records))
 
 
-def _spared(before: Document, found: ScannedFile) -> bool:
+def _spared(before: Document, found: ScannedFile, version: str) -> bool:
     """Whether size and time say that the file need not be read again."""
     return (
         (before.size, before.mtime_ns) == (found.size, found.mtime_ns)
-        and before.fingerprint.endswith(_VERSION)
+        and before.fingerprint.endswith(f":{version}")
         and before.mtime_ns < before.indexed_at * 1_000_000 - _CLOCK_GRAIN_NS
     )
 
 
-def _fingerprint(data: bytes) -> str:
-    return f"{hashlib.sha256(data).hexdigest()}:{_VERSION}"
+def _fingerprint(data: bytes, version: str) -> str:
+    return f"{hashlib.sha256(data).hexdigest()}:{version}"
 
 
 def _document_id(collection: str, path: str, taken: set[str]) -> str:

@@ -61,7 +61,7 @@ def record_text(row: Row, colour: bool = False) -> str:
     """A row with its text: what it is and where, then the text as it stands."""
     lines = [" · ".join(filter(None, (paint(row.id, _BOLD, colour), *_facts(row, colour))))]
     for name, value in (("summary", row.summary), ("context", row.context)):
-        if value:
+        if value and value != row.text:
             lines.append(f"{name}: {value}")
     if row.explain:
         lines.append(paint(f"why: {explanation(row.explain)}", _CYAN, colour))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 from mindex.errors import UsageError
-from mindex.store.base import Scored
+from mindex.search.signals import frequency, importance, recency
+from mindex.store.base import Scored, Signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +30,19 @@ class Candidates:
     has_vector: bool = True
     has_keyword: bool = True
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
+    signals: Mapping[str, Signals] = field(default_factory=dict)  # brought only for the fusion that asks for them
+    now: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
     keyword: float = 0.0
     vector: float = 0.0
+    standing: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.keyword + self.vector
+        return self.keyword + self.vector + self.standing
 
 
 Fused = dict[str, Contribution]
@@ -96,12 +100,40 @@ def weighted(candidates: Candidates, weight: float = 0.7) -> Fused:
     return _merged(keyword, vector)
 
 
+def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
+    """The text counts four tenths; importance, recency and frequency count three, two and one."""
+    text = {id_: part.total for id_, part in _share_of_best(candidates).items()}
+    rest = 1 - weight
+    fused = {}
+    for id_, score in text.items():
+        known = candidates.signals.get(id_, Signals(id_, "memory"))
+        beside = 3 * importance(known) + 2 * recency(known, candidates.now) + frequency(known)
+        fused[id_] = Contribution(keyword=weight * score, standing=rest * beside / 6)
+    return fused
+
+
+def _share_of_best(candidates: Candidates) -> Fused:
+    """Each half as a share of its best: 0…1, and monotone in the engine's own score."""
+    keyword, vector = _shares(candidates.keyword), _shares(candidates.vector)
+    return {
+        id_: Contribution(keyword=max(keyword.get(id_, 0.0), vector.get(id_, 0.0)))
+        for id_ in dict.fromkeys((*keyword, *vector))
+    }
+
+
+def _shares(hits: Sequence[Scored]) -> dict[str, float]:
+    best = max((hit.score for hit in hits), default=1.0)
+    return {hit.id: max(0.0, hit.score / best) if best > 0 else 0.0 for hit in hits}
+
+
 FUSIONS: Mapping[str, Callable[[Candidates, float], Fused]] = {
     "blend": blend,
     "rrf": rrf,
     "minmax": minmax,
     "weighted": weighted,
+    "signals": signals,
 }
+NEEDS_SIGNALS = frozenset({"signals"})
 
 
 def fuse(name: str, candidates: Candidates, weight: float) -> Fused:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from mindex.clock import now_ms
 from mindex.errors import UsageError
-from mindex.model import Answer, Hit, Query, Stage, Tier, Trace
+from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.embedding import QueryEmbedder
-from mindex.search.fuse import Candidates, Contribution, Fused, fuse, fusion_named
+from mindex.search.fuse import NEEDS_SIGNALS, Candidates, Contribution, Fused, fuse, fusion_named
 from mindex.search.query import MAX_QUERY, ParsedQuery
 from mindex.search.relevance import relevance
 from mindex.search.retrieve import Retriever
@@ -21,7 +22,7 @@ from mindex.store.base import Signals, Store
 MAX_LIMIT = 50
 _SUBSTRING_RELEVANCE = 0.5
 _SUBSTRING_WORDS = 20
-_DEFAULT_WEIGHTS = {"blend": 0.5, "weighted": 0.7, "minmax": 0.6, "rrf": 60}
+_DEFAULT_WEIGHTS = {"blend": 0.5, "weighted": 0.7, "minmax": 0.6, "rrf": 60, "signals": 0.4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,9 @@ class Searcher:
         retrieved = self._retriever.retrieve(query)
         candidates = retrieved.candidates
         notes += retrieved.notes
+        if query.fusion in NEEDS_SIGNALS:
+            known = self._store.signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
+            candidates = replace(candidates, signals=known, now=now_ms())
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
         certain = _relevances(candidates, fused)
         floor = self._ranking.floor if query.floor is None else query.floor
@@ -70,14 +74,14 @@ class Searcher:
             if literal is not None:
                 return literal
             notes += (self._nothing(certain),)
-        shown = self._top(query, kept, fused, certain, domain)
+        shown = self._top(query, kept, fused, certain, domain, retrieved.past)
         return Answer(
             query=query.text,
             tier=_tier(candidates),
             fusion=query.fusion,
             total=len(kept),
             has_more=query.offset + len(shown) < len(kept),
-            hits=self._hits(shown, candidates),
+            hits=self._hits(shown, candidates, retrieved.past),
             notes=notes,
             total_capped=retrieved.capped,
             offset=query.offset,
@@ -86,7 +90,13 @@ class Searcher:
     # ── boost ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _top(
-        self, query: Query, kept: list[str], fused: Fused, certain: Mapping[str, float], domain: str | None
+        self,
+        query: Query,
+        kept: list[str],
+        fused: Fused,
+        certain: Mapping[str, float],
+        domain: str | None,
+        past: Mapping[str, Record],
     ) -> list[_Ranked]:
         """The page that was asked for, after boosts. Only those whom boosts could lift onto it are looked at."""
         needed = query.offset + query.limit
@@ -94,27 +104,37 @@ class Searcher:
             least, most = self._ranking.boosts.range
             enough = fused[kept[needed - 1]].total * least / most
             kept = [id_ for id_ in kept if fused[id_].total >= enough]
-        signals = self._store.signals(kept)
+        signals = self._store.signals([id_ for id_ in kept if id_ not in past])
+        signals |= {
+            id_: Signals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
+            for id_ in kept
+            if id_ in past
+        }
+        now = now_ms()
         ranked = [
-            _Ranked(id_, self._stages(fused[id_], signals[id_], domain), certain[id_])
+            _Ranked(id_, self._stages(fused[id_], signals[id_], domain, now), certain[id_])
             for id_ in kept
             if id_ in signals  # else it has gone since it was retrieved
         ]
         ranked.sort(key=lambda hit: (-hit.score, -hit.relevance, hit.id))
         return ranked[query.offset : needed]
 
-    def _stages(self, contribution: Contribution, signals: Signals, domain: str | None) -> tuple[Stage, ...]:
-        stages = [Stage("keyword", contribution.keyword), Stage("vector", contribution.vector)]
+    def _stages(self, contribution: Contribution, signals: Signals, domain: str | None, now: int) -> tuple[Stage, ...]:
+        stages = [
+            Stage("keyword", contribution.keyword),
+            Stage("vector", contribution.vector),
+            Stage("signals", contribution.standing),
+        ]
         score = contribution.total
-        for name, factor in boosts_for(signals, domain, self._ranking.boosts):
+        for name, factor in boosts_for(signals, domain, self._ranking.boosts, now):
             stages.append(Stage(name, score * (factor - 1)))
             score *= factor
         return tuple(stage for stage in stages if stage.change)
 
     # ── answer ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _hits(self, shown: list[_Ranked], candidates: Candidates) -> tuple[Hit, ...]:
-        records = {record.id: record for record in self._store.records([hit.id for hit in shown])}
+    def _hits(self, shown: list[_Ranked], candidates: Candidates, past: Mapping[str, Record]) -> tuple[Hit, ...]:
+        records = {record.id: record for record in self._store.records([hit.id for hit in shown])} | dict(past)
         keyword = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.keyword, start=1)}
         vector = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.vector, start=1)}
         hits = []

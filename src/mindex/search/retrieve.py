@@ -5,17 +5,27 @@ A half that cannot be had leaves the other standing, and a note says why.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from mindex.model import Filters, Query
+from mindex.model import Filters, Query, Record
+from mindex.pieces import pieces_of
 from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import Candidates, standardised
+from mindex.search.past import admits, tokens_of
+from mindex.search.past import keyword as keyword_of_past
 from mindex.search.query import ParsedQuery, parse, parse_plain
 from mindex.search.relevance import coverage
-from mindex.store.base import Nearest, Scored, Store
+from mindex.store.base import Nearest, Scored, Store, TermStatistics
+
+if TYPE_CHECKING:
+    from mindex.model import Vectors
 
 # Words per word piece at which a model reads nothing of a language, and at which it reads it well.
 _UNREAD, _FLUENT = 0.50, 0.75
+# Records of the past have no stored vector: so many of them are embedded for one question.
+_MOST_EMBEDDED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +34,7 @@ class Retrieved:
     candidates: Candidates
     capped: bool  # a half brought as many as it may: there may be more
     notes: tuple[str, ...] = ()
+    past: Mapping[str, Record] = field(default_factory=dict)  # records as they stood then, where they changed since
 
 
 class Retriever:
@@ -47,35 +58,74 @@ class Retriever:
     def _halves(self, query: Query, parsed: ParsedQuery) -> Retrieved:
         # What a strict query demands holds for both halves: `NOT x` keeps x out of the nearest, too.
         filters = replace(query.filters, matching=parsed.node) if parsed.strict else query.filters
+        past = self._past(query.filters)
         keyword: tuple[Scored, ...] = ()
         asks_vectors = query.mode != "keyword" and bool(parsed.words)
         pending = self._embedder.start(parsed.text) if asks_vectors and self._embedder else None
         if query.mode != "vector":
-            keyword = self._keyword(parsed, query.filters)
+            keyword = self._keyword(parsed, query.filters, past)
         nearest, note = None, ""
         if self._embedder is not None and pending is not None:
             embedded = self._embedder.finish(pending)
             note = embedded.note
             if embedded.vector is not None:
                 nearest = self._store.nearest(self._embedder.embedder.model, embedded.vector, filters, self._limit)
+                nearest = self._with_past(nearest, embedded.vector, parsed, past)
         elif asks_vectors:
             note = "no embedder is configured; answered by keyword"
         if nearest is not None and not nearest.size:
             nearest = None
             note = "" if parsed.strict else "nothing in scope has a vector yet; answered by keyword"
         if nearest is None and query.mode == "vector":
-            keyword = self._keyword(parsed, query.filters)
+            keyword = self._keyword(parsed, query.filters, past)
         capped = self._limit in (len(keyword), len(nearest.hits) if nearest else 0)
-        candidates = self._candidates(query, parsed, keyword, nearest)
-        return Retrieved(parsed, candidates, capped, (note,) if note else ())
+        candidates = self._candidates(query, parsed, keyword, nearest, past)
+        notes = [note] if note else []
+        if query.filters.as_of is not None:
+            notes.append("files answer as they are now; what was told, as it stood then")
+            if len(past) >= _MOST_EMBEDDED:
+                notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
+        return Retrieved(parsed, candidates, capped, tuple(notes), past)
 
-    def _keyword(self, parsed: ParsedQuery, filters: Filters) -> tuple[Scored, ...]:
-        return self._store.keyword(parsed.node, filters, self._limit) if parsed.node is not None else ()
+    def _keyword(self, parsed: ParsedQuery, filters: Filters, past: Mapping[str, Record]) -> tuple[Scored, ...]:
+        if parsed.node is None:
+            return ()
+        found = self._store.keyword(parsed.node, filters, self._limit)
+        if not past:
+            return found
+        then = keyword_of_past(parsed.node, tuple(past.values()), self._store.statistics(parsed.tokens))
+        return tuple(sorted((*found, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit])
+
+    # ── the past ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _past(self, filters: Filters) -> dict[str, Record]:
+        if filters.as_of is None:
+            return {}
+        return {record.id: record for record in self._store.states_at(filters.as_of) if admits(filters, record)}
+
+    def _with_past(self, nearest: Nearest, vector: Vectors, parsed: ParsedQuery, past: Mapping[str, Record]) -> Nearest:
+        """The nearest of the present, and what changed since then, embedded for this question."""
+        if not past or len(past) >= _MOST_EMBEDDED or self._embedder is None:
+            return nearest
+        if parsed.strict and parsed.node is not None:
+            fulfil = {hit.id for hit in keyword_of_past(parsed.node, tuple(past.values()), TermStatistics(1, {}))}
+            past = {id_: record for id_, record in past.items() if id_ in fulfil}
+        then = [
+            Scored(id_, float((self._embedder.embedder.embed(pieces_of(record)) @ vector).max()))
+            for id_, record in past.items()
+        ]
+        hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
+        return replace(nearest, hits=tuple(hits), size=nearest.size + len(then))
 
     def _candidates(
-        self, query: Query, parsed: ParsedQuery, keyword: tuple[Scored, ...], nearest: Nearest | None
+        self,
+        query: Query,
+        parsed: ParsedQuery,
+        keyword: tuple[Scored, ...],
+        nearest: Nearest | None,
+        past: Mapping[str, Record],
     ) -> Candidates:
-        share = self._coverage(parsed, keyword)
+        share = self._coverage(parsed, keyword, past)
         if nearest is None or self._embedder is None:
             return Candidates(keyword=keyword, coverage=share, has_vector=False, strict=parsed.strict)
         model = self._embedder.embedder.model
@@ -86,9 +136,10 @@ class Retriever:
         g = min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD)))
         return Candidates(keyword, nearest.hits, z, share, g, has_keyword=query.mode != "vector", strict=parsed.strict)
 
-    def _coverage(self, parsed: ParsedQuery, keyword: tuple[Scored, ...]) -> float:
+    def _coverage(self, parsed: ParsedQuery, keyword: tuple[Scored, ...], past: Mapping[str, Record]) -> float:
         """What the best keyword hit holds of the question: of a strict one, all that was demanded."""
         if not keyword or parsed.strict:
             return 1.0 if keyword else 0.0
-        held = self._store.tokens(keyword[0].id)
+        best = keyword[0].id
+        held = tokens_of(past[best]) if best in past else self._store.tokens(best)
         return coverage(parsed.tokens, held, self._store.statistics(parsed.tokens))

@@ -6,7 +6,7 @@ true cosines, positive keyword scores whose ratios within one query mean somethi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,10 +39,11 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """How many records there are, and in how many of them each token occurs."""
+    """How many records there are, in how many of them each token occurs, and how many tokens a record has."""
 
     records: int
     frequency: Mapping[str, int]
+    average_length: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,19 @@ class Purged:
     vectors: int = 0
     history: int = 0
     erased: bool = True  # False while another process still reads an older state of the file
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatistics:
+    """One agent's memories in numbers."""
+
+    total: int
+    by_type: Mapping[str, int]
+    average_importance: float
+    average_confidence: float
+    accesses: int
+    oldest: int | None
+    newest: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +206,10 @@ class Store(Protocol):
 
     def history(self, id_: str) -> tuple[Change, ...]: ...
     def change(self, number: int) -> Change | None: ...
-    def changes_between(self, after: int, before: int, limit: int) -> tuple[Change, ...]: ...
+    def changes_between(self, after: int, before: int) -> Iterator[Change]:
+        """Changes in order of time."""
+        ...
+
     def states_at(self, moment: int) -> tuple[Record, ...]:
         """Records that changed after a moment, as they stood at it."""
         ...
@@ -202,6 +219,8 @@ class Store(Protocol):
     def expired(self, before: int) -> tuple[str, ...]:
         """Ids of what expired before a moment."""
         ...
+
+    def memory_statistics(self, agent: str) -> MemoryStatistics: ...
 
     def note_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         """Remember in the background who was returned; never waits, never fails."""
@@ -226,7 +245,10 @@ class Store(Protocol):
         """How many records have no vector in this space."""
         ...
 
-    def pending_records(self, model: Model, limit: int) -> tuple[Record, ...]: ...
+    def pending_records(self, model: Model, limit: int, *, told: bool = False) -> tuple[Record, ...]:
+        """Records without a vector in this space; only of what was told, if asked for."""
+        ...
+
     def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:
         """Store vectors; those of records that have gone meanwhile are dropped. Answers how many were stored."""
         ...

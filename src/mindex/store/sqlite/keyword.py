@@ -9,15 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from mindex.analyzer import COLUMNS, analyze_record
+from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
 from mindex.model import Filters, KeywordNode, Record
 from mindex.store.base import Scored, TermStatistics
 from mindex.store.sqlite.scope import condition, match_expression, sees_everything
 
-# How much a word counts by where it stands: title, text, summary, tags (with path), identifiers.
-COLUMN_WEIGHTS = (1.0, 1.0, 0.5, 0.5, 1.0)
-
-_WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS))
+_WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
 _RANKED = f"""
 SELECT r.id, -hit.score FROM (
     SELECT rowid AS key, bm25(records_fts, {_WEIGHTS}) AS score
@@ -63,7 +60,20 @@ def statistics(connection: sqlite3.Connection, tokens: Sequence[str]) -> TermSta
         row = connection.execute("SELECT doc FROM records_vocabulary WHERE term = ?", (token,)).fetchone()
         if row:
             frequency[token] = row[0]
-    return TermStatistics(records, frequency)
+    return TermStatistics(records, frequency, _average_length(connection))
+
+
+def _average_length(connection: sqlite3.Connection) -> float:
+    """Tokens per record, from FTS5's own tally: the number of rows and the tokens of each column, as varints."""
+    row = connection.execute("SELECT block FROM records_fts_data WHERE id = 1").fetchone()
+    numbers: list[int] = []
+    value = 0
+    for byte in row[0] if row else b"":
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(value)
+            value = 0
+    return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
 
 def tokens(connection: sqlite3.Connection, record: str) -> frozenset[str]:

@@ -161,10 +161,11 @@ def chunks(connection: sqlite3.Connection, document: str) -> tuple[Record, ...]:
     return tuple(map(_record, rows))
 
 
-def pending(connection: sqlite3.Connection, model: int, limit: int) -> tuple[Record, ...]:
+def pending(connection: sqlite3.Connection, model: int, limit: int, *, told: bool) -> tuple[Record, ...]:
+    of_told = "AND r.agent > ''" if told else ""
     rows = connection.execute(
         f"{_RECORD} LEFT JOIN vectors v ON v.record = r.key AND v.model = ?"
-        " WHERE v.key IS NULL AND r.retired_at IS NULL LIMIT ?",
+        f" WHERE v.key IS NULL AND r.retired_at IS NULL {of_told} LIMIT ?",
         (model, limit),
     )
     return tuple(map(_record, rows))
@@ -278,18 +279,21 @@ def apply_update(connection: sqlite3.Connection, update: DocumentUpdate) -> Appl
     if update.records is None:
         return Applied()
     place_changed = before is not None and before != (document.path, document.domain)
-    rows = connection.execute("SELECT id, key, tags FROM records WHERE document = ?", (key,))
-    old = {id_: (chunk_key, tags) for id_, chunk_key, tags in rows}
+    rows = connection.execute("SELECT id, key, tags, title FROM records WHERE document = ?", (key,))
+    old = {id_: (chunk_key, tags, title) for id_, chunk_key, tags, title in rows}
     kept = 0
     for position, record in enumerate(update.records):
         if record.id in old:
-            chunk_key, tags = old.pop(record.id)
-            described_anew = place_changed or tags != _json(record.tags)
+            chunk_key, tags, title = old.pop(record.id)
+            described_anew = place_changed or (tags, title) != (_json(record.tags), record.title)
             _keep_chunk(connection, chunk_key, position, record, described_anew)
+            if title != record.title:  # it is read with its title, which may be the file's name
+                connection.execute("DELETE FROM vectors WHERE record = ?", (chunk_key,))
+                note_changes(connection, [chunk_key])
             kept += 1
         else:
             _add_chunk(connection, key, position, record)
-    remove_records(connection, [chunk_key for chunk_key, _ in old.values()])
+    remove_records(connection, [chunk_key for chunk_key, _, _ in old.values()])
     return Applied(added=len(update.records) - kept, kept=kept, removed=len(old))
 
 
@@ -310,7 +314,9 @@ def _keep_chunk(connection: sqlite3.Connection, key: int, position: int, record:
     """Same id, so same words in the same section; its place, and what its file says of it, may have changed."""
     connection.execute(_MOVE_CHUNK, (key, position, record.first_line, record.last_line, record.created_at))
     if described_anew:
-        connection.execute("UPDATE records SET tags = ? WHERE key = ?", (_json(record.tags), key))
+        connection.execute(
+            "UPDATE records SET tags = ?, title = ? WHERE key = ?", (_json(record.tags), record.title, key)
+        )
         connection.execute("DELETE FROM tags WHERE record = ?", (key,))
         put_tags(connection, key, record.tags)
         keyword.remove(connection, [key])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from mindex.store.base import (
     Applied,
     CollectionCount,
     DocumentUpdate,
+    MemoryStatistics,
     Nearest,
     Page,
     Purged,
@@ -182,9 +183,19 @@ class SqliteStore:
         with self._database.read() as connection:
             return told.change(connection, number)
 
-    def changes_between(self, after: int, before: int, limit: int) -> tuple[Change, ...]:
+    def changes_between(self, after: int, before: int) -> Iterator[Change]:
+        beyond = 0
+        while True:
+            with self._database.read() as connection:
+                page = told.changes_between(connection, after, before, beyond)
+            if not page:
+                return
+            yield from page
+            after, beyond = page[-1].at, page[-1].change
+
+    def memory_statistics(self, agent: str) -> MemoryStatistics:
         with self._database.read() as connection:
-            return told.changes_between(connection, after, before, limit)
+            return told.statistics(connection, agent, now_ms())
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         with self._database.read() as connection:
@@ -244,10 +255,10 @@ class SqliteStore:
             ).fetchone()
         return int(live - embedded)
 
-    def pending_records(self, model: Model, limit: int) -> tuple[Record, ...]:
+    def pending_records(self, model: Model, limit: int, *, told: bool = False) -> tuple[Record, ...]:
         with self._database.read() as connection:
             row = connection.execute("SELECT key FROM models WHERE fingerprint = ?", (model.fingerprint,)).fetchone()
-            return records.pending(connection, row[0] if row else -1, limit)
+            return records.pending(connection, row[0] if row else -1, limit, told=told)
 
     def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:
         with self._database.read() as connection:

@@ -12,7 +12,7 @@ from mindex.analyzer import fold
 from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
 from mindex.model import Change, Record
-from mindex.store.base import Added, Purged
+from mindex.store.base import Added, MemoryStatistics, Purged
 from mindex.store.sqlite import keyword, records
 from mindex.store.sqlite.records import batches, note_changes, put_tags
 from mindex.store.sqlite.scope import marks
@@ -36,6 +36,7 @@ SELECT id FROM records
 WHERE content_hash = ? AND agent = ? AND kind = ? AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
 AND id != ? LIMIT 1
 """
+_PAGE = 500
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after FROM history"
 
 
@@ -195,11 +196,28 @@ def change(connection: sqlite3.Connection, number: int) -> Change | None:
     return _change(row) if row else None
 
 
-def changes_between(connection: sqlite3.Connection, after: int, before: int, limit: int) -> tuple[Change, ...]:
+def changes_between(connection: sqlite3.Connection, after: int, before: int, beyond: int) -> tuple[Change, ...]:
+    """A page of changes in order of time, after change number `beyond` among equals."""
     rows = connection.execute(
-        f"{_HISTORY} WHERE at >= ? AND at < ? ORDER BY at, change LIMIT ?", (after, before, limit)
+        f"{_HISTORY} WHERE at >= ?1 AND at < ?2 AND (at > ?1 OR change > ?3) ORDER BY at, change LIMIT {_PAGE}",
+        (after, before, beyond),
     )
     return tuple(map(_change, rows))
+
+
+def statistics(connection: sqlite3.Connection, agent: str, now: int) -> MemoryStatistics:
+    scope = "agent = ?1 AND kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)"
+    total, importance, confidence, oldest, newest = connection.execute(
+        "SELECT count(*), coalesce(avg(importance), 0), coalesce(avg(confidence), 0), min(created_at), max(created_at)"
+        f" FROM records WHERE {scope}",
+        (agent, now),
+    ).fetchone()
+    by_type = connection.execute(f"SELECT type, count(*) FROM records WHERE {scope} GROUP BY type", (agent, now))
+    (accesses,) = connection.execute(
+        f"SELECT coalesce(sum(count), 0) FROM accesses WHERE record IN (SELECT key FROM records WHERE {scope})",
+        (agent, now),
+    ).fetchone()
+    return MemoryStatistics(total, dict(by_type), importance, confidence, accesses, oldest, newest)
 
 
 def states_at(connection: sqlite3.Connection, moment: int) -> tuple[Record, ...]:

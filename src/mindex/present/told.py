@@ -1,0 +1,218 @@
+"""What became of something told, and its history, as JSON objects and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from mindex.clock import to_iso
+from mindex.model import Change, Record
+from mindex.present.rows import Json, record_row
+from mindex.store.base import MemoryStatistics, Purged
+
+_COMPARED = (
+    "text", "type", "title", "tags", "entities", "importance", "confidence", "summary", "context", "source",
+    "expires_at", "fields", "retired_at", "superseded_by",
+)  # fmt: skip
+
+
+class _Similar(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def overlap(self) -> float: ...
+
+
+class _Remembered(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def created(self) -> bool: ...
+    @property
+    def duplicate(self) -> bool: ...
+    @property
+    def similar(self) -> Sequence[_Similar]: ...
+    @property
+    def redacted(self) -> Sequence[str]: ...
+
+
+class _Event(Protocol):
+    @property
+    def at(self) -> int: ...
+    @property
+    def action(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+
+
+class _Suspect(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def preview(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
+def remembered_json(told: _Remembered) -> dict[str, Json]:
+    similar: list[Json] = [{"id": one.id, "summary": one.summary, "overlap": one.overlap} for one in told.similar]
+    return {
+        "id": told.id,
+        "created": told.created,
+        "duplicate": told.duplicate,
+        "similar": similar,
+        "redacted": list(told.redacted),
+    }
+
+
+def remembered_text(told: _Remembered) -> str:
+    lines = [f"{told.id} {'remembered' if told.created else 'known already'}"]
+    lines += [f"similar: {one.id} {one.summary} (overlap {one.overlap:g})" for one in told.similar]
+    if told.redacted:
+        lines.append(f"redacted: {', '.join(told.redacted)}")
+    return "\n".join(lines)
+
+
+def change_json(change: Change, **more: Json) -> dict[str, Json]:
+    return {"id": change.record, **more, "change": change.change}
+
+
+def change_text(change: Change, what: str) -> str:
+    return f"{change.record} {what} (change {change.change})"
+
+
+def history_json(changes: Sequence[Change]) -> dict[str, Json]:
+    return {"changes": [_change_json(change) for change in changes]}
+
+
+def _change_json(change: Change) -> dict[str, Json]:
+    shown: dict[str, Json] = {
+        "change": change.change,
+        "at": to_iso(change.at),
+        "by": change.by,
+        "action": change.action,
+    }
+    if change.reason:
+        shown["reason"] = change.reason
+    if change.before is not None:
+        shown["before"] = _state(change.before)
+    shown["after"] = _state(change.after)
+    return shown
+
+
+def _state(record: Record) -> dict[str, Json]:
+    shown = record_row(record).json()
+    shown.pop("tokens", None)
+    if record.fields:
+        shown["fields"] = dict(record.fields)  # type: ignore[arg-type]
+    if record.retired_at is not None and not record.superseded_by:
+        shown["forgotten_at"] = to_iso(record.retired_at)
+    return shown
+
+
+def history_text(changes: Sequence[Change]) -> str:
+    return "\n".join(_change_text(change) for change in changes)
+
+
+def _change_text(change: Change) -> str:
+    reason = f": {change.reason}" if change.reason else ""
+    head = f"{change.change} {to_iso(change.at)} {change.action} by {change.by}{reason}"
+    if change.before is None:
+        return f"{head}\n  {change.after.text}"
+    differences = [
+        f"  {name}: {_shown(getattr(change.before, name))} → {_shown(getattr(change.after, name))}"
+        for name in _COMPARED
+        if getattr(change.before, name) != getattr(change.after, name)
+    ]
+    return "\n".join([head, *differences])
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "nothing"
+    return "nothing" if value in (None, "") else str(value)
+
+
+def timeline_json(events: Sequence[_Event]) -> dict[str, Json]:
+    return {
+        "events": [
+            {"at": to_iso(one.at), "action": one.action, "id": one.id, "kind": one.kind, "summary": one.summary}
+            for one in events
+        ]
+    }
+
+
+def timeline_text(events: Sequence[_Event]) -> str:
+    lines = [f"{to_iso(one.at)} {one.action} {one.kind} {one.id} {one.summary}" for one in events]
+    return "\n".join(lines) or "nothing in that time"
+
+
+def purged_json(purged: Purged) -> dict[str, Json]:
+    shown: dict[str, Json] = {
+        "purged": {"records": purged.records, "vectors": purged.vectors, "history": purged.history}
+    }
+    if not purged.erased:
+        shown["notes"] = [_NOT_YET_ERASED]
+    return shown
+
+
+def purged_text(purged: Purged) -> str:
+    told = f"purged {purged.records} records, {purged.vectors} vectors, {purged.history} changes"
+    return told if purged.erased else f"{told}\nnote: {_NOT_YET_ERASED}"
+
+
+_NOT_YET_ERASED = (
+    "another process still reads an older state of the file; the text leaves it when that one is done: run"
+    " `mindex optimize` then"
+)
+
+
+def statistics_json(numbers: MemoryStatistics) -> dict[str, Json]:
+    shown: dict[str, Json] = {
+        "total": numbers.total,
+        "by_type": dict(numbers.by_type),
+        "average_importance": round(numbers.average_importance, 2),
+        "average_confidence": round(numbers.average_confidence, 2),
+        "accesses": numbers.accesses,
+    }
+    if numbers.oldest is not None and numbers.newest is not None:
+        shown |= {"oldest": to_iso(numbers.oldest), "newest": to_iso(numbers.newest)}
+    return shown
+
+
+def statistics_text(numbers: MemoryStatistics) -> str:
+    types = ", ".join(f"{count} {name}" for name, count in sorted(numbers.by_type.items()))
+    lines = [
+        f"{numbers.total} memories{f' ({types})' if types else ''}",
+        f"importance {numbers.average_importance:.1f} and confidence {numbers.average_confidence:.2f} on average",
+        f"{numbers.accesses} accesses",
+    ]
+    if numbers.oldest is not None and numbers.newest is not None:
+        lines.append(f"from {to_iso(numbers.oldest)} to {to_iso(numbers.newest)}")
+    return "\n".join(lines)
+
+
+def scan_json(suspects: Sequence[_Suspect]) -> dict[str, Json]:
+    return {"found": [_suspect_json(one) for one in suspects]}
+
+
+def _suspect_json(one: _Suspect) -> dict[str, Json]:
+    shown: dict[str, Json] = {"id": one.id, "kind": one.kind, "line": one.line, "preview": one.preview}
+    if one.path:
+        shown["path"] = one.path
+    return shown
+
+
+def scan_text(suspects: Sequence[_Suspect]) -> str:
+    lines = [f"{one.id} {one.path or 'told'}:{one.line} {one.kind} {one.preview}" for one in suspects]
+    return "\n".join(lines) or "no secrets found"

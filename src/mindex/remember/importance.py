@@ -1,0 +1,117 @@
+"""How much a memory matters, from 1 to 10, by rules, for whoever did not say.
+
+The type gives the base; words of weight, dates and names raise it; hedges and a text too short or too long to be a
+point lower it. No word of weight ever lowers it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mindex.analyzer import fold
+
+LOOK = 10_000  # characters read: what matters is said before that
+LEAST, MOST = 1, 10
+
+_BASE = {
+    "decision": 7,
+    "self": 6,
+    "preference": 6,
+    "task": 6,
+    "project": 6,
+    "fact": 5,
+    "insight": 5,
+    "pattern": 5,
+    "relationship": 5,
+    "contact": 5,
+    "entity": 4,
+    "background": 4,
+    "event": 3,
+    "reference": 3,
+}
+_UNKNOWN = 5
+
+# Cues are whole words as written, not stems: `important` has the stem of `import`, `production` that of `product`.
+_VITAL = frozenset(
+    fold(
+        """
+        allergic allergy allergies anaphylaxis asthma breach compliance confidential critical crucial diabetes diabetic
+        emergency epilepsy fatal gdpr hipaa illegal incident insulin lawsuit legal liability medical medication pregnant
+        security vital vulnerability
+        allergisch allergie kritisch lebenswichtig notfall rechtlich schwanger sicherheit sicherheitslücke vertraulich
+        alérgico alérgica alergia crítico crítica confidencial embarazada emergencia seguridad
+        allergique critique confidentiel confidentielle enceinte juridique sécurité urgence
+        """
+    ).split()
+)
+_WEIGHTY = frozenset(
+    fold(
+        """
+        always blocked blocker blocking cannot contract credentials deadline due essential forbidden forever important
+        irreversible mandatory must mustn never outage passphrase password passwords permanently policy prod production
+        prohibited promise promised required requirement requires urgent urgently warning
+        dringend frist immer muss müssen nie niemals passwort pflicht produktion unbedingt verboten vertrag wichtig
+        contraseña importante jamás nunca obligatorio obligatoria plazo producción prohibido siempre urgente
+        contrat délai échéance interdit jamais obligatoire toujours
+        """
+    ).split()
+)
+_HEDGES = frozenset(
+    fold(
+        """
+        apparently btw casually eventually guess maybe might minor perhaps possibly presumably probably random someday
+        sometime supposedly temporarily trivial unimportant unsure whatever
+        eventuell irgendwann möglicherweise vielleicht vermutlich wahrscheinlich übrigens
+        probablemente quizá quizás
+        peut-être probablement
+        """
+    ).split()
+)
+_VITAL_CJK = re.compile("(?<![不没沒無无])(?:过敏|過敏|紧急|緊急|安全|法律|机密|機密|致命|怀孕|アレルギー|알레르기)")
+_WEIGHTY_CJK = re.compile(
+    "(?<![不没沒無无])(?:必须|必須|重要|截止|期限|密码|密碼|从不|從不|永远|永遠|禁止|绝不|絕不|生产环境|生産環境)"
+)
+_HEAVY, _HEAVY_CJK = _VITAL | _WEIGHTY, re.compile(f"{_VITAL_CJK.pattern}|{_WEIGHTY_CJK.pattern}")
+_HEDGES_CJK = re.compile("也许|也許|可能|大概|或许|或許|たぶん|多分|随便")
+
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+# "not critical" is no reason to raise; it is none to lower either, or one word of weight could do so.
+_DENIED = re.compile(r"\b(?:not|isn['’]?t|nicht|no es|pas)\s+(?:(?:so|very|that|really|sehr|muy|très)\s+)?[^\W\d_]+")
+_DATE = re.compile(
+    r"""\b(?: \d{4}-\d\d-\d\d\b | \d\d?[./]\d\d?[./]\d{2,4}\b | birthday\b | anniversary\b
+    | (?:by|until|before|due|bis|hasta|avant)\s+(?:\w+\s+)?
+        (?:\d\d?\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight|next|end\ of|(?:mon|diens|frei)tag)
+    | (?:january|february|march|april|may|june|july|august|september|october|november|december)\s\d )""",
+    re.VERBOSE,
+)
+_DATE_CJK = re.compile(r"\d\s?[年月]")
+# A capital inside a sentence: enough to know that somebody or something is named; `entities` says who.
+_NAME = re.compile(r"(?<=[^\W\d_A-Z] )[A-Z][a-z]+|(?<=[,;] )[A-Z][a-z]+|\b[A-Z][a-z]+ [A-Z][a-z]+")
+
+SHORT = 12  # bytes of UTF-8: a Chinese character says as much as three letters do
+LONG = 4_000  # characters
+
+
+def estimate(text: str, type: str) -> int:  # noqa: A002 - the word of the spec
+    """The importance of a memory of this type, 1 to 10; the same for the same words, always."""
+    text = text[:LOOK].strip()
+    folded = fold(text)
+    words = frozenset(_WORD.findall(folded))
+    heavy = not words.isdisjoint(_HEAVY) or (not text.isascii() and _HEAVY_CJK.search(text) is not None)
+    points = _BASE.get(type, _UNKNOWN)
+    points += _weight(folded) if heavy else 0
+    points += bool(_DATE.search(folded) or _DATE_CJK.search(text)) + bool(_NAME.search(text))
+    points -= min(2, len(words & _HEDGES) + len(_HEDGES_CJK.findall(text)))
+    # A length says little where a word of weight says much; and so a longer text never undoes that word.
+    if not heavy and (len(text.encode(errors="replace")) < SHORT or len(text) > LONG):
+        points -= 1
+    return max(LEAST, min(MOST, points))
+
+
+def _weight(folded: str) -> int:
+    """3 for a vital word, 2 for a weighty one, 1 more for a second of either."""
+    words = frozenset(_WORD.findall(_DENIED.sub(" ", folded)))
+    vital = (words & _VITAL) | frozenset(_VITAL_CJK.findall(folded))
+    weighty = (words & _WEIGHTY) | frozenset(_WEIGHTY_CJK.findall(folded))
+    strongest = 3 if vital else 2 if weighty else 0
+    return strongest + (len(vital) + len(weighty) > 1)

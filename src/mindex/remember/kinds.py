@@ -1,0 +1,48 @@
+"""What may be told: the types of memories, and the ranges of what describes them."""
+
+from __future__ import annotations
+
+from mindex.errors import UsageError
+
+TYPES = (
+    "fact", "preference", "decision", "event", "insight", "task", "relationship", "entity", "self", "background",
+    "pattern", "project", "contact", "reference",
+)  # fmt: skip
+
+MAX_BYTES = 1024 * 1024
+
+
+def checked_type(type_: str) -> str:
+    if type_ not in TYPES:
+        raise UsageError(f"unknown type '{type_}'", f"use one of {', '.join(TYPES)}")
+    return type_
+
+
+def checked_importance(importance: int) -> int:
+    if not 1 <= importance <= 10:
+        raise UsageError(f"importance {importance} is out of range", "use 1 (trivial) to 10 (vital)")
+    return importance
+
+
+def checked_confidence(confidence: float) -> float:
+    if not 0 <= confidence <= 1:  # NaN is not between them either
+        raise UsageError(f"confidence {confidence:g} is out of range", "use 0 (a guess) to 1 (certain)")
+    return confidence
+
+
+def checked_expiry(moment: int, now: int) -> int:
+    if moment <= now:
+        raise UsageError("the expiry is in the past", "give a later time, for example 30d or 2027-01-31")
+    return moment
+
+
+def checked_text(text: str) -> str:
+    if not text.strip():
+        raise UsageError("there is nothing to remember: the text is empty", "say what is to be remembered")
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_BYTES:
+        raise UsageError(
+            f"the text has {size:,} bytes, a memory may have {MAX_BYTES:,}",
+            "keep it as a file in an indexed folder, or tell it in parts",
+        )
+    return text

@@ -1,0 +1,320 @@
+"""The life of a memory: told, found to be known already, corrected, forgotten, brought back, erased; all of it undone.
+
+Every text crosses one boundary (`secrets.clean`) before anything else sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+from mindex.clock import now_ms
+from mindex.errors import ConflictError, NotFoundError, UsageError
+from mindex.ids import new_id
+from mindex.model import AnyOf, Change, Filters, Kind, Record, Term
+from mindex.remember import kinds
+from mindex.remember.entities import extract
+from mindex.remember.importance import estimate
+from mindex.remember.overlap import is_near, keywords, overlap, probe_words
+from mindex.remember.secrets import Mode, clean
+from mindex.remember.summary import summarize
+from mindex.store.base import Purged, Store
+
+_MOST_SIMILAR = 5
+_CANDIDATES = 30
+_BULK = 500
+NEAR = "near"
+NEAR_OVERLAP = 0.6
+NEAR_COSINE = 0.92
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something to remember, as it was said. What is not given is worked out by rules, or stays as it is."""
+
+    text: str
+    type: str = "fact"
+    agent: str = "main"
+    importance: int | None = None
+    confidence: float = 1.0
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] | None = None
+    summary: str = ""
+    context: str = ""
+    source: str = ""
+    expires_at: int | None = None
+    supersedes: str = ""
+    kind: Kind = "memory"
+    title: str = ""
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    id: str
+    summary: str
+    overlap: float
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What became of it: the id, whether it is new, what is like it, and which secrets were left out."""
+
+    id: str
+    created: bool
+    duplicate: bool
+    similar: tuple[Similar, ...] = ()
+    redacted: tuple[str, ...] = ()
+
+
+class Memories:
+    """Writes what is told into one store. `by` names who did it, for the history."""
+
+    def __init__(self, store: Store, *, secrets: Mode = "redact", by: str = "") -> None:
+        self._store = store
+        self._secrets = secrets
+        self._by = by
+
+    # ── telling ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, told: Told) -> Remembered:
+        """Remember one thing. It is durable when this returns; its vector follows."""
+        record, redacted = self._record(told)
+        similar = self._similar(record)
+        replaced = self._existing(told.supersedes) if told.supersedes else None
+        (added,) = self._store.add([record], by=self._by)
+        if added.created:
+            for other in similar:
+                self._store.link(added.id, other.id, NEAR, other.overlap)
+        if replaced is not None and replaced.id != added.id:
+            self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
+            similar = tuple(other for other in similar if other.id != replaced.id)
+        return Remembered(added.id, added.created, not added.created, similar if added.created else (), redacted)
+
+    def add_many(self, told: Iterable[Told]) -> list[Remembered]:
+        """Remember many things, 500 a transaction. Near duplicates are not looked for one by one."""
+        prepared = [self._record(one) for one in told]
+        remembered = []
+        for start in range(0, len(prepared), _BULK):
+            batch = prepared[start : start + _BULK]
+            added = self._store.add([record for record, _ in batch], by=self._by)
+            remembered += [
+                Remembered(one.id, one.created, not one.created, (), redacted)
+                for one, (_, redacted) in zip(added, batch, strict=True)
+            ]
+        return remembered
+
+    def _record(self, told: Told) -> tuple[Record, tuple[str, ...]]:
+        now = now_ms()
+        kinds.checked_text(told.text)
+        cleaned = clean(told.text, self._secrets)
+        text = kinds.checked_text(cleaned.text).strip()
+        redacted = list(cleaned.redacted)
+
+        def boundary(value: str) -> str:
+            crossed = clean(value, self._secrets)
+            redacted.extend(kind for kind in crossed.redacted if kind not in redacted)
+            return crossed.text.strip()
+
+        type_ = kinds.checked_type(told.type)
+        importance = estimate(text, type_) if told.importance is None else kinds.checked_importance(told.importance)
+        entities = extract(text) if told.entities is None else _distinct(map(boundary, told.entities))
+        record = Record(
+            id=new_id(),
+            kind=told.kind,
+            text=text,
+            title=boundary(told.title),
+            tags=_distinct(map(boundary, told.tags)),
+            agent=told.agent,
+            created_at=now,
+            updated_at=now,
+            type=type_,
+            summary=boundary(told.summary) or summarize(text),
+            context=boundary(told.context),
+            source=boundary(told.source),
+            importance=importance,
+            confidence=kinds.checked_confidence(told.confidence),
+            expires_at=None if told.expires_at is None else kinds.checked_expiry(told.expires_at, now),
+            entities=entities,
+            fields=told.fields,
+        )
+        return record, tuple(redacted)
+
+    def _similar(self, record: Record) -> tuple[Similar, ...]:
+        """Live memories of the same type and agent that say nearly the same.
+
+        Asks only for the rarest words: whoever shares enough of them shares one of these.
+        """
+        words = keywords(record.text)
+        if not words or record.kind != "memory":
+            return ()
+        probes = probe_words(words, self._store.statistics(sorted(words)).frequency)
+        scope = Filters(kinds=("memory",), types=(record.type,), agent=record.agent)
+        hits = self._store.keyword(AnyOf(tuple(Term(word) for word in probes)), scope, _CANDIDATES)
+        near = [
+            Similar(other.id, other.summary, round(overlap(words, keywords(other.text)), 2))
+            for other in self._store.records([hit.id for hit in hits])
+            if other.agent == record.agent and is_near(record.text, other.text, NEAR_OVERLAP)
+        ]
+        return tuple(sorted(near, key=lambda one: (-one.overlap, one.id))[:_MOST_SIMILAR])
+
+    # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def update(self, id_: str, changes: Mapping[str, object], reason: str = "") -> Change:
+        """Change what is given, leave the rest; a new text gets a new summary and new entities unless given, too."""
+        if not changes:
+            raise UsageError("there is nothing to change", "give a text or another property")
+        checked = self._checked(changes)
+        superseded = str(checked.pop("supersedes", ""))
+        existing = self._existing(id_)
+        if superseded:
+            self._refuse_circle(existing.id, self._existing(superseded).id)
+
+        def revised(record: Record) -> Record:
+            values = dict(checked)
+            if "text" in values:
+                text = str(values["text"])
+                values.setdefault("summary", summarize(text))
+                values.setdefault("entities", extract(text))
+            return replace(record, **values)  # type: ignore[arg-type]
+
+        change = self._store.revise(existing.id, revised, by=self._by, action="update", reason=reason)
+        if superseded:
+            other = self._existing(superseded).id
+            self._retire(other, "supersede", f"superseded by {existing.id}", superseded_by=existing.id)
+        return change
+
+    def _checked(self, changes: Mapping[str, object]) -> dict[str, object]:
+        now = now_ms()
+        checks: dict[str, Callable[[object], object]] = {
+            "type": lambda value: kinds.checked_type(str(value)),
+            "importance": lambda value: kinds.checked_importance(int(str(value))),
+            "confidence": lambda value: kinds.checked_confidence(float(str(value))),
+            "expires_at": lambda value: None if value is None else kinds.checked_expiry(int(str(value)), now),
+            "text": lambda value: kinds.checked_text(clean(kinds.checked_text(str(value)), self._secrets).text).strip(),
+            "tags": self._clean_all,
+            "entities": self._clean_all,
+        }
+        known = {one.name for one in fields(Told)} - {"agent", "kind"}
+        unknown = set(changes) - known
+        if unknown:
+            raise UsageError(f"unknown property '{min(unknown)}'", f"use one of {', '.join(sorted(known))}")
+        return {
+            name: checks[name](value) if name in checks else self._clean_value(value) for name, value in changes.items()
+        }
+
+    def _clean_value(self, value: object) -> object:
+        return clean(value, self._secrets).text.strip() if isinstance(value, str) else value
+
+    def _clean_all(self, values: object) -> tuple[str, ...]:
+        assert isinstance(values, Sequence)
+        return _distinct(clean(str(value), self._secrets).text.strip() for value in values)
+
+    def forget(self, id_: str, reason: str = "") -> Change:
+        """Out of every search at once; `restore` brings it back whole."""
+        record = self._existing(id_)
+        if record.retired_at is not None and not record.superseded_by:
+            raise ConflictError(f"'{record.id}' is forgotten already", "`mindex restore` brings it back")
+        return self._retire(record.id, "forget", clean(reason, self._secrets).text)
+
+    def _retire(self, id_: str, action: str, reason: str, superseded_by: str = "") -> Change:
+        now = now_ms()
+        return self._store.revise(
+            id_,
+            lambda record: replace(record, retired_at=now, superseded_by=superseded_by),
+            by=self._by,
+            action=action,
+            reason=reason,
+        )
+
+    def restore(self, id_: str, reason: str = "") -> Change:
+        record = self._existing(id_)
+        if record.retired_at is None:
+            raise ConflictError(f"'{record.id}' is not forgotten", "there is nothing to restore")
+        return self._store.revise(
+            record.id,
+            lambda record: replace(record, retired_at=None, superseded_by=""),
+            by=self._by,
+            action="restore",
+            reason=reason,
+        )
+
+    def purge(self, ids: Sequence[str]) -> Purged:
+        """Remove for good; unknown ids are an error before anything is touched."""
+        return self._store.purge([self._existing(id_).id for id_ in ids])
+
+    def purge_expired(self, grace_days: float) -> int:
+        """Remove what expired longer ago than the grace period."""
+        ids = self._store.expired(now_ms() - int(grace_days * _DAY_MS))
+        return self._store.purge(ids).records if ids else 0
+
+    # ── history ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def history(self, id_: str) -> tuple[Change, ...]:
+        return self._store.history(self._existing(id_).id)
+
+    def undo(self, reference: str) -> tuple[Change, int]:
+        """Take back one change, by its number, or a record's latest; what was changed since stays as it is."""
+        undone = self._change(reference)
+        reason = f"undo of change {undone.change}"
+        if undone.before is None:
+            return self._retire(undone.record, "undo", reason), undone.change
+        differing = {
+            name: getattr(undone.before, name)
+            for name in _UNDOABLE
+            if getattr(undone.before, name) != getattr(undone.after, name)
+        }
+        change = self._store.revise(
+            undone.record, lambda record: replace(record, **differing), by=self._by, action="undo", reason=reason
+        )
+        return change, undone.change
+
+    def _change(self, reference: str) -> Change:
+        if reference.isdigit() and (found := self._store.change(int(reference))) is not None:
+            return found
+        if reference.isdigit() and not self._store.resolve(reference, retired=True):
+            raise NotFoundError(f"there is no change {reference}", "`mindex history ID` lists a memory's changes")
+        changes = self.history(reference)
+        if not changes:
+            raise NotFoundError(f"'{reference}' has no history", "only what was told has one")
+        return changes[-1]
+
+    # ── looking up ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _existing(self, id_: str) -> Record:
+        """What was told, live or retired, by its id or a unique start of it."""
+        return find_told(self._store, id_)
+
+    def _refuse_circle(self, winner: str, loser: str) -> None:
+        seen, current = {loser}, winner
+        while current:
+            if current in seen:
+                raise ConflictError(
+                    f"'{winner}' cannot supersede '{loser}': it is superseded by it", "undo that change first"
+                )
+            seen.add(current)
+            record = self._store.record(current)
+            current = record.superseded_by if record else ""
+
+
+def find_told(store: Store, reference: str) -> Record:
+    from mindex.errors import AmbiguousIdError
+
+    ids = store.resolve(reference.lower(), retired=True) if reference else ()
+    if len(ids) > 1 and reference.lower() not in ids:
+        raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
+    record = store.record(reference.lower() if reference.lower() in ids else ids[0]) if ids else None
+    if record is None or record.kind == "chunk":
+        what = "a piece of a file" if record else "nothing that was told"
+        raise NotFoundError(f"'{reference}' is {what}", "search for it, or `mindex list --kind memory`")
+    return record
+
+
+_UNDOABLE = tuple(
+    one.name for one in fields(Record) if one.name not in ("id", "kind", "number", "agent", "created_at", "updated_at")
+)
+
+
+def _distinct(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if value))

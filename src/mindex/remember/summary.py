@@ -1,0 +1,171 @@
+"""One line that says what a text says: its first sentence that says anything, without filler and markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mindex.analyzer import STOP_WORDS
+
+LOOK = 4_000  # characters read: a first sentence that starts later is not what the text opens with
+MOST_CHARACTERS = 200
+MOST_DENSE = 60  # characters of a script without spaces, which say about as much as twenty words
+
+# A full stop after one of these never ends a sentence …
+ABBREVIATIONS = frozenset(
+    """
+    al approx bzw ca capt cf dept dipl dr eg e.g gen gov hr ie i.e ing jr lt mme mr mrs ms mt p.ex prof rev sr sra sgt
+    st u.a v vgl vs z.b d.h d.i
+    """.split()
+)
+# … after one of these not before a number ("No. 5", "fig. 2") …
+_BEFORE_NUMBER = frozenset("art bd ch eq fig kap no nos nr núm p pp s sec vol".split())
+# … and after one of these only when the next word plainly starts another one ("in the U.S. He left.").
+_MAY_END = frozenset("a.m co corp etc inc ltd p.m usw".split())
+_DOTTED = re.compile(r"\w(?:\.\w)+")
+# "am 3. März": the only words after which a German ordinal is safely told from a number at a sentence's end.
+_GERMAN_MONTHS = frozenset("januar februar märz april mai juni juli august september oktober november dezember".split())
+
+_END = re.compile(r"[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？]++[」』”’）]*+")
+_NEXT = re.compile(r"\s*[\"'“„«(\[]*(\w*)")
+_SAYS = re.compile(r"[^\W_]")
+_DENSE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]"
+)
+_LOOSE = " ,;:–—-([{/&，、；："
+
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_RULE = re.compile(r"[\s|:=*_+-]*")  # a thematic break, an underlined heading's line, a table's separator, a blank
+_LEAD = re.compile(r"\s*(?:>\s*)*(?:(?P<heading>#{1,6}\s+)|(?P<item>(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?))?")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
+# Underscores stay: nobody can tell `__init__` from bold. Stars between two letters are sums, not emphasis.
+_MARKED = re.compile(r"[`~<*|]")
+_MARKUP = re.compile(r"`+|~~|<!--[^<>]*-->|(?<![\w*])\*{1,3}(?=\S)|(?<=[^\s*])\*{1,3}(?!\w)|(?<=\s)\|(?=\s)|^\||\|$")
+
+_FILLER = re.compile(
+    r"""
+    (?: (?:please\s+|also\s+)?(?:note|remember|recall|keep\s+in\s+mind|bear\s+in\s+mind|be\s+aware|don['’]?t\s+forget)
+        (?:\s+that\b|\s*:)
+    | (?:it(?:['’]s|\s+is)\s+)?(?:worth\s+noting|important\s+to\s+note)\s+that\b
+    | (?:just\s+)?(?:so\s+you\s+know|for\s+your\s+information|for\s+the\s+record|fyi|btw|by\s+the\s+way)\b
+    | (?:heads[\s-]up|n\.?b\.?|p\.?s\.?|tl;?dr|hinweis|zur\s+info|nota|à\s+noter|por\s+cierto|au\s+fait)\s*[:,]
+    | (?:quick\s+)?(?:note|reminder|update|info|important|attention|memo|todo|hint|tip)(?:\s+to\s+self)?\s*:
+    | i\s+(?:just\s+)?(?:think|believe|guess|suppose|would\s+say|wanted\s+to\s+(?:say|mention))
+        (?:\s+that\b|\s*,|(?=\s+(?:we|i|it|its|the|you|they|he|she|this|these|there|our|my|your|his|her|their)\b))
+    | (?:well|so|ok|okay|oh|anyway|basically|actually|honestly|in\s+short|to\s+be\s+honest|übrigens
+        |as\s+(?:you\s+know|mentioned|discussed))\s*,
+    | (?:hi|hello|hey|dear|good\s+(?:morning|afternoon|evening)|greetings|thanks|thank\s+you|hallo
+        |guten\s+(?:tag|morgen)|hola|bonjour|salut)(?:\s+(?:there|all|everyone|everybody|team|folks|again|(?-i:[A-ZÀ-Þ])\w*)){0,3}\s*[,!.]
+    | (?:creo\s+que|je\s+pense\s+que)\b
+    | 请?注意[：:，,] | 顺便说一下[，,]? | 我(?:觉得|认为)[，,]? | (?:你好|您好|大家好)[，,！!]
+    | (?:备注|提示|记住)[：:，,]
+    )[\s,:;!–—-]*
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def summarize(text: str, most_words: int = 20) -> str:
+    """The first sentence that says something, on one line; empty only for a blank text.
+
+    Headings and code speak only when no prose does. Whatever is longer than `most_words` words, 200 characters or
+    60 characters of a script without spaces is cut at a word and ends in `…`.
+    """
+    text = text.lstrip()[:LOOK]
+    spare = ""
+    for prose, block in _blocks(text):
+        for sentence in _sentences(_plain(block)):
+            said = _without_filler(sentence)
+            if not _SAYS.search(said):
+                continue
+            if prose:
+                return _cut(said, most_words)
+            spare = spare or said
+    return _cut(spare or text, most_words)
+
+
+def _blocks(text: str) -> Iterator[tuple[bool, str]]:
+    """Paragraphs and list items in order, each with whether it is prose (and not a heading or code)."""
+    paragraph: list[str] = []
+    code = False
+    for line in text.splitlines():
+        lead = _LEAD.match(line)
+        fence = _FENCE.match(line) is not None
+        apart = fence or code or _RULE.fullmatch(line) or (lead and lead.lastgroup)
+        if apart and paragraph:
+            yield True, " ".join(paragraph)
+            paragraph = []
+        if fence:
+            code = not code
+        elif code:
+            yield False, line
+        elif lead and not _RULE.fullmatch(line):
+            content = line[lead.end() :]
+            if lead["heading"]:
+                yield False, content.rstrip(" #")
+            else:
+                paragraph.append(content)
+    if paragraph:
+        yield True, " ".join(paragraph)
+
+
+def _plain(block: str) -> str:
+    if "[" in block:
+        block = _LINK.sub(lambda link: link[1] or link[2] or "", block)
+    return _MARKUP.sub("", block) if _MARKED.search(block) else block
+
+
+def _sentences(block: str) -> Iterator[str]:
+    start = 0
+    for end in _END.finditer(block):
+        if _ends(block, end):
+            yield block[start : end.end()].strip()
+            start = end.end()
+    yield block[start:].strip()
+
+
+def _ends(block: str, end: re.Match[str]) -> bool:
+    if end[0][0] in "。！？":
+        return True
+    following = _NEXT.match(block, end.end())
+    following_word = following[1] if following else ""
+    # Who starts a text in lower case starts sentences so, too.
+    if following_word[:1].islower() and not block[:1].islower():
+        return False
+    if not end[0].startswith(".") or end[0].startswith(".."):
+        return True
+    word = block[block.rfind(" ", 0, end.start()) + 1 : end.start()].lstrip("(\"'“„«[")
+    folded = word.lower()
+    if folded in ABBREVIATIONS or (folded in _BEFORE_NUMBER and following_word.isdecimal()):
+        return False
+    if word.isdecimal() and following_word.lower() in _GERMAN_MONTHS:
+        return False
+    if folded in _MAY_END or _DOTTED.fullmatch(folded) or (len(word) == 1 and word.isupper()):
+        return not following_word or following_word.lower() in STOP_WORDS
+    return True
+
+
+def _without_filler(sentence: str) -> str:
+    said = sentence
+    while filler := _FILLER.match(said):
+        said = said[filler.end() :]
+    first = said.partition(" ")[0]
+    # Only a word that is no name may be capitalised: `npm` and `iOS` stay as they were written.
+    if said != sentence and first in STOP_WORDS:
+        return said[0].upper() + said[1:]
+    return said
+
+
+def _cut(said: str, most_words: int) -> str:
+    words = said.split()
+    whole = " ".join(words)
+    sample = whole[: 2 * MOST_CHARACTERS]
+    dense = not sample.isascii() and 3 * len(_DENSE.findall(sample)) > len(sample)
+    most = MOST_DENSE if dense else MOST_CHARACTERS
+    short = " ".join(words[: max(1, most_words)])
+    if short == whole and len(whole) <= most:
+        return whole
+    if len(short) >= most:
+        short = short[: most - 1]
+        short = short if dense else short.rpartition(" ")[0] or short
+    return (short.rstrip(_LOOSE) or short) + "…"

@@ -1,0 +1,30 @@
+"""What a memory's own life says about it: how much it matters, how fresh it is, how often it was wanted. Pure."""
+
+from __future__ import annotations
+
+from math import exp, log10
+
+from mindex.store.base import Signals
+
+_DAY_MS = 86_400_000
+_UNSAID_IMPORTANCE = 5
+
+
+def importance(signals: Signals) -> float:
+    return (_UNSAID_IMPORTANCE if signals.importance is None else signals.importance) / 10
+
+
+def recency(signals: Signals, now: int) -> float:
+    """1 now, e⁻¹ after thirty days; counted from when it was last wanted."""
+    touched = max(signals.last_accessed or 0, signals.created_at)
+    return exp(-max(0, now - touched) / _DAY_MS / 30)
+
+
+def frequency(signals: Signals) -> float:
+    """0 for never, .5 for nine times, 1 from ninety-nine times on."""
+    return min(1.0, log10(signals.access_count + 1) / 2)
+
+
+def standing(signals: Signals, now: int) -> float:
+    """All three in one, 0…1."""
+    return 0.5 * importance(signals) + 0.3 * recency(signals, now) + 0.2 * frequency(signals)

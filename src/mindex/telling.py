@@ -1,0 +1,233 @@
+"""The half of the front door where words come in: told, corrected, forgotten, brought back, undone, erased."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mindex.analyzer import analyze
+from mindex.clock import now_ms, parse_expiry, parse_time
+from mindex.config import Settings
+from mindex.errors import EmbeddingError, UsageError
+from mindex.model import Change, Filters, Record
+from mindex.providers.embed.base import Embedder
+from mindex.store.base import MemoryStatistics, Purged, Store
+
+if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not wait for them to be compiled
+    from mindex.remember.memories import Memories, Remembered, Told
+    from mindex.remember.secrets import Mode
+
+_MOST_EVENTS = 200
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to what was told."""
+
+    at: int
+    action: str
+    id: str
+    kind: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A secret that is stored: where, of which kind, and its first characters."""
+
+    id: str
+    kind: str
+    line: int
+    preview: str
+    path: str = ""
+
+
+class Telling:
+    """Mixed into Memory. Every change is durable when its method returns; vectors follow, and never fail a write."""
+
+    settings: Settings
+    store: Store
+
+    @property
+    def embedder(self) -> Embedder | None:
+        raise NotImplementedError
+
+    @cached_property
+    def _memories(self) -> Memories:
+        from mindex.remember.memories import Memories
+
+        mode: Mode = self.settings.text("secrets.mode")  # type: ignore[assignment]
+        return Memories(self.store, secrets=mode, by=self.settings.text("agent"))
+
+    # ── telling ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def add(
+        self,
+        text: str,
+        *,
+        type: str = "fact",  # noqa: A002 - what everybody calls it
+        importance: int | None = None,
+        confidence: float = 1.0,
+        tags: Sequence[str] = (),
+        entities: Sequence[str] | None = None,
+        summary: str = "",
+        context: str = "",
+        source: str = "",
+        expires: str | int | None = None,
+        supersedes: str = "",
+        agent: str | None = None,
+        embed: bool = True,
+    ) -> Remembered:
+        """Remember something. The same words again are the same memory; nearly the same are stored and named."""
+        from mindex.remember.memories import Told
+
+        told = Told(
+            text=text,
+            type=type,
+            agent=self._agent(agent),
+            importance=importance,
+            confidence=confidence,
+            tags=tuple(tags),
+            entities=None if entities is None else tuple(entities),
+            summary=summary,
+            context=context,
+            source=source,
+            expires_at=parse_expiry(expires),
+            supersedes=supersedes,
+        )
+        remembered = self._memories.add(told)
+        if embed and remembered.created:
+            self._embed_soon()
+        return remembered
+
+    def add_many(self, told: Iterable[Told], *, embed: bool = True) -> list[Remembered]:
+        """Remember many things at once, 500 a transaction."""
+        remembered = self._memories.add_many(told)
+        if embed:
+            self._embed_soon()
+        return remembered
+
+    def _agent(self, agent: str | None) -> str:
+        name = agent or self.settings.text("agent")
+        if name == "*" or not name.strip():
+            raise UsageError("'*' is everyone: nobody in particular can be told", "name one agent with --agent")
+        return name
+
+    # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def update(self, id_: str, *, reason: str = "", **changes: object) -> Change:
+        """Change the properties given (those of `add`), leave the rest. A new text is embedded anew."""
+        if "expires" in changes:
+            expires = changes.pop("expires")
+            changes["expires_at"] = parse_expiry(expires if isinstance(expires, str | int) else None)
+        change = self._memories.update(id_, changes, reason)
+        self._embed_soon()
+        return change
+
+    def forget(self, id_: str, reason: str = "") -> Change:
+        """Out of every search at once; `restore` brings it back whole."""
+        return self._memories.forget(id_, reason)
+
+    def restore(self, id_: str, reason: str = "") -> Change:
+        change = self._memories.restore(id_, reason)
+        self._embed_soon()
+        return change
+
+    def undo(self, reference: str) -> tuple[Change, int]:
+        """Take back a change by its number, or a record's latest; answers the new change and the one undone."""
+        change, undone = self._memories.undo(reference)
+        self._embed_soon()
+        return change, undone
+
+    def purge(self, *ids: str) -> Purged:
+        """Remove for good, from every table, index, history and the file itself."""
+        if not ids:
+            raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
+        return self._memories.purge(ids)
+
+    def purge_expired(self) -> int:
+        """Remove what expired longer ago than `memory.grace_days`."""
+        return self._memories.purge_expired(self.settings.number("memory.grace_days"))
+
+    # ── looking back ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def history(self, id_: str) -> tuple[Change, ...]:
+        return self._memories.history(id_)
+
+    def timeline(
+        self, after: str, before: str | None = None, query: str = "", *, limit: int = 50, agent: str | None = None
+    ) -> tuple[Event, ...]:
+        """What was learnt, changed and forgotten between two times, oldest first."""
+        if limit < 1:
+            raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_EVENTS}")
+        wanted = set(analyze(query).words)
+        scope = agent or self.settings.text("agent")
+        until = parse_time(before) if before else now_ms() + 1
+        events = []
+        for change in self.store.changes_between(parse_time(after), until):
+            record = change.after
+            said = {*analyze(record.text).words, *analyze(record.title).words}
+            if scope in ("*", record.agent) and (not wanted or not wanted.isdisjoint(said)):
+                events.append(Event(change.at, change.action, change.record, record.kind, record.summary))
+            if len(events) == min(limit, _MOST_EVENTS):
+                break
+        return tuple(events)
+
+    def statistics(self, agent: str | None = None) -> MemoryStatistics:
+        return self.store.memory_statistics(agent or self.settings.text("agent"))
+
+    def scan(self) -> tuple[Suspect, ...]:
+        """Secrets that are stored already, in what was told and in indexed files, everybody's."""
+        from mindex.remember.secrets import find
+
+        found: list[Suspect] = []
+        offset = 0
+        while page := self.store.list(Filters(agent="*", include_expired=True), limit=_PAGE, offset=offset).records:
+            offset += len(page)
+            for record in page:
+                found += [
+                    Suspect(record.id, one.kind, _line(record, one.line), one.preview, record.path)
+                    for one in find(record.text)
+                ]
+        return tuple(found)
+
+    # ── vectors follow ────────────────────────────────────────────────────────────────────────────────────────
+
+    embeds_in_background = False
+
+    def _embed_soon(self) -> None:
+        """Give what was just told its vector: now, or, in a server, behind its back. A model that fails is no error."""
+        if self.embedder is None:
+            return
+        if self.embeds_in_background:
+            with self._embedding:
+                if self._embedder_thread is None or not self._embedder_thread.is_alive():
+                    self._embedder_thread = threading.Thread(target=self._embed_now, name="mindex-embed", daemon=True)
+                    self._embedder_thread.start()
+            return
+        self._embed_now()
+
+    @cached_property
+    def _embedding(self) -> threading.Lock:
+        return threading.Lock()
+
+    _embedder_thread: threading.Thread | None = None
+
+    def _embed_now(self) -> None:
+        from mindex.remember.neighbours import embed_told
+
+        embedder = self.embedder
+        if embedder is None:
+            return
+        try:
+            embed_told(self.store, embedder)
+        except EmbeddingError:  # the record is stored; `status` counts it as pending
+            return
+
+
+def _line(record: Record, line: int) -> int:
+    return record.first_line + line - 1 if record.first_line else line
