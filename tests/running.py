@@ -8,16 +8,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from mindex.cli.main import main
+
+T = TypeVar("T")
 
 _COMMAND = "from mindex.cli.main import main; main()"
 # Whoever has no rights may not be able to read the interpreter's own folder either: import first, then drop them.
@@ -117,6 +120,17 @@ def wait_until(met: Callable[[], bool], *, within: float = 20, what: str = "the 
         if time.monotonic() > deadline:
             pytest.fail(f"{what} was not met within {within:g} s")
         time.sleep(0.02)
+
+
+def within(seconds: float, job: Callable[[], T]) -> T:
+    """The job's answer; a job that hangs is a failure, not a test that never ends."""
+    answer: list[T] = []
+    thread = threading.Thread(target=lambda: answer.append(job()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not answer:
+        pytest.fail(f"no answer within {seconds:g} s")
+    return answer[0]
 
 
 def kill(process: subprocess.Popen[str]) -> None:

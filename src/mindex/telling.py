@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,38 +11,16 @@ from mindex.analyzer import analyze
 from mindex.clock import now_ms, parse_expiry, parse_time
 from mindex.config import Settings
 from mindex.errors import EmbeddingError, UsageError
-from mindex.model import Change, Filters, Record
+from mindex.model import Change, Event, Filters, MemoryStatistics, Purged, Record, Remembered, Suspect
 from mindex.providers.embed.base import Embedder
-from mindex.store.base import MemoryStatistics, Purged, Store
+from mindex.store.base import Store
 
 if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not wait for them to be compiled
-    from mindex.remember.memories import Memories, Remembered, Told
+    from mindex.remember.memories import Memories, Told
     from mindex.remember.secrets import Mode
 
 _MOST_EVENTS = 200
 _PAGE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened to what was told."""
-
-    at: int
-    action: str
-    id: str
-    kind: str
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """A secret that is stored: where, of which kind, and its first characters."""
-
-    id: str
-    kind: str
-    line: int
-    preview: str
-    path: str = ""
 
 
 class Telling:

@@ -300,6 +300,7 @@ def test_a_query_that_starts_with_a_dash_follows_two_dashes(mindex: Mindex, tmp_
     assert mindex("search", "--json", "--", "-redis").json["total"] == 1
     ran = mindex("search", "--", "--json")  # a question about the flag, not the flag
     assert ran.out.startswith("1 of 1")
+    is_one_error(mindex("search", "--limit", 0, "--", "--json"), "limit 0", code=2)
     is_one_error(mindex("search", "-redis"), "-r", code=2)
 
 

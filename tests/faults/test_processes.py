@@ -228,11 +228,11 @@ def test_ctrl_c_while_indexing_keeps_what_is_done(tmp_path: Path, expected: Coun
 
 
 @unix_only
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_watch_ends_quietly_when_it_is_told_to(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "more"), [(signal.SIGINT, []), (signal.SIGTERM, ["--poll"])])
+def test_watch_ends_quietly_when_it_is_told_to(tmp_path: Path, number: signal.Signals, more: list[str]) -> None:
     root = write(tmp_path / "docs", {"a.md": "harbour"})
     db = tmp_path / "memory.db"
-    process = start("--db", db, "watch", root, "--json", env=NO_MODEL)
+    process = start("--db", db, "watch", root, "--json", *more, env=NO_MODEL)
     assert process.stderr is not None
     assert process.stderr.readline() == f"watching {root}\n"
     write(root, {"b.md": "crane"})

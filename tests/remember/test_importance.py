@@ -104,6 +104,6 @@ def test_a_hedge_never_raises_a_text_of_some_length(text: str, type_: str, hedge
 @pytest.mark.parametrize("part", ["by a ", "not so ", "1.1.", "must ", "重要", "a-", "Ab "])
 def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
     text = part * (5_000_000 // len(part))
-    start = time.perf_counter()
+    start = time.process_time()
     estimate(text, "fact")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

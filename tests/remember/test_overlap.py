@@ -52,7 +52,7 @@ def test_a_long_text_is_no_duplicate_of_a_short_one_inside_it() -> None:
 
 def test_long_texts_that_share_generic_words_are_not_near() -> None:
     a = "The team decided to use the new service for the billing project because the old system was slow under load"
-    b = "The team wants to use the old system for the search project until the new service has been tested by users"
+    b = "The new search service was slow for the team, so the project moved to another system after a week of tests"
     assert not is_near(a, b)
 
 
@@ -164,6 +164,6 @@ def test_probe_words_are_the_rarest_and_ties_go_by_name() -> None:
 @pytest.mark.parametrize("part", ["word ", "1,", "n't ", "不", "a-", "w1 ", "'", "é"])
 def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
     text = part * (5_000_000 // len(part))
-    start = time.perf_counter()
+    start = time.process_time()
     is_near(text, text + "x")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

@@ -124,6 +124,6 @@ def test_a_summary_is_one_short_line_and_never_empty(text: str, most_words: int)
 )
 def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
     text = part * (5_000_000 // len(part))
-    start = time.perf_counter()
+    start = time.process_time()
     summarize(text)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

@@ -24,9 +24,7 @@ def properties(command: F) -> F:
             click.option("--importance", type=int, metavar="N", help="1 to 10 (default: by rules)."),
             click.option("--confidence", type=float, metavar="X", help="0 to 1."),
             click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again."),
-            click.option(
-                "--entity", "entities", multiple=True, metavar="E", help="A name in it (default: found)."
-            ),
+            click.option("--entity", "entities", multiple=True, metavar="E", help="A name in it (default: found)."),
             click.option("--summary", metavar="S", help="At most twenty words (default: the first sentence)."),
             click.option("--source", metavar="S", help="Where it comes from."),
             click.option("--context", metavar="S", help="What it belongs to."),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from mindex.clock import to_iso
-from mindex.model import Change, Record
+from mindex.model import Change, Event, MemoryStatistics, Purged, Record, Remembered, Suspect
 from mindex.present.rows import Json, record_row
-from mindex.store.base import MemoryStatistics, Purged
 
 _COMPARED = (
     "text", "type", "title", "tags", "entities", "importance", "confidence", "summary", "context", "source",
@@ -16,55 +14,7 @@ _COMPARED = (
 )  # fmt: skip
 
 
-class _Similar(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def overlap(self) -> float: ...
-
-
-class _Remembered(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def created(self) -> bool: ...
-    @property
-    def duplicate(self) -> bool: ...
-    @property
-    def similar(self) -> Sequence[_Similar]: ...
-    @property
-    def redacted(self) -> Sequence[str]: ...
-
-
-class _Event(Protocol):
-    @property
-    def at(self) -> int: ...
-    @property
-    def action(self) -> str: ...
-    @property
-    def id(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-
-
-class _Suspect(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def preview(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-
-
-def remembered_json(told: _Remembered) -> dict[str, Json]:
+def remembered_json(told: Remembered) -> dict[str, Json]:
     similar: list[Json] = [{"id": one.id, "summary": one.summary, "overlap": one.overlap} for one in told.similar]
     return {
         "id": told.id,
@@ -75,7 +25,7 @@ def remembered_json(told: _Remembered) -> dict[str, Json]:
     }
 
 
-def remembered_text(told: _Remembered) -> str:
+def remembered_text(told: Remembered) -> str:
     lines = [f"{told.id} {'remembered' if told.created else 'known already'}"]
     lines += [f"similar: {one.id} {one.summary} (overlap {one.overlap:g})" for one in told.similar]
     if told.redacted:
@@ -143,7 +93,7 @@ def _shown(value: object) -> str:
     return "nothing" if value in (None, "") else str(value)
 
 
-def timeline_json(events: Sequence[_Event]) -> dict[str, Json]:
+def timeline_json(events: Sequence[Event]) -> dict[str, Json]:
     return {
         "events": [
             {"at": to_iso(one.at), "action": one.action, "id": one.id, "kind": one.kind, "summary": one.summary}
@@ -152,7 +102,7 @@ def timeline_json(events: Sequence[_Event]) -> dict[str, Json]:
     }
 
 
-def timeline_text(events: Sequence[_Event]) -> str:
+def timeline_text(events: Sequence[Event]) -> str:
     lines = [f"{to_iso(one.at)} {one.action} {one.kind} {one.id} {one.summary}" for one in events]
     return "\n".join(lines) or "nothing in that time"
 
@@ -202,17 +152,17 @@ def statistics_text(numbers: MemoryStatistics) -> str:
     return "\n".join(lines)
 
 
-def scan_json(suspects: Sequence[_Suspect]) -> dict[str, Json]:
+def scan_json(suspects: Sequence[Suspect]) -> dict[str, Json]:
     return {"found": [_suspect_json(one) for one in suspects]}
 
 
-def _suspect_json(one: _Suspect) -> dict[str, Json]:
+def _suspect_json(one: Suspect) -> dict[str, Json]:
     shown: dict[str, Json] = {"id": one.id, "kind": one.kind, "line": one.line, "preview": one.preview}
     if one.path:
         shown["path"] = one.path
     return shown
 
 
-def scan_text(suspects: Sequence[_Suspect]) -> str:
+def scan_text(suspects: Sequence[Suspect]) -> str:
     lines = [f"{one.id} {one.path or 'told'}:{one.line} {one.kind} {one.preview}" for one in suspects]
     return "\n".join(lines) or "no secrets found"

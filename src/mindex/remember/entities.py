@@ -86,7 +86,7 @@ _COMPANY_AFTER = re.compile(
 _RELEASE_AFTER = re.compile(r" (?:v?\d+(?:\.\d+)+)(?![\w.%]*\w)")
 # What follows a lone capital at a sentence's start when it is a name: a list, or what names do.
 _NAME_BEFORE = re.compile(
-    rf"""(?:['’]s\ )?(?: ,?\ (?:and|or|&)?\ ?[{_UPPER}] | \s*(?:\n|$)
+    rf"""(?: ['’]s\b | ,?\ (?:and|or|&)?\ ?[{_UPPER}] | \s*(?:\n|$)
     | \ (?:asked|can|cannot|did|does|doesn['’]t|drinks|eats|enjoys|got|had|has|hates|is|isn['’]t|joined|knows|left|likes
     |lives|loves|makes|manages|moved|needs|owns|plays|prefers|reports|runs|said|says|sent|speaks|supports|thinks|told
     |uses|wants|was|wasn['’]t|went|will|won['’]t|works|writes|wrote)\b )""",

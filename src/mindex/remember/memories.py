@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, fields, replace
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, NotFoundError, UsageError
 from mindex.ids import new_id
-from mindex.model import AnyOf, Change, Filters, Kind, Record, Term
+from mindex.model import AnyOf, Change, Filters, Kind, Purged, Record, Remembered, Similar, Term
 from mindex.remember import kinds
 from mindex.remember.entities import extract
 from mindex.remember.importance import estimate
 from mindex.remember.overlap import is_near, keywords, overlap, probe_words
 from mindex.remember.secrets import Mode, clean
 from mindex.remember.summary import summarize
-from mindex.store.base import Purged, Store
+from mindex.store.base import Store
 
 _MOST_SIMILAR = 5
 _CANDIDATES = 30
@@ -48,24 +48,6 @@ class Told:
     kind: Kind = "memory"
     title: str = ""
     fields: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Similar:
-    id: str
-    summary: str
-    overlap: float
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """What became of it: the id, whether it is new, what is like it, and which secrets were left out."""
-
-    id: str
-    created: bool
-    duplicate: bool
-    similar: tuple[Similar, ...] = ()
-    redacted: tuple[str, ...] = ()
 
 
 class Memories:

@@ -140,7 +140,7 @@ def _ends(block: str, end: re.Match[str]) -> bool:
         return False
     if word.isdecimal() and following_word.lower() in _GERMAN_MONTHS:
         return False
-    if folded in _MAY_END or _DOTTED.fullmatch(folded) or (len(word) == 1 and word.isupper()):
+    if folded in _MAY_END or _DOTTED.fullmatch(folded) or (len(word) == 1 and word.isalpha()):
         return not following_word or following_word.lower() in STOP_WORDS
     return True
 

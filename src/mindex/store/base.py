@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from mindex.model import Change, Check, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+from mindex.model import (
+    Change,
+    Check,
+    Collection,
+    Document,
+    Embedded,
+    Filters,
+    KeywordNode,
+    MemoryStatistics,
+    Model,
+    Purged,
+    Record,
+)
 
 if TYPE_CHECKING:
     from mindex.model import Vectors
@@ -66,27 +78,6 @@ class Added:
 
     id: str
     created: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Purged:
-    records: int = 0
-    vectors: int = 0
-    history: int = 0
-    erased: bool = True  # False while another process still reads an older state of the file
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryStatistics:
-    """One agent's memories in numbers."""
-
-    total: int
-    by_type: Mapping[str, int]
-    average_importance: float
-    average_confidence: float
-    accesses: int
-    oldest: int | None
-    newest: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,27 @@ from typing import TYPE_CHECKING
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import StoreError
-from mindex.model import Change, Check, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+from mindex.model import (
+    Change,
+    Check,
+    Collection,
+    Document,
+    Embedded,
+    Filters,
+    KeywordNode,
+    MemoryStatistics,
+    Model,
+    Purged,
+    Record,
+)
 from mindex.store.base import (
     Access,
     Added,
     Applied,
     CollectionCount,
     DocumentUpdate,
-    MemoryStatistics,
     Nearest,
     Page,
-    Purged,
     Scored,
     Signals,
     StoreStatus,

@@ -11,8 +11,8 @@ from typing import Any
 from mindex.analyzer import fold
 from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
-from mindex.model import Change, Record
-from mindex.store.base import Added, MemoryStatistics, Purged
+from mindex.model import Change, MemoryStatistics, Purged, Record
+from mindex.store.base import Added
 from mindex.store.sqlite import keyword, records
 from mindex.store.sqlite.records import batches, note_changes, put_tags
 from mindex.store.sqlite.scope import marks

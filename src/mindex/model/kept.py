@@ -1,0 +1,137 @@
+"""What is kept: collections, documents, records, their changes and their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors: TypeAlias = NDArray[np.float32]
+
+Kind: TypeAlias = Literal["chunk", "memory", "turn", "profile", "contact", "project", "skill", "note"]
+KINDS: tuple[Kind, ...] = ("chunk", "memory", "turn", "profile", "contact", "project", "skill", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A named folder that is indexed."""
+
+    name: str
+    root: str
+    exclude: tuple[str, ...] = ()
+    context: str = ""
+    indexed_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One indexed file. `fingerprint` covers its bytes and everything else that decides what its chunks look like."""
+
+    id: str
+    collection: str
+    path: str
+    fingerprint: str
+    size: int
+    mtime_ns: int
+    title: str = ""
+    domain: str = "root"
+    instruction: bool = False
+    tags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    indexed_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of one file, as the chunker cut it: text with its place, not yet a record."""
+
+    text: str
+    breadcrumb: tuple[str, ...]
+    first_line: int
+    last_line: int
+    part: int = 1
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Anything that can be found. Fields that do not apply to a kind stay at their defaults."""
+
+    id: str
+    kind: Kind
+    text: str
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    agent: str = ""
+    created_at: int = 0
+    updated_at: int = 0
+    # of a chunk
+    document: str = ""
+    collection: str = ""
+    path: str = ""
+    first_line: int = 0
+    last_line: int = 0
+    domain: str = ""
+    instruction: bool = False
+    # of what was told
+    number: int | None = None
+    type: str = ""
+    summary: str = ""
+    context: str = ""
+    source: str = ""
+    importance: int | None = None
+    confidence: float | None = None
+    expires_at: int | None = None
+    entities: tuple[str, ...] = ()
+    fields: Mapping[str, object] = field(default_factory=dict)
+    # when it left the indexes: forgotten, or replaced by another record
+    retired_at: int | None = None
+    superseded_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of what was told. `before` is None for the change that made the record."""
+
+    change: int
+    record: str
+    at: int
+    by: str
+    action: str
+    reason: str
+    before: Record | None
+    after: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An embedding space. Vectors of different fingerprints are never compared."""
+
+    provider: str
+    name: str
+    dimensions: int
+    pooling: str = "mean"
+    query_prefix: str = ""
+    text_prefix: str = ""
+    max_tokens: int = 256
+    # Mean and deviation of the cosine of random pairs: what "unrelated" looks like to this model.
+    background_mean: float = 0.05
+    background_std: float = 0.11
+
+    @property
+    def fingerprint(self) -> str:
+        prefixes = f"{self.query_prefix}|{self.text_prefix}"
+        return f"{self.provider}/{self.name}/{self.dimensions}/{self.pooling}/{self.max_tokens}/{prefixes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The vectors of one record: one per piece, and how fluently the model reads the text (words per word piece)."""
+
+    record: str
+    vectors: Sequence[Sequence[float]] | Vectors
+    fluency: float = 1.0
