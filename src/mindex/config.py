@@ -137,7 +137,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("access_log.rows", 100_000, _whole(0), "how many such rows are kept"),
     Setting("workspace.path", "", _text, "a folder of notes with a daily log, indexed and watched"),
     Setting("workspace.auto_index", True, _flag, "whether `serve` and `watch` keep the workspace indexed"),
-    Setting("daily_log.enabled", False, _flag, "write a line into the workspace's daily log for each memory"),
+    Setting("daily_log.enabled", False, _flag, "a line in the workspace's daily log for each memory; on with a workspace"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -192,6 +192,17 @@ class Settings:
             )
         return Path(db).expanduser() if db else default_database()
 
+    @property
+    def workspace(self) -> Path | None:
+        path = self.text("workspace.path")
+        return Path(path).expanduser() if path else None
+
+    @property
+    def keeps_daily_log(self) -> bool:
+        """Whoever has a workspace has a daily log in it, unless they said otherwise."""
+        said = self._values["daily_log.enabled"]
+        return self.workspace is not None and (said.origin == "default" or bool(said.value))
+
 
 def load_settings(
     flags: Mapping[str, object] | None = None,
@@ -223,6 +234,8 @@ def load_settings(
     for key, raw in (flags or {}).items():
         if raw is not None:
             values[key] = Configured(_BY_KEY[key], _parsed(_BY_KEY[key], raw, f"--{key}"), "flag")
+    if values["daily_log.enabled"].value and not values["workspace.path"].value:
+        notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
     return Settings(values, tuple(notes))
 
 

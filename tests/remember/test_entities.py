@@ -42,6 +42,10 @@ def test_quoted_names(text: str, names: tuple[str, ...]) -> None:
     assert extract(text) == names
 
 
+def test_a_particle_belongs_between_names_only() -> None:
+    assert extract("on the Monday of Anna and at the Bank of May") == ("Anna", "Bank")
+
+
 def test_identifiers_are_kept_as_written() -> None:
     text = "The PolicyController reads user_id with sqlite-vec in src/app.py, config.toml and getUser()"
     assert extract(text) == (

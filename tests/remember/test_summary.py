@@ -55,6 +55,7 @@ def test_words_that_only_look_like_filler_stay(text: str) -> None:
     [
         ("# Decision\n\nWe use **SQLite** and `FTS5`. Why: speed.", "We use SQLite and FTS5."),
         ("- [ ] Call [Anna](tel:+47) today\n- [ ] Buy milk", "Call Anna today"),
+        ("**Owner:** Anna and *Bob*", "Owner: Anna and Bob"),
         ("1. First thing. Really.\n2. Second thing.", "First thing."),
         ("> A quoted thought. More.", "A quoted thought."),
         ("```\nmake test\n```\nRun this before a push.", "Run this before a push."),

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import click
@@ -25,8 +25,8 @@ class Context:
     agent: str | None
     as_json: bool
 
-    def memory(self) -> Memory:
-        memory = Memory(self.db, agent=self.agent)
+    def memory(self, options: Mapping[str, object] | None = None) -> Memory:
+        memory = Memory(self.db, agent=self.agent, options=options)
         for note in memory.settings.notes:
             click.echo(f"note: {note}", err=True)
         return memory

@@ -14,8 +14,10 @@ from mindex.ids import short_hash
 from mindex.ingest.decode import BinaryFile, decode
 from mindex.ingest.describe import chunk_tags, describe
 from mindex.ingest.frontmatter import unique
+from mindex.ingest.journal_lines import without_journal_lines
 from mindex.ingest.markdown import CHUNKER_VERSION, chunk_markdown, chunk_text
 from mindex.ingest.scan import ScannedFile, read, scan
+from mindex.journal_format import FORMAT_VERSION
 from mindex.model import Collection, CollectionReport, Document, Progress, Record, Skipped
 from mindex.store.base import Applied, DocumentUpdate, Store
 
@@ -67,7 +69,7 @@ class Indexer:
         self._max_bytes = max_bytes
         self._boundary = boundary
         # What, beside a file's bytes, decides its chunks.
-        self._version = f"c{CHUNKER_VERSION}-{boundary.version}"
+        self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}-{boundary.version}"
 
     def index(
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
@@ -203,7 +205,7 @@ class Indexer:
     def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | Skipped:
         """One file's bytes as a document and its chunks."""
         try:
-            text = self._boundary.crosses(decode(data))
+            text = self._boundary.crosses(without_journal_lines(file.location, decode(data)))
         except (BinaryFile, MindexError) as error:
             return Skipped(file.path, str(error))
         parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)

@@ -39,6 +39,7 @@ from mindex.model.asked import (
 )
 from mindex.model.kept import (
     KINDS,
+    TYPES,
     Change,
     Chunk,
     Collection,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS",
     "MODES",
+    "TYPES",
     "AllOf",
     "Answer",
     "AnyOf",

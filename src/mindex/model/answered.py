@@ -169,6 +169,7 @@ class Remembered:
     duplicate: bool
     similar: tuple[Similar, ...] = ()
     redacted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,8 @@ class Purged:
     vectors: int = 0
     history: int = 0
     erased: bool = True  # False while another process still reads an older state of the file
+    log_lines: int = 0  # of the daily log
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

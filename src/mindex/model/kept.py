@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["chunk", "memory", "turn", "profile", "contact", "project", "skill", "note"]
 KINDS: tuple[Kind, ...] = ("chunk", "memory", "turn", "profile", "contact", "project", "skill", "note")
 
+TYPES = (
+    "fact", "preference", "decision", "event", "insight", "task", "relationship", "entity", "self", "background",
+    "pattern", "project", "contact", "reference",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Collection:

@@ -22,6 +22,7 @@ def remembered_json(told: Remembered) -> dict[str, Json]:
         "duplicate": told.duplicate,
         "similar": similar,
         "redacted": list(told.redacted),
+        **({"notes": list(told.notes)} if told.notes else {}),
     }
 
 
@@ -30,6 +31,7 @@ def remembered_text(told: Remembered) -> str:
     lines += [f"similar: {one.id} {one.summary} (overlap {one.overlap:g})" for one in told.similar]
     if told.redacted:
         lines.append(f"redacted: {', '.join(told.redacted)}")
+    lines += [f"note: {note}" for note in told.notes]
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ _CUTS = STOP_WORDS | frozenset(
     january february march may july august september october november december feb mar apr jun jul aug sep sept oct nov
     dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun today
     tomorrow yesterday dr mr mrs ms prof das dem den der die ein eine er es ich im ist mit sie und wir el las los un una
-    il je les nous une
+    il je les nous une montag dienstag mittwoch donnerstag freitag samstag sonntag
     """.split()
 )
 # Words that have a capital from their place or for emphasis: no names on their own, no start of one ("Call Anna").

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from mindex.errors import UsageError
-
-TYPES = (
-    "fact", "preference", "decision", "event", "insight", "task", "relationship", "entity", "self", "background",
-    "pattern", "project", "contact", "reference",
-)  # fmt: skip
+from mindex.model import TYPES
 
 MAX_BYTES = 1024 * 1024
 

@@ -40,7 +40,7 @@ _LEAD = re.compile(r"\s*(?:>\s*)*(?:(?P<heading>#{1,6}\s+)|(?P<item>(?:[-*+•]|
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
 # Underscores stay: nobody can tell `__init__` from bold. Stars between two letters are sums, not emphasis.
 _MARKED = re.compile(r"[`~<*|]")
-_MARKUP = re.compile(r"`+|~~|<!--[^<>]*-->|(?<![\w*])\*{1,3}(?=\S)|(?<=[^\s*])\*{1,3}(?!\w)|(?<=\s)\|(?=\s)|^\||\|$")
+_MARKUP = re.compile(r"`+|~~|<!--[^<>]*-->|(?<![\w*])\*{1,3}+(?=\S)|(?<=[^\s*])\*{1,3}(?!\w)|(?<=\s)\|(?=\s)|^\||\|$")
 
 _FILLER = re.compile(
     r"""
