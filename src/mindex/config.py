@@ -137,7 +137,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("access_log.rows", 100_000, _whole(0), "how many such rows are kept"),
     Setting("workspace.path", "", _text, "a folder of notes with a daily log, indexed and watched"),
     Setting("workspace.auto_index", True, _flag, "whether `serve` and `watch` keep the workspace indexed"),
-    Setting("daily_log.enabled", False, _flag, "a line in the workspace's daily log for each memory; on with a workspace"),
+    Setting(
+        "daily_log.enabled", False, _flag, "a line in the daily log for each memory; on where there is a workspace"
+    ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 

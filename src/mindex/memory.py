@@ -65,6 +65,7 @@ class Memory(Telling):
         options: Mapping[str, object] | None = None,
         query_wait: float | None = None,
     ) -> None:
+        super().__init__()
         flags = {**(options or {}), "db": str(db) if db is not None else None, "agent": agent}
         self.settings = settings or load_settings(flags)
         self._query_wait = query_wait
@@ -79,6 +80,7 @@ class Memory(Telling):
         self.close()
 
     def close(self) -> None:
+        self.stop_embedding()
         if "_query_embedder" in self.__dict__ and self._query_embedder is not None:
             self._query_embedder.close()
         self.store.close()
@@ -111,7 +113,10 @@ class Memory(Telling):
             candidates=settings.whole("search.candidates"),
             floor=settings.number("search.floor"),
             boosts=Boosts(
-                settings.number("boost.domain"), settings.number("boost.instruction"), settings.number("boost.memory")
+                settings.number("boost.domain"),
+                settings.number("boost.instruction"),
+                settings.number("boost.memory"),
+                settings.number("memory.decay"),
             ),
         )
         return Searcher(self.store, self._query_embedder, ranking)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import analyze
 from mindex.clock import now_ms, parse_expiry, parse_time
 from mindex.config import Settings
-from mindex.errors import EmbeddingError, UsageError
+from mindex.errors import MindexError, UsageError
 from mindex.model import Change, Event, Filters, MemoryStatistics, Purged, Record, Remembered, Suspect
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
@@ -28,6 +28,10 @@ class Telling:
 
     settings: Settings
     store: Store
+
+    def __init__(self) -> None:
+        self._embedding = threading.Lock()
+        self._leaving = threading.Event()
 
     @property
     def embedder(self) -> Embedder | None:
@@ -56,10 +60,14 @@ class Telling:
         source: str = "",
         expires: str | int | None = None,
         supersedes: str = "",
+        fields: Mapping[str, object] | None = None,
         agent: str | None = None,
         embed: bool = True,
     ) -> Remembered:
-        """Remember something. The same words again are the same memory; nearly the same are stored and named."""
+        """Remember something. The same words again are the same memory; nearly the same are stored and named.
+
+        `fields` holds what only some client knows about it; it is kept, not searched.
+        """
         from mindex.remember.memories import Told
 
         told = Told(
@@ -75,6 +83,7 @@ class Telling:
             source=source,
             expires_at=parse_expiry(expires),
             supersedes=supersedes,
+            fields=fields or {},
         )
         remembered = self._memories.add(told)
         if embed and remembered.created:
@@ -175,24 +184,42 @@ class Telling:
     # ── vectors follow ────────────────────────────────────────────────────────────────────────────────────────
 
     embeds_in_background = False
+    _embedder_thread: threading.Thread | None = None
+    _unembedded = False  # something was told since the thread last looked
+
+    def embed_pending(self) -> None:
+        """Give vectors to what was told and has none yet: by a process that was killed, or while there was no model."""
+        self._embed_soon()
 
     def _embed_soon(self) -> None:
         """Give what was just told its vector: now, or, in a server, behind its back. A model that fails is no error."""
         if self.embedder is None:
             return
-        if self.embeds_in_background:
-            with self._embedding:
-                if self._embedder_thread is None or not self._embedder_thread.is_alive():
-                    self._embedder_thread = threading.Thread(target=self._embed_now, name="mindex-embed", daemon=True)
-                    self._embedder_thread.start()
+        if not self.embeds_in_background:
+            self._embed_now()
             return
-        self._embed_now()
+        with self._embedding:
+            self._unembedded = True
+            if self._embedder_thread is None and not self._leaving.is_set():
+                self._embedder_thread = threading.Thread(target=self._keep_embedding, name="mindex-embed", daemon=True)
+                self._embedder_thread.start()
 
-    @cached_property
-    def _embedding(self) -> threading.Lock:
-        return threading.Lock()
+    def stop_embedding(self, seconds: float = 3.0) -> None:
+        """Let the background finish the record it is at. What is left is pending, and the next process takes it up."""
+        self._leaving.set()
+        with self._embedding:
+            thread = self._embedder_thread
+        if thread is not None:
+            thread.join(seconds)
 
-    _embedder_thread: threading.Thread | None = None
+    def _keep_embedding(self) -> None:
+        while True:
+            with self._embedding:  # under the lock: whoever tells next sees either this thread or none
+                if not self._unembedded or self._leaving.is_set():
+                    self._embedder_thread = None
+                    return
+                self._unembedded = False
+            self._embed_now()
 
     def _embed_now(self) -> None:
         from mindex.remember.neighbours import embed_told
@@ -201,8 +228,8 @@ class Telling:
         if embedder is None:
             return
         try:
-            embed_told(self.store, embedder)
-        except EmbeddingError:  # the record is stored; `status` counts it as pending
+            embed_told(self.store, embedder, stop=self._leaving.is_set)
+        except MindexError:  # the record is stored; `status` counts it as pending
             return
 
 

@@ -6,6 +6,7 @@ from mindex.errors import UsageError
 from mindex.model import TYPES
 
 MAX_BYTES = 1024 * 1024
+_END_OF_9999 = 253_402_300_799_000  # no calendar of ours goes further
 
 
 def checked_type(type_: str) -> str:
@@ -29,6 +30,8 @@ def checked_confidence(confidence: float) -> float:
 def checked_expiry(moment: int, now: int) -> int:
     if moment <= now:
         raise UsageError("the expiry is in the past", "give a later time, for example 30d or 2027-01-31")
+    if moment > _END_OF_9999:
+        raise UsageError("the expiry is after the year 9999", "leave it out: a memory without one does not expire")
     return moment
 
 

@@ -15,8 +15,9 @@ from mindex.model import AnyOf, Change, Filters, Kind, Purged, Record, Remembere
 from mindex.remember import kinds
 from mindex.remember.entities import extract
 from mindex.remember.importance import estimate
-from mindex.remember.overlap import is_near, keywords, overlap, probe_words
-from mindex.remember.secrets import Mode, clean
+from mindex.remember.overlap import NEAR as NEAR_OVERLAP
+from mindex.remember.overlap import contradict, keywords, overlap, probe_words
+from mindex.remember.secrets import Mode, clean, clean_within
 from mindex.remember.summary import summarize
 from mindex.store.base import Store
 
@@ -24,7 +25,6 @@ _MOST_SIMILAR = 5
 _CANDIDATES = 30
 _BULK = 500
 NEAR = "near"
-NEAR_OVERLAP = 0.6
 NEAR_COSINE = 0.92
 _DAY_MS = 86_400_000
 
@@ -101,6 +101,8 @@ class Memories:
 
         type_ = kinds.checked_type(told.type)
         importance = estimate(text, type_) if told.importance is None else kinds.checked_importance(told.importance)
+        fields, kinds_within = clean_within(told.fields, self._secrets)
+        redacted.extend(kind for kind in kinds_within if kind not in redacted)
         entities = extract(text) if told.entities is None else _distinct(map(boundary, told.entities))
         record = Record(
             id=new_id(),
@@ -119,7 +121,7 @@ class Memories:
             confidence=kinds.checked_confidence(told.confidence),
             expires_at=None if told.expires_at is None else kinds.checked_expiry(told.expires_at, now),
             entities=entities,
-            fields=told.fields,
+            fields=cast("Mapping[str, object]", fields),
         )
         return record, tuple(redacted)
 
@@ -131,14 +133,17 @@ class Memories:
         words = keywords(record.text)
         if not words or record.kind != "memory":
             return ()
-        probes = probe_words(words, self._store.statistics(sorted(words)).frequency)
+        frequency = self._store.statistics(sorted(words)).frequency
+        probes = [word for word in probe_words(words, frequency) if frequency.get(word)]
+        if not probes:
+            return ()
         scope = Filters(kinds=("memory",), types=(record.type,), agent=record.agent)
         hits = self._store.keyword(AnyOf(tuple(Term(word) for word in probes)), scope, _CANDIDATES)
-        near = [
-            Similar(other.id, other.summary, round(overlap(words, keywords(other.text)), 2))
-            for other in self._store.records([hit.id for hit in hits])
-            if other.agent == record.agent and is_near(record.text, other.text, NEAR_OVERLAP)
-        ]
+        near = []
+        for other in self._store.records([hit.id for hit in hits]):
+            share = overlap(words, keywords(other.text))
+            if other.agent == record.agent and share >= NEAR_OVERLAP and not contradict(record.text, other.text):
+                near.append(Similar(other.id, other.summary, round(share, 2)))
         return tuple(sorted(near, key=lambda one: (-one.overlap, one.id))[:_MOST_SIMILAR])
 
     # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -161,7 +166,8 @@ class Memories:
                 values.setdefault("entities", extract(text))
             return replace(record, **values)  # type: ignore[arg-type]
 
-        change = self._store.revise(existing.id, revised, by=self._by, action="update", reason=reason)
+        why = clean(reason, self._secrets).text
+        change = self._store.revise(existing.id, revised, by=self._by, action="update", reason=why)
         if superseded:
             other = self._existing(superseded).id
             self._retire(other, "supersede", f"superseded by {existing.id}", superseded_by=existing.id)
@@ -187,7 +193,8 @@ class Memories:
         }
 
     def _clean_value(self, value: object) -> object:
-        return clean(value, self._secrets).text.strip() if isinstance(value, str) else value
+        crossed, _ = clean_within(value, self._secrets)
+        return crossed.strip() if isinstance(crossed, str) else crossed
 
     def _clean_all(self, values: object) -> tuple[str, ...]:
         assert isinstance(values, Sequence)
@@ -219,7 +226,7 @@ class Memories:
             lambda record: replace(record, retired_at=None, superseded_by=""),
             by=self._by,
             action="restore",
-            reason=reason,
+            reason=clean(reason, self._secrets).text,
         )
 
     def purge(self, ids: Sequence[str]) -> Purged:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from mindex.model import Embedded, Filters
@@ -15,11 +17,13 @@ _BATCH = 50
 _LOOKED_AT = 5
 
 
-def embed_told(store: Store, embedder: Embedder) -> int:
+def embed_told(store: Store, embedder: Embedder, stop: Callable[[], bool] = lambda: False) -> int:
     """Embed everything told that has no vector yet; link what lies closer than words alone could tell."""
     done = 0
     while records := store.pending_records(embedder.model, _BATCH, told=True):
         for record in records:
+            if stop():
+                return done
             vectors = embedder.embed(pieces_of(record))
             fluency = embedder.fluency([record.text])[0]
             if not store.put_vectors(embedder.model, [Embedded(record.id, vectors, fluency)]):

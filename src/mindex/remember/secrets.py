@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,6 +67,24 @@ def clean(text: str, mode: Mode = "redact", *, keep_lines: bool = False) -> Clea
             "take it out, or put it between <private> and </private>; secrets.mode = redact stores the rest",
         )
     return Cleaned(text, tuple(kinds), len(sections))
+
+
+def clean_within(value: object, mode: Mode = "redact") -> tuple[object, tuple[str, ...]]:
+    """The same for a value of JSON, however deep its texts lie, names included; with the kinds that were taken out."""
+    kinds: list[str] = []
+
+    def crossed(part: object) -> object:
+        if isinstance(part, str):
+            cleaned = clean(part, mode)
+            kinds.extend(cleaned.redacted)
+            return cleaned.text
+        if isinstance(part, Mapping):
+            return {crossed(str(name)): crossed(inner) for name, inner in part.items()}
+        if isinstance(part, Sequence):
+            return [crossed(inner) for inner in part]
+        return part
+
+    return crossed(value), tuple(dict.fromkeys(kinds))
 
 
 def find(text: str) -> tuple[Found, ...]:

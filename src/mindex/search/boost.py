@@ -21,6 +21,7 @@ class Boosts:
     domain: float = 1.3
     instruction: float = 1.2
     memory: float = 0.1
+    decay: float = 0.0  # of importance, a year
 
     @property
     def range(self) -> tuple[float, float]:
@@ -33,7 +34,7 @@ class Boosts:
 def boosts_for(signals: Signals, domain: str | None, boosts: Boosts, now: int) -> Iterator[tuple[str, float]]:
     """The named factors that apply to a candidate."""
     if signals.kind != "chunk":
-        yield "standing", 1 + boosts.memory * (2 * standing(signals, now) - 1)
+        yield "standing", 1 + boosts.memory * (2 * standing(signals, now, boosts.decay) - 1)
         return
     if domain is not None and signals.domain.casefold() == domain.casefold():
         yield "domain", boosts.domain

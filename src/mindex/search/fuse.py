@@ -32,6 +32,7 @@ class Candidates:
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
     signals: Mapping[str, Signals] = field(default_factory=dict)  # brought only for the fusion that asks for them
     now: int = 0
+    decay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,11 @@ def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
     fused = {}
     for id_, score in text.items():
         known = candidates.signals.get(id_, Signals(id_, "memory"))
-        beside = 3 * importance(known) + 2 * recency(known, candidates.now) + frequency(known)
+        beside = (
+            3 * importance(known, candidates.now, candidates.decay)
+            + 2 * recency(known, candidates.now)
+            + frequency(known)
+        )
         fused[id_] = Contribution(keyword=weight * score, standing=rest * beside / 6)
     return fused
 

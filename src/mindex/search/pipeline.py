@@ -62,7 +62,7 @@ class Searcher:
         notes += retrieved.notes
         if query.fusion in NEEDS_SIGNALS:
             known = self._store.signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
-            candidates = replace(candidates, signals=known, now=now_ms())
+            candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
         certain = _relevances(candidates, fused)
         floor = self._ranking.floor if query.floor is None else query.floor

@@ -10,8 +10,11 @@ _DAY_MS = 86_400_000
 _UNSAID_IMPORTANCE = 5
 
 
-def importance(signals: Signals) -> float:
-    return (_UNSAID_IMPORTANCE if signals.importance is None else signals.importance) / 10
+def importance(signals: Signals, now: int = 0, decay: float = 0.0) -> float:
+    """Of ten; less each year, if the settings let importance decay."""
+    said = (_UNSAID_IMPORTANCE if signals.importance is None else signals.importance) / 10
+    years = max(0, now - signals.created_at) / _DAY_MS / 365
+    return said * (1 - decay) ** years if decay else said
 
 
 def recency(signals: Signals, now: int) -> float:
@@ -25,6 +28,6 @@ def frequency(signals: Signals) -> float:
     return min(1.0, log10(signals.access_count + 1) / 2)
 
 
-def standing(signals: Signals, now: int) -> float:
+def standing(signals: Signals, now: int, decay: float = 0.0) -> float:
     """All three in one, 0…1."""
-    return 0.5 * importance(signals) + 0.3 * recency(signals, now) + 0.2 * frequency(signals)
+    return 0.5 * importance(signals, now, decay) + 0.3 * recency(signals, now) + 0.2 * frequency(signals)

@@ -185,6 +185,10 @@ class SqliteStore:
         with self._database.read() as connection:
             return told.one(connection, id_)
 
+    def by_number(self, agent: str, number: int) -> str | None:
+        with self._database.read() as connection:
+            return told.by_number(connection, agent, number)
+
     def history(self, id_: str) -> tuple[Change, ...]:
         with self._database.read() as connection:
             return told.history(connection, id_)

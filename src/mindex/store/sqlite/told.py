@@ -236,6 +236,13 @@ def one(connection: sqlite3.Connection, id_: str) -> Record | None:
     return found[0] if found else None
 
 
+def by_number(connection: sqlite3.Connection, agent: str, number: int) -> str | None:
+    if not 0 < number < 2**63:  # more than the engine can hold was never given
+        return None
+    row = connection.execute("SELECT id FROM records WHERE agent = ? AND number = ?", (agent, number)).fetchone()
+    return str(row[0]) if row else None
+
+
 _SNAPSHOT = (
     "id", "kind", "text", "title", "tags", "agent", "created_at", "updated_at", "number", "type", "summary", "context",
     "source", "importance", "confidence", "expires_at", "entities", "fields", "retired_at", "superseded_by",
