@@ -149,11 +149,11 @@ def resident(ground: Ground) -> Row:
     scratch = ground.scratch("resident")
     database = shutil.copyfile(ground.store(ground.sizes.large), scratch / "memory.db")
     taken = 0
-    for text in reversed(ground.texts):  # others than those in the store, if the corpus is large enough
-        corpus.write_folder([text], scratch / "new", int(time.time()) - 3600)
-        taken += len(corpus.passages([text]))
-        if taken >= ground.sizes.chunks:
-            break
+    for text in reversed(ground.texts):  # others than those that the model has read for the store
+        size = len(corpus.passages([text]))
+        if taken + size <= ground.sizes.chunks:
+            corpus.write_folder([text], scratch / "new", int(time.time()) - 3600)
+            taken += size
     with Server(BARE_SERVER, ground.work) as bare:
         bare.initialize()
         least = bare.memory()

@@ -1,4 +1,4 @@
-"""The daily log's one format: written by `remember`, recognised by `ingest`, so that no memory is read back as a file."""
+"""The one format of the daily log: `remember` writes it, `ingest` recognises it and does not read it back."""
 
 from __future__ import annotations
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from mindex.clock import now_ms, parse_time
 from mindex.config import Settings, load_settings
 from mindex.errors import EmbeddingError, NotFoundError, UsageError
+from mindex.knowing import Knowing
 from mindex.model import (
     KINDS,
     MODES,
+    TYPES,
     Answer,
     Check,
     Collection,
@@ -34,14 +36,12 @@ from mindex.model import (
     Status,
 )
 from mindex.providers.embed.base import Embedder, EmbedSettings, create_embedder
-from mindex.remember.kinds import TYPES
 from mindex.search.boost import Boosts
 from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT, Ranking, Searcher
 from mindex.store.base import Access, Page
 from mindex.store.sqlite.store import SqliteStore
-from mindex.telling import Telling
 
 if TYPE_CHECKING:
     from mindex.remember.secrets import Mode as SecretsMode
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 Report = Callable[[Progress], None]
 
 
-class Memory(Telling):
+class Memory(Knowing):
     """One memory: a database, its settings and its models.
 
     `with Memory("memory.db") as m: m.index("docs"); m.search("how is data cached?")`. Safe to use from several
@@ -190,15 +190,29 @@ class Memory(Telling):
         done = backfill(self.store, self.embedder, report=report)
         return done.embedded, done.remaining, done.note
 
-    def add_collection(self, folder: str | Path, *, exclude: Sequence[str] = ()) -> Collection:
+    def add_collection(self, folder: str | Path, *, name: str | None = None, exclude: Sequence[str] = ()) -> Collection:
         """Remember a folder as a collection without indexing it yet; the collection it already is, if it is one."""
         from mindex.ingest.collections import collection_for
 
         known = self.store.collections()
-        collection = collection_for(Path(folder), known, exclude=exclude)
+        collection = collection_for(Path(folder), known, name=name, exclude=exclude)
         if collection not in known:
             self.store.put_collection(collection)
         return collection
+
+    def workspace(self) -> Collection | None:
+        """The collection that the workspace is, its folder made if it is missing; None when it is not to be indexed."""
+        folder = self.settings.workspace
+        if folder is None or not self.settings.flag("workspace.auto_index"):
+            return None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            root = folder.resolve()
+        except (OSError, RuntimeError) as error:
+            raise UsageError(f"{folder} cannot be the workspace ({error})", "set workspace.path to a folder") from None
+        # Indexed already, itself or with the folder it lies in: under whatever name, it is kept up to date.
+        known = (collection for collection in self.store.collections() if root.is_relative_to(collection.root))
+        return next(known, None) or self.add_collection(root, name="workspace")
 
     def documents(self, starting: str = "", *, limit: int = 100) -> tuple[Document, ...]:
         """Indexed files whose path, or `collection/path`, starts so; collection by collection, in order of path."""
@@ -223,9 +237,13 @@ class Memory(Telling):
         *,
         refreshed: Callable[[IndexReport], None] | None = None,
         poll: bool = False,
+        only: str = "",
     ) -> None:
-        """Keep every collection up to date until `stop` is set."""
+        """Keep every collection, or `only` one, up to date until `stop` is set."""
         from mindex.ingest.watch import watch
+
+        def watched() -> Sequence[Collection]:
+            return [collection for collection in self.store.collections() if only in ("", collection.name)]
 
         def refresh(collections: Sequence[Collection]) -> None:
             roots = [collection.root for collection in collections if Path(collection.root).is_dir()]
@@ -234,7 +252,7 @@ class Memory(Telling):
                 if refreshed is not None:
                     refreshed(outcome)
 
-        watch(self.store.collections, refresh, stop, exclude=self.settings.texts("index.exclude"), poll=poll)
+        watch(watched, refresh, stop, exclude=self.settings.texts("index.exclude"), poll=poll)
 
     def backfill(self, *, batch: int = 50, most: int | None = None, report: Report | None = None) -> tuple[int, int]:
         """Embed what has no vector yet: how many were, how many remain. Raises when the model cannot be had."""
@@ -270,6 +288,7 @@ class Memory(Telling):
         before: str | None = None,
         include_expired: bool = False,
         entities: Sequence[str] = (),
+        session: str = "",
         as_of: str | None = None,
         agent: str | None = None,
         floor: float | None = None,
@@ -292,6 +311,7 @@ class Memory(Telling):
             before=before,
             include_expired=include_expired,
             entities=entities,
+            session=session,
             as_of=as_of,
             agent=agent,
         )
@@ -314,6 +334,7 @@ class Memory(Telling):
         before: str | None = None,
         include_expired: bool = False,
         entities: Sequence[str] = (),
+        session: str = "",
         as_of: str | None = None,
         agent: str | None = None,
     ) -> Filters:
@@ -335,6 +356,7 @@ class Memory(Telling):
             before=parse_time(before) if before else None,
             include_expired=include_expired,
             entities=tuple(entities),
+            session=session,
             as_of=parse_time(as_of) if as_of else None,
         )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,8 +18,11 @@ from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 
 if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not wait for them to be compiled
+    from mindex.remember.journal import Journal
     from mindex.remember.memories import Memories, Told
     from mindex.remember.secrets import Mode
+
+logger = logging.getLogger(__name__)
 
 _MOST_EVENTS = 200
 _PAGE = 500
@@ -41,8 +46,18 @@ class Telling:
     def _memories(self) -> Memories:
         from mindex.remember.memories import Memories
 
+        return Memories(self.store, secrets=self._secrets_mode, by=self.settings.text("agent"))
+
+    @property
+    def _secrets_mode(self) -> Mode:
         mode: Mode = self.settings.text("secrets.mode")  # type: ignore[assignment]
-        return Memories(self.store, secrets=mode, by=self.settings.text("agent"))
+        return mode
+
+    def _crosses(self, text: str) -> str:
+        """The boundary, for texts that are parts of something larger."""
+        from mindex.remember.secrets import clean
+
+        return clean(text, self._secrets_mode).text
 
     # ── telling ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -86,12 +101,14 @@ class Telling:
             fields=fields or {},
         )
         remembered = self._memories.add(told)
-        if embed and remembered.created:
-            self._embed_soon()
+        if remembered.created:
+            remembered = replace(remembered, notes=self._log(remembered.id))
+            if embed:
+                self._embed_soon()
         return remembered
 
     def add_many(self, told: Iterable[Told], *, embed: bool = True) -> list[Remembered]:
-        """Remember many things at once, 500 a transaction."""
+        """Remember many things at once, 500 a transaction. The daily log leaves them out: an import is no day."""
         remembered = self._memories.add_many(told)
         if embed:
             self._embed_soon()
@@ -133,11 +150,56 @@ class Telling:
         """Remove for good, from every table, index, history and the file itself."""
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
-        return self._memories.purge(ids)
+        told = self._as_told(ids)
+        purged = self._memories.purge(ids)
+        lines, notes = self._unlog(told)
+        return replace(purged, log_lines=lines, notes=notes)
 
     def purge_expired(self) -> int:
         """Remove what expired longer ago than `memory.grace_days`."""
-        return self._memories.purge_expired(self.settings.number("memory.grace_days"))
+        grace_days = self.settings.number("memory.grace_days")
+        told = self._as_told(self._memories.expired(grace_days))
+        purged = self._memories.purge_expired(grace_days)
+        self._unlog(told)
+        return purged
+
+    # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _journal(self) -> Journal | None:
+        if self.settings.workspace is None:
+            return None
+        from mindex.remember.journal import Journal
+
+        return Journal(self.settings.workspace)
+
+    def _log(self, id_: str) -> tuple[str, ...]:
+        """Write a new memory into the daily log; answers what to say when that failed: the memory is there."""
+        if self._journal is None or not self.settings.keeps_daily_log:
+            return ()
+        record = self.store.record(id_)
+        try:
+            if record is not None:
+                self._journal.append(record)
+        except OSError as error:
+            logger.debug("no line in the daily log for %s: %s", id_, error)
+            return (f"it is not in the daily log: {error}",)
+        return ()
+
+    def _as_told(self, ids: Iterable[str]) -> list[Record]:
+        """Memories as they were when their lines were written; to be asked before their history goes."""
+        return [] if self._journal is None else [self._memories.history(id_)[0].after for id_ in ids]
+
+    def _unlog(self, told: Iterable[Record]) -> tuple[int, tuple[str, ...]]:
+        """Take the lines of what was purged out of the daily log, also when it is no longer written."""
+        removed, notes = 0, []
+        for record in told:
+            try:
+                removed += self._journal is not None and self._journal.remove(record)
+            except OSError as error:
+                logger.debug("the line of %s stays in the daily log: %s", record.id, error)
+                notes.append(f"the line of {record.id} could not be taken out of the daily log: {error}")
+        return removed, tuple(notes)
 
     # ── looking back ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,6 +11,7 @@ import pytest
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.store.sqlite import keyword
+from tests.conftest import HANDBOOK
 from tests.running import Ran, run_here
 
 Mindex = Callable[..., Ran]
@@ -27,6 +28,23 @@ def no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def mindex() -> Mindex:
     """Run a command as `mindex ARGUMENTS` would."""
     return run_here
+
+
+@pytest.fixture(scope="session")
+def handbook_without_vectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A database and the folder it was made of."""
+    folder = tmp_path_factory.mktemp("words")
+    root = Path(shutil.copytree(HANDBOOK, folder / "handbook"))
+    with Memory(folder / "memory.db", options={"embedding.provider": "none"}) as memory:
+        memory.index(root)
+    return folder / "memory.db", root
+
+
+@pytest.fixture
+def shared(handbook_without_vectors: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The handbook's folder, its database the default one. Shared: tests only ask."""
+    monkeypatch.setenv("MINDEX_DB", str(handbook_without_vectors[0]))
+    return handbook_without_vectors[1]
 
 
 @pytest.fixture

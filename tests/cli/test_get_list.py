@@ -9,32 +9,32 @@ from tests.conftest import write
 from tests.running import is_one_error
 
 
-def test_a_record_by_id_and_by_the_start_of_it(mindex: Mindex, indexed: Path) -> None:
+def test_a_record_by_id_and_by_the_start_of_it(mindex: Mindex, shared: Path) -> None:
     hit = mindex("search", "redis", "--json").json["results"][0]
     for reference in (hit["id"], hit["id"][:8]):
         (record,) = mindex("get", reference, "--json").json["records"]
         assert (record["id"], record["text"], record["path"]) == (hit["id"], hit["text"], hit["path"])
 
 
-def test_the_place_of_a_hit_is_something_get_takes(mindex: Mindex, indexed: Path) -> None:
+def test_the_place_of_a_hit_is_something_get_takes(mindex: Mindex, shared: Path) -> None:
     hits = mindex("search", "redis", "--digest", "--json").json["results"]
     for hit in hits:
         (record,) = mindex("get", hit["at"], "--json").json["records"]
         assert f"{record['path']}:{record['first_line']}-{record['last_line']}" == hit["at"]
 
 
-def test_files_lines_globs_and_lists(mindex: Mindex, indexed: Path) -> None:
+def test_files_lines_globs_and_lists(mindex: Mindex, shared: Path) -> None:
     whole = mindex("get", "domains/caching/redis.md", "--json").json
     assert set(whole) == {"records", "missing"}
     assert whole["missing"] == []
-    lines = (indexed / "domains/caching/redis.md").read_text(encoding="utf-8").splitlines()
+    lines = (shared / "domains/caching/redis.md").read_text(encoding="utf-8").splitlines()
     assert mindex("get", "redis.md:9-13", "--json").json["records"][0]["text"] == "\n".join(lines[8:13])
     assert len(mindex("get", "*.instructions.md", "--json").json["records"]) == 2
     assert len(mindex("get", "on-call.md,glossary.md", "README.md", "--json").json["records"]) >= 2
     assert lines[8] in mindex("get", "redis.md:9-13").out
 
 
-def test_what_is_missing_is_named_and_the_rest_is_shown(mindex: Mindex, indexed: Path) -> None:
+def test_what_is_missing_is_named_and_the_rest_is_shown(mindex: Mindex, shared: Path) -> None:
     ran = mindex("get", "on-call.md:1-2", "nowhere.md", "zzzzzzzz")
     assert ran.code == 1
     assert "on-call.md" in ran.out
@@ -48,7 +48,7 @@ def test_what_is_missing_is_named_and_the_rest_is_shown(mindex: Mindex, indexed:
     "reference",
     ["../secret.md", "/etc/passwd", "redis.md:9999999-1", "redis.md:0-0x", "[", "*nothing*", "\udcff", "x" * 10_000],
 )
-def test_a_strange_reference_is_missing_and_not_a_crash(mindex: Mindex, indexed: Path, reference: str) -> None:
+def test_a_strange_reference_is_missing_and_not_a_crash(mindex: Mindex, shared: Path, reference: str) -> None:
     ran = mindex("get", "--", reference)
     assert ran.code == 1
     assert ran.err.startswith("error: nothing found for ")
@@ -56,7 +56,7 @@ def test_a_strange_reference_is_missing_and_not_a_crash(mindex: Mindex, indexed:
 
 
 @pytest.mark.parametrize("reference", ["", " ", ",", " , "])
-def test_asking_for_nothing_is_a_usage_error(mindex: Mindex, indexed: Path, reference: str) -> None:
+def test_asking_for_nothing_is_a_usage_error(mindex: Mindex, shared: Path, reference: str) -> None:
     is_one_error(mindex("get", reference), "nothing was asked for", code=2)
 
 
@@ -87,7 +87,7 @@ def test_an_ambiguous_id_names_the_candidates(mindex: Mindex, tmp_path: Path) ->
 # ── list ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_list_as_json(mindex: Mindex, indexed: Path) -> None:
+def test_the_list_as_json(mindex: Mindex, shared: Path) -> None:
     page = mindex("list", "--json").json
     assert set(page) == {"records", "total", "has_more"}
     assert len(page["records"]) == 20
@@ -96,7 +96,7 @@ def test_the_list_as_json(mindex: Mindex, indexed: Path) -> None:
     assert set(page["records"][0]) >= {"id", "kind", "title", "path", "first_line", "last_line", "text"}
 
 
-def test_the_list_pages_through_everything_once(mindex: Mindex, indexed: Path) -> None:
+def test_the_list_pages_through_everything_once(mindex: Mindex, shared: Path) -> None:
     total = mindex("list", "--json").json["total"]
     seen: list[str] = []
     while len(seen) < total:
@@ -106,7 +106,7 @@ def test_the_list_pages_through_everything_once(mindex: Mindex, indexed: Path) -
     assert len(set(seen)) == total
 
 
-def test_the_list_takes_the_filters_of_search(mindex: Mindex, indexed: Path) -> None:
+def test_the_list_takes_the_filters_of_search(mindex: Mindex, shared: Path) -> None:
     def paths(*filters: str) -> set[str]:
         return {record["path"] for record in mindex("list", *filters, "--limit", 50, "--json").json["records"]}
 
@@ -119,18 +119,18 @@ def test_the_list_takes_the_filters_of_search(mindex: Mindex, indexed: Path) -> 
     assert paths("--after", "9y") == paths("--collection", "handbook") == paths("--include-expired") == paths()
 
 
-def test_the_list_as_text(mindex: Mindex, indexed: Path) -> None:
+def test_the_list_as_text(mindex: Mindex, shared: Path) -> None:
     ran = mindex("list", "--limit", 1)
     assert ran.out.startswith("1 of ")
     assert len([line for line in ran.out.splitlines() if "collection handbook" in line]) == 1
 
 
 @pytest.mark.parametrize("wrong", [["--limit", "0"], ["--limit", "-1"], ["--offset", "-1"], ["--kind", "x"]])
-def test_a_wrong_list_is_a_usage_error(mindex: Mindex, indexed: Path, wrong: list[str]) -> None:
+def test_a_wrong_list_is_a_usage_error(mindex: Mindex, shared: Path, wrong: list[str]) -> None:
     is_one_error(mindex("list", *wrong), code=2)
 
 
-def test_amounts_beyond_reason_are_cut(mindex: Mindex, indexed: Path) -> None:
+def test_amounts_beyond_reason_are_cut(mindex: Mindex, shared: Path) -> None:
     ran = mindex("list", "--limit", 10**30, "--json")
     assert len(ran.json["records"]) == 50
     assert ran.err == "note: limit cut to 50\n"

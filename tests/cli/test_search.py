@@ -23,7 +23,7 @@ DAY = 24 * 60 * 60
 # ── what is answered ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_answer_names_where_it_was_found_and_how(mindex: Mindex, indexed: Path) -> None:
+def test_an_answer_names_where_it_was_found_and_how(mindex: Mindex, shared: Path) -> None:
     ran = mindex("search", "Redis eviction")
     assert ran.code == 0
     assert ran.out.startswith("5 of ")
@@ -32,11 +32,11 @@ def test_an_answer_names_where_it_was_found_and_how(mindex: Mindex, indexed: Pat
     assert ran.err == ""
 
 
-def test_text_is_plain_when_it_is_not_for_a_terminal(mindex: Mindex, indexed: Path) -> None:
+def test_text_is_plain_when_it_is_not_for_a_terminal(mindex: Mindex, shared: Path) -> None:
     assert "\x1b" not in mindex("search", "Redis", "--explain").out
 
 
-def test_the_full_view_as_json(mindex: Mindex, indexed: Path) -> None:
+def test_the_full_view_as_json(mindex: Mindex, shared: Path) -> None:
     answer = mindex("search", "Redis eviction", "--limit", 2, "--json").json
     assert set(answer) == {"query", "tier", "fusion", "total", "has_more", "tokens", "results", "notes"}
     assert (answer["query"], answer["tier"], answer["fusion"]) == ("Redis eviction", "keyword", "blend")
@@ -48,7 +48,7 @@ def test_the_full_view_as_json(mindex: Mindex, indexed: Path) -> None:
     assert answer["results"][0]["collection"] == "handbook"
 
 
-def test_the_compact_and_digest_views_as_json(mindex: Mindex, indexed: Path) -> None:
+def test_the_compact_and_digest_views_as_json(mindex: Mindex, shared: Path) -> None:
     compact = mindex("search", "Redis", "--compact", "--json").json
     assert set(compact["results"][0]) == {"id", "at", "title", "score", "date", "tokens"}
     digest = mindex("search", "Redis", "--digest", "--json").json
@@ -57,7 +57,7 @@ def test_the_compact_and_digest_views_as_json(mindex: Mindex, indexed: Path) -> 
     assert mindex("search", "Redis", "--view", "digest", "--json").json == digest
 
 
-def test_the_dual_view_as_json(mindex: Mindex, indexed: Path) -> None:
+def test_the_dual_view_as_json(mindex: Mindex, shared: Path) -> None:
     dual = mindex("search", "Redis", "--view", "dual", "--limit", 2, "--json").json
     assert set(dual) - {"notes", "tier"} == {"index", "details", "total_count", "has_more", "tokens_used", "query"}
     assert len(dual["index"]) == dual["total_count"]
@@ -68,7 +68,7 @@ def test_the_dual_view_as_json(mindex: Mindex, indexed: Path) -> None:
 
 
 @pytest.mark.parametrize("view", ["full", "compact", "digest", "dual"])
-def test_text_and_json_carry_the_same_hits(mindex: Mindex, indexed: Path, view: str) -> None:
+def test_text_and_json_carry_the_same_hits(mindex: Mindex, shared: Path, view: str) -> None:
     answer = mindex("search", "Redis", "--view", view, "--json").json
     text = mindex("search", "Redis", "--view", view).out
     for hit in (*answer.get("results", ()), *answer.get("details", ())):
@@ -83,7 +83,7 @@ def ids(mindex: Mindex, *arguments: object) -> list[str]:
     return [hit["id"] for hit in mindex("search", *arguments, "--json").json["results"]]
 
 
-def test_limit_and_offset_page_through_one_order(mindex: Mindex, indexed: Path) -> None:
+def test_limit_and_offset_page_through_one_order(mindex: Mindex, shared: Path) -> None:
     everything = ids(mindex, "Redis", "--limit", 50)
     assert len(everything) > 6
     assert ids(mindex, "Redis") == everything[:5]
@@ -91,12 +91,12 @@ def test_limit_and_offset_page_through_one_order(mindex: Mindex, indexed: Path) 
 
 
 @pytest.mark.parametrize(("option", "value"), [("--limit", 0), ("--limit", -1), ("--offset", -1), ("--budget", 0)])
-def test_amounts_below_the_least_are_usage_errors(mindex: Mindex, indexed: Path, option: str, value: int) -> None:
+def test_amounts_below_the_least_are_usage_errors(mindex: Mindex, shared: Path, option: str, value: int) -> None:
     is_one_error(mindex("search", "Redis", option, value), str(value), code=2)
 
 
 @pytest.mark.parametrize("limit", [51, 10**9, 10**30])
-def test_a_limit_that_is_too_large_is_cut_with_a_note(mindex: Mindex, indexed: Path, limit: int) -> None:
+def test_a_limit_that_is_too_large_is_cut_with_a_note(mindex: Mindex, shared: Path, limit: int) -> None:
     answer = mindex("search", "the", "--limit", limit, "--json").json
     assert "limit cut to 50" in answer["notes"]
     assert len(answer["results"]) <= 50
@@ -104,7 +104,7 @@ def test_a_limit_that_is_too_large_is_cut_with_a_note(mindex: Mindex, indexed: P
 
 @pytest.mark.parametrize("view", ["full", "compact", "digest", "dual"])
 @pytest.mark.parametrize("budget", [60, 190])
-def test_a_budget_is_never_exceeded(mindex: Mindex, indexed: Path, view: str, budget: int) -> None:
+def test_a_budget_is_never_exceeded(mindex: Mindex, shared: Path, view: str, budget: int) -> None:
     arguments = ("search", "Redis", "--view", view, "--limit", 20, "--budget", budget)
     for ran in (mindex(*arguments), mindex(*arguments, "--json")):
         assert ran.code == 0
@@ -112,7 +112,7 @@ def test_a_budget_is_never_exceeded(mindex: Mindex, indexed: Path, view: str, bu
     assert count_tokens(mindex("search", "Redis", "--view", view, "--limit", 20).out) > budget
 
 
-def test_explain_says_what_each_stage_added(mindex: Mindex, indexed: Path) -> None:
+def test_explain_says_what_each_stage_added(mindex: Mindex, shared: Path) -> None:
     assert "explain" not in mindex("search", "Redis", "--json").json["results"][0]
     hit = mindex("search", "Redis", "--explain", "--json").json["results"][0]
     assert hit["explain"]["keyword_rank"] >= 1
@@ -121,11 +121,11 @@ def test_explain_says_what_each_stage_added(mindex: Mindex, indexed: Path) -> No
 
 
 @pytest.mark.parametrize("where", [["--digest"], ["--compact"], ["--format", "csv"], ["--format", "files"]])
-def test_explain_where_nothing_can_show_it_is_refused(mindex: Mindex, indexed: Path, where: list[str]) -> None:
+def test_explain_where_nothing_can_show_it_is_refused(mindex: Mindex, shared: Path, where: list[str]) -> None:
     is_one_error(mindex("search", "Redis", "--explain", *where), "--explain", code=2)
 
 
-def test_current_file_lifts_its_own_domain(mindex: Mindex, indexed: Path) -> None:
+def test_current_file_lifts_its_own_domain(mindex: Mindex, shared: Path) -> None:
     def score(domain: str, *more: str) -> float:
         hits = mindex("search", "station key", "--limit", 50, "--json", *more).json["results"]
         return max(hit["score"] for hit in hits if hit["domain"] == domain)
@@ -180,7 +180,7 @@ def test_the_place_filters(mindex: Mindex, indexed: Path, tmp_path: Path) -> Non
     is_one_error(mindex("search", "redis", "--collection", "nope"), "nope", "handbook, more", code=2)
 
 
-def test_tags_filter_by_any_of_them(mindex: Mindex, indexed: Path) -> None:
+def test_tags_filter_by_any_of_them(mindex: Mindex, shared: Path) -> None:
     caching, api = found(mindex, "the", "--tag", "caching"), found(mindex, "the", "--tag", "api")
     assert caching
     assert api
@@ -243,7 +243,7 @@ def test_another_agents_words_are_seen_only_by_asking(mindex: Mindex, told: Path
         ["--nope"],
     ],
 )
-def test_a_wrong_option_is_a_usage_error(mindex: Mindex, indexed: Path, wrong: list[str]) -> None:
+def test_a_wrong_option_is_a_usage_error(mindex: Mindex, shared: Path, wrong: list[str]) -> None:
     is_one_error(mindex("search", "redis", *wrong), wrong[-1], code=2)
     ran = mindex("search", "redis", *wrong, "--json")
     assert ran.code == 2
@@ -254,7 +254,7 @@ def test_a_wrong_option_is_a_usage_error(mindex: Mindex, indexed: Path, wrong: l
 # ── formats ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_format_holds_the_same_hits(mindex: Mindex, indexed: Path) -> None:
+def test_every_format_holds_the_same_hits(mindex: Mindex, shared: Path) -> None:
     hits = mindex("search", "Redis", "--json").json["results"]
     assert mindex("search", "Redis", "--format", "json").json["results"] == hits
     assert mindex("search", "Redis", "--format", "json", "--json").json["results"] == hits
@@ -268,7 +268,7 @@ def test_every_format_holds_the_same_hits(mindex: Mindex, indexed: Path) -> None
     assert files == list(dict.fromkeys(hit["path"] for hit in hits))
 
 
-def test_json_and_another_format_contradict(mindex: Mindex, indexed: Path) -> None:
+def test_json_and_another_format_contradict(mindex: Mindex, shared: Path) -> None:
     ran = mindex("search", "Redis", "--format", "csv", "--json")
     assert (ran.code, ran.json["error"]["kind"]) == (2, "usage")
 
@@ -283,7 +283,7 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("query", STRANGE, ids=range(len(STRANGE)))
-def test_no_query_is_an_error(mindex: Mindex, indexed: Path, query: str) -> None:
+def test_no_query_is_an_error(mindex: Mindex, shared: Path, query: str) -> None:
     ran = mindex("search", "--json", "--limit", 1, "--", query)
     assert ran.code == 0, ran
     assert ran.json["notes"]
@@ -291,7 +291,7 @@ def test_no_query_is_an_error(mindex: Mindex, indexed: Path, query: str) -> None
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\n"])
-def test_an_empty_query_is_a_usage_error(mindex: Mindex, indexed: Path, query: str) -> None:
+def test_an_empty_query_is_a_usage_error(mindex: Mindex, shared: Path, query: str) -> None:
     is_one_error(mindex("search", query), "empty", code=2)
 
 
@@ -304,12 +304,12 @@ def test_a_query_that_starts_with_a_dash_follows_two_dashes(mindex: Mindex, tmp_
     is_one_error(mindex("search", "-redis"), "-r", code=2)
 
 
-def test_a_query_with_half_a_surrogate_finds_its_words(mindex: Mindex, indexed: Path) -> None:
+def test_a_query_with_half_a_surrogate_finds_its_words(mindex: Mindex, shared: Path) -> None:
     assert mindex("search", "redis \udcff", "--json").json["tier"] == "keyword"
     is_one_error(mindex("search", "redis", "--path", "\udcff"), code=2)
 
 
-def test_a_long_query_says_that_it_was_cut(mindex: Mindex, indexed: Path) -> None:
+def test_a_long_query_says_that_it_was_cut(mindex: Mindex, shared: Path) -> None:
     ran = mindex("search", "redis " * 20_000, "--json")
     assert "query cut to 4000 characters" in ran.json["notes"]
     assert ran.json["results"]

@@ -58,9 +58,15 @@ def index_command(
 
 @click.command("watch")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.option(
+    "--workspace",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The workspace of this run, made if missing: indexed and watched like the others.",
+)
 @click.option("--poll", is_flag=True, help="Look at the files again and again: for drives that send no events.")
 @click.pass_obj
-def watch_command(context: Context, folders: tuple[Path, ...], poll: bool) -> None:
+def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path | None, poll: bool) -> None:
     """Keep indexed folders up to date while their files change. Stop with Ctrl-C."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -71,10 +77,12 @@ def watch_command(context: Context, folders: tuple[Path, ...], poll: bool) -> No
         if touched or report.embedded or report.notes:
             context.emit(index_json(report), lambda: index_text(report))
 
-    with context.memory() as memory:
-        if folders:
+    asked = {"workspace.path": str(workspace), "workspace.auto_index": True} if workspace is not None else {}
+    with context.memory(asked) as memory:
+        kept = memory.workspace()
+        if chosen := [*folders, *([Path(kept.root)] if kept else [])]:
             with ProgressBar() as bar:
-                refreshed(memory.index(*folders, report=bar))
+                refreshed(memory.index(*chosen, report=bar))
         roots = ", ".join(collection.root for collection in memory.store.collections())
         click.echo(f"watching {roots or 'nothing yet: index a folder first'}", err=True)
         memory.watch(stop, refreshed=refreshed, poll=poll)

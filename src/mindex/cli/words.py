@@ -10,8 +10,8 @@ import click
 
 from mindex.cli.output import Context
 from mindex.errors import UsageError
+from mindex.model import TYPES
 from mindex.present import told
-from mindex.remember.kinds import TYPES
 
 F = TypeVar("F", bound=Callable[..., Any])
 

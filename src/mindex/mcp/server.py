@@ -8,8 +8,10 @@ from typing import Any
 from anyio.to_thread import run_sync
 from mcp.server import CacheHint, MCPServer, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, Resource
+from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resource
 
 from mindex import __version__
 from mindex.errors import MindexError
@@ -29,20 +31,30 @@ class MindexServer(MCPServer[Any]):
     """The SDK's server, with a list of resources that is read when it is asked for."""
 
     def __init__(self, service: Service, dialect: Dialect) -> None:
+        tools: list[Tool] = [*dialect.tools(service)]
         super().__init__(
             "mindex",
             title="mindex",
             version=__version__,
             instructions=_instructions(service, dialect),
-            tools=list(dialect.tools(service)),
+            tools=tools,
             cache_hints={"tools/list": _AN_HOUR, "prompts/list": _AN_HOUR, "resources/templates/list": _AN_HOUR},
             middleware=[self._start_after_answer],
             log_level="WARNING",
         )
         self._service = service
+        self._unknown_tool = dialect.unknown_tool
+        self._names = {tool.name for tool in tools}
         add_resources(self, service)
         add_prompt(self, service)
         add_completions(self, service)
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        if self._unknown_tool is not None and name not in self._names:
+            return self._unknown_tool(name)
+        return await super().call_tool(name, arguments, context)
 
     async def list_resources(self) -> list[Resource]:
         try:

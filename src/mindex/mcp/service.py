@@ -103,18 +103,20 @@ class Service:
         settings = load_settings({**self.options.settings, "db": db, "agent": self.options.agent})
         for note in settings.notes:
             _tell(note)
-        return Memory(settings=settings, query_wait=settings.number("embedding.wait"))
+        memory = Memory(settings=settings, query_wait=settings.number("embedding.wait"))
+        memory.embeds_in_background = True
+        return memory
 
     # ── behind its back ───────────────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
-        """Load the model, build the index and watch the folders, each in a thread. Once; later calls do nothing."""
+        """Load the model, clean up, build the index and watch the folders, each in a thread. Once."""
         if self._started or self._stop.is_set():
             return
         self._started = True
         self._spawn("mindex-model", self._load_model)
-        if self._first is not None or self.options.watch:
-            self._spawn("mindex-files", self._keep_files)
+        self._spawn("mindex-tidy", self._tidy)
+        self._spawn("mindex-files", self._keep_files)
 
     def _spawn(self, name: str, work: Callable[[], None]) -> None:
         def run() -> None:
@@ -137,6 +139,11 @@ class Service:
             self.memory.load_model()
         except EmbeddingError as error:  # every answer says so too, in its own words
             _tell(str(error))
+        else:
+            self.memory.embed_pending()
+
+    def _tidy(self) -> None:
+        self.memory.purge_expired()
 
     def _keep_files(self) -> None:
         if self._first is not None:
@@ -146,8 +153,22 @@ class Service:
             except MindexError as error:
                 self._building = f"indexing {self._first} failed: {error}"
                 raise
+        workspace = self._workspace()
         if self.options.watch:
             self.memory.watch(self._stop)
+        elif workspace is not None:
+            self.memory.watch(self._stop, only=workspace.name)
+
+    def _workspace(self) -> Collection | None:
+        try:
+            memory = self.memory
+        except MindexError:  # whoever loads the model says so
+            return None
+        try:
+            return memory.workspace()
+        except MindexError as error:  # other folders are watched all the same
+            _tell(str(error))
+            return None
 
     def _report(self, progress: Progress) -> None:
         if self._stop.is_set():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BeforeValidator, ValidationError
+from pydantic.json_schema import SkipJsonSchema
 
 from mindex.errors import MindexError
 from mindex.present.rows import Json
@@ -22,16 +24,24 @@ _NOT_PUBLISHED = ("title", "default", "minimum", "maximum")
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REFRESHES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+# Nothing told is ever lost to a tool: what is changed or forgotten stays in the history and comes back whole. Calling
+# that destructive would only make clients ask a person before every correction. Erasing for good has no tool.
+REVISES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 # A list in the schema; a model that writes one text instead is understood.
 Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+
+# `int | Unsaid = None`: may be left out, and the schema says no more than integer.
+Unsaid: TypeAlias = SkipJsonSchema[None]
+
+# How the seed of a dialect answers a mistake: with a result of its own, or by raising.
+Mistakes = Callable[[ToolError], CallToolResult]
 
 
 class StrictTool(Tool):
     """A tool whose arguments are checked to the letter."""
 
-    # The seeds of some dialects answer mistakes as ordinary text that starts with this, never as a tool error.
-    plain_errors: str | None = None
+    mistakes: Mistakes | None = None
 
     @classmethod
     def of(
@@ -41,7 +51,7 @@ class StrictTool(Tool):
         annotations: ToolAnnotations,
         *,
         name: str | None = None,
-        plain_errors: str | None = None,
+        mistakes: Mistakes | None = None,
     ) -> StrictTool:
         made = cls.from_function(
             fn, name=name, description=description, annotations=annotations, structured_output=False
@@ -51,7 +61,7 @@ class StrictTool(Tool):
         model.model_config["extra"] = "forbid"
         model.model_rebuild(force=True)
         made.parameters = _lean(model.model_json_schema(by_alias=True))
-        made.plain_errors = plain_errors
+        made.mistakes = mistakes
         return made
 
     async def run(
@@ -63,13 +73,13 @@ class StrictTool(Tool):
         try:
             return await self._run(arguments, context)
         except ToolError as error:
-            if self.plain_errors is None or isinstance(error, UnexpectedToolError):
+            if self.mistakes is None:
                 raise
-            return CallToolResult(content=[TextContent(type="text", text=f"{self.plain_errors}{error}")])
+            return self.mistakes(error)
 
     async def _run(self, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
-        # Some clients send null for what they leave out.
-        given = {name: value for name, value in arguments.items() if value is not None}
+        # Some clients send null for what they leave out, so it says nothing where the schema does not offer it.
+        given = {name: value for name, value in arguments.items() if value is not None or self._offers_null(name)}
         try:
             validated = self.fn_metadata.validate_arguments(given)
         except ValidationError as error:
@@ -85,6 +95,9 @@ class StrictTool(Tool):
             raise UnexpectedToolError(f"{self.name} failed; the server's log on stderr says why") from error
         assert isinstance(result, CallToolResult)
         return result
+
+    def _offers_null(self, name: str) -> bool:
+        return {"type": "null"} in self.parameters.get("properties", {}).get(name, {}).get("anyOf", ())
 
     def _complaint(self, error: ValidationError) -> str:
         """What is wrong with the arguments, and which there are."""
@@ -109,6 +122,16 @@ def answer(text: str, structured: Mapping[str, Json], notes: Sequence[str] = ())
         shown["notes"] = [*(told if isinstance(told, list) else []), *notes]
         text = "\n".join([text, *(f"note: {note}" for note in notes)])
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=shown)
+
+
+def json_answer(shown: Mapping[str, Json], *, is_error: bool = False) -> CallToolResult:
+    """An answer whose text is JSON, indented by two, as several seeds write theirs."""
+    content = TextContent(type="text", text=json_text(shown))
+    return CallToolResult(content=[content], structured_content=dict(shown), is_error=is_error)
+
+
+def json_text(shown: Mapping[str, Json]) -> str:
+    return json.dumps(shown, ensure_ascii=False, indent=2)
 
 
 def _lean(schema: dict[str, Any]) -> dict[str, Any]:

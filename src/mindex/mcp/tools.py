@@ -1,26 +1,29 @@
-"""The native tools: search, get, index, status. Few, lean, and in a fixed order."""
+"""The native tools that read and index, and the fixed order of all seven. Few, and lean."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
 import anyio.from_thread
 from mcp.server.mcpserver import Context
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, TextContent
 from pydantic import Field
 
-from mindex.errors import NotFoundError
+from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.service import Service
-from mindex.mcp.strict import READS, REFRESHES, StrictTool, Texts, answer
+from mindex.mcp.strict import READS, REFRESHES, REVISES, StrictTool, Texts, answer
+from mindex.mcp.writing import FORGET, REMEMBER, UPDATE, WritingTools
 from mindex.memory import Memory
 from mindex.model import IndexReport, Mode, Progress
 from mindex.present.found import show_found
 from mindex.present.reports import index_json, index_text, status_json, status_text
-from mindex.present.views import View, show
+from mindex.present.tokens import count_tokens
+from mindex.present.told import history_json, history_text
+from mindex.present.views import View, compact_json, most_that_fit, show
 from mindex.search.pipeline import MAX_LIMIT
 
 DEFAULT_BUDGET = 4_000
@@ -34,7 +37,11 @@ _SEARCH = (
     'Search indexed documents and memories. Plain words are best; "phrase", AND, OR, NOT, prefix*, title:word are'
     " strict. Notes say when nothing is relevant."
 )
-_GET = "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob."
+_GET = (
+    "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; history:ID for"
+    " a memory's changes."
+)
+_HISTORY = "history:"
 _INDEX = "Index a folder of markdown, or bring collections up to date."
 _STATUS = "What is indexed, how much, with which model."
 
@@ -66,10 +73,12 @@ class NativeTools:
         collection: Texts = (),
         path: Annotated[str, Field(description="Glob or folder")] = "",
         tags: Annotated[Texts, Field(description="Any of these")] = (),
+        entities: Annotated[Texts, Field(description="Names, any of these")] = (),
         min_importance: Annotated[int, Field(ge=1, le=10, description="1-10")] = 0,
         min_confidence: Annotated[float, Field(ge=0, le=1, description="0-1")] = 0,
         after: Annotated[str, Field(description="7d, 2w, 2026-03, 2026-03-01")] = "",
         before: str = "",
+        as_of: Annotated[str, Field(description="Memories as they stood then")] = "",
         include_expired: bool = False,
         explain: Annotated[bool, Field(description="Why each ranks where it does")] = False,
     ) -> CallToolResult:
@@ -85,10 +94,12 @@ class NativeTools:
             collections=collection,
             path=path,
             tags=tags,
+            entities=entities,
             min_importance=min_importance or None,
             min_confidence=min_confidence or None,
             after=after or None,
             before=before or None,
+            as_of=as_of or None,
             include_expired=include_expired,
         )
         budget, notes = self._amount(budget)
@@ -96,8 +107,10 @@ class NativeTools:
         shown = show(found, view, budget=budget, explain=explain, details=limit if dual else None)
         return answer(shown.text(), shown.json())
 
-    def get(self, refs: Texts, budget: Budget = DEFAULT_BUDGET) -> CallToolResult:
-        found = self._service.memory.get(*refs)
+    def get(self, refs: Texts, budget: Budget = DEFAULT_BUDGET, as_of: str = "") -> CallToolResult:
+        if any(ref.startswith(_HISTORY) for ref in refs):
+            return self._history(refs, budget)
+        found = self._service.memory.get(*refs, as_of=as_of or None)
         if not found.records:
             raise NotFoundError(
                 f"nothing found for {', '.join(found.missing)[:200] or 'nothing'}", "search for it first"
@@ -105,6 +118,23 @@ class NativeTools:
         budget, notes = self._amount(budget)
         shown = show_found(found, budget=budget, notes=notes)
         return answer(shown.text(), shown.json())
+
+    def _history(self, refs: Sequence[str], budget: int) -> CallToolResult:
+        """All changes of memories, the latest within the budget. It shows what was forgotten, too."""
+        if not all(ref.startswith(_HISTORY) for ref in refs):
+            raise UsageError("a history is asked for by itself", f"give only references like {_HISTORY}ID")
+        changes = [change for ref in refs for change in self._service.memory.history(ref.removeprefix(_HISTORY))]
+        budget, notes = self._amount(budget)
+
+        def shown(count: int) -> CallToolResult:
+            cut = f"budget of {budget} tokens: the latest {count} of {len(changes)} changes"
+            kept = changes[len(changes) - count :]
+            return answer(history_text(kept), history_json(kept), (*notes, *([cut] if count < len(changes) else [])))
+
+        count = most_that_fit(len(changes), lambda count: _cost(shown(count)) <= budget)
+        if not count:
+            raise UsageError(f"not even the latest change fits {budget} tokens", f"allow {_cost(shown(1))}")
+        return shown(count)
 
     def index(
         self,
@@ -133,6 +163,12 @@ class NativeTools:
         """The budget in range, and what the answer has to say beside its content."""
         cut = (f"budget cut to {MOST_BUDGET}",) if budget > MOST_BUDGET else ()
         return min(budget, MOST_BUDGET), (*cut, *self._service.notes())
+
+
+def _cost(result: CallToolResult) -> int:
+    """Whichever is dearer of text and JSON."""
+    texts = [block.text for block in result.content if isinstance(block, TextContent)]
+    return max(count_tokens("".join(texts)), count_tokens(compact_json(result.structured_content)))
 
 
 def _bounded(report: IndexReport) -> IndexReport:
@@ -166,10 +202,12 @@ def _reporter(ctx: Context[Any, Any]) -> Callable[[Progress], None]:
 def instructions(memory: Memory | None) -> str:
     """When to use this server: all that some clients show a model before it asks for more."""
     told = (
-        "mindex is this machine's memory: indexed documents (handbooks, notes, architecture, decisions, conventions)."
-        " Search it before answering or deciding anything that the user's project, team or past work may have settled"
-        " already, and before searching files by hand. `search` finds passages; `get` reads a whole file or lines by id"
-        " or path; `index` takes in a folder; `status` tells what is there."
+        "mindex is this machine's memory: indexed documents (handbooks, notes, architecture, decisions, conventions)"
+        " and what agents were told. Search it before answering or deciding anything that the user's project, team or"
+        " past work may have settled already, and before searching files by hand. `search` finds passages and memories;"
+        " `get` reads them whole. `remember` facts, preferences, decisions and corrections worth keeping beyond this"
+        " conversation, never secrets; `update` what has changed, `forget` what is wrong. `index` takes in a"
+        " folder; `status` tells what is there."
     )
     # Names only: counting files would hold up the handshake of a large memory.
     collections = memory.store.collections() if memory is not None else ()
@@ -183,10 +221,13 @@ def instructions(memory: Memory | None) -> str:
 
 
 def tools(service: Service) -> list[StrictTool]:
-    native = NativeTools(service)
+    native, writing = NativeTools(service), WritingTools(service)
     return [
         StrictTool.of(native.search, _SEARCH, READS),
         StrictTool.of(native.get, _GET, READS),
+        StrictTool.of(writing.remember, REMEMBER, REFRESHES),
+        StrictTool.of(writing.update, UPDATE, REVISES),
+        StrictTool.of(writing.forget, FORGET, REFRESHES),
         StrictTool.of(native.index, _INDEX, REFRESHES),
         StrictTool.of(native.status, _STATUS, READS),
     ]

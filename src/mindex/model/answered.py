@@ -217,3 +217,11 @@ class Suspect:
     line: int
     preview: str
     path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A skill whose time has come, and since when."""
+
+    skill: Record
+    since: int

@@ -62,6 +62,7 @@ class Filters:
     tags: tuple[str, ...] = ()  # any of them
     all_tags: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()  # any of them
+    session: str = ""  # of conversations
     min_importance: int | None = None
     min_confidence: float | None = None
     after: int | None = None

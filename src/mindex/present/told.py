@@ -110,17 +110,22 @@ def timeline_text(events: Sequence[Event]) -> str:
 
 
 def purged_json(purged: Purged) -> dict[str, Json]:
-    shown: dict[str, Json] = {
-        "purged": {"records": purged.records, "vectors": purged.vectors, "history": purged.history}
-    }
-    if not purged.erased:
-        shown["notes"] = [_NOT_YET_ERASED]
-    return shown
+    counted: dict[str, Json] = {"records": purged.records, "vectors": purged.vectors, "history": purged.history}
+    if purged.log_lines:
+        counted["log_lines"] = purged.log_lines
+    notes = _purge_notes(purged)
+    return {"purged": counted, **({"notes": [*notes]} if notes else {})}
 
 
 def purged_text(purged: Purged) -> str:
     told = f"purged {purged.records} records, {purged.vectors} vectors, {purged.history} changes"
-    return told if purged.erased else f"{told}\nnote: {_NOT_YET_ERASED}"
+    if purged.log_lines:
+        told += f", {purged.log_lines} lines of the daily log"
+    return "\n".join([told, *(f"note: {note}" for note in _purge_notes(purged))])
+
+
+def _purge_notes(purged: Purged) -> list[str]:
+    return [*([] if purged.erased else [_NOT_YET_ERASED]), *purged.notes]
 
 
 _NOT_YET_ERASED = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import cast
 
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, NotFoundError, UsageError
@@ -101,8 +102,8 @@ class Memories:
 
         type_ = kinds.checked_type(told.type)
         importance = estimate(text, type_) if told.importance is None else kinds.checked_importance(told.importance)
-        fields, kinds_within = clean_within(told.fields, self._secrets)
-        redacted.extend(kind for kind in kinds_within if kind not in redacted)
+        beside, within = clean_within(told.fields, self._secrets)
+        redacted.extend(kind for kind in within if kind not in redacted)
         entities = extract(text) if told.entities is None else _distinct(map(boundary, told.entities))
         record = Record(
             id=new_id(),
@@ -121,7 +122,7 @@ class Memories:
             confidence=kinds.checked_confidence(told.confidence),
             expires_at=None if told.expires_at is None else kinds.checked_expiry(told.expires_at, now),
             entities=entities,
-            fields=cast("Mapping[str, object]", fields),
+            fields=cast("Mapping[str, object]", beside),
         )
         return record, tuple(redacted)
 
@@ -235,8 +236,11 @@ class Memories:
 
     def purge_expired(self, grace_days: float) -> int:
         """Remove what expired longer ago than the grace period."""
-        ids = self._store.expired(now_ms() - int(grace_days * _DAY_MS))
+        ids = self.expired(grace_days)
         return self._store.purge(ids).records if ids else 0
+
+    def expired(self, grace_days: float) -> tuple[str, ...]:
+        return self._store.expired(now_ms() - int(grace_days * _DAY_MS))
 
     # ── history ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -21,7 +21,7 @@ LIMIT = 512
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The pattern is tried where one of `starts` stands; without any, wherever it matches once a `hint` is there.
+    """The pattern is tried where one of `starts` stands; without any, wherever it matches in a text with one of `hints`.
 
     The group `v` is the secret, or the whole match where there is no such group; `check` has the last word.
     Rules in `any_case` have their literals in lower case.
@@ -143,7 +143,8 @@ def is_in_link(match: re.Match[str]) -> bool:
 
 def is_mixed(match: re.Match[str]) -> bool:
     """A random token has digits and letters; `sk-learn-style-estimators` has only words."""
-    return bool(_DIGIT.search(match[0]) and _LETTER.search(match[0])) and len(set(match[0])) >= 8
+    value = match[0][:64]
+    return bool(_DIGIT.search(value) and _LETTER.search(value)) and len(set(value)) >= 8
 
 
 def has_jwt_header(match: re.Match[str]) -> bool:
@@ -306,10 +307,13 @@ RULES: tuple[Rule, ...] = (
         *("?", "&"),
         check=is_in_link,
     ),
-    _token(
+    Rule(
         "card",
-        r"\d(?<![\w.+-]\d)\d{3}(?:\d{10,15}|([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?|([ -])\d{6}\2\d{4,5})(?!\w|[.-]\d)",
+        re.compile(
+            r"\d(?<![\w.+-]\d)\d{3}(?:\d{10,15}|([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?|([ -])\d{6}\2\d{4,5})(?!\w|[.-]\d)"
+        ),
         check=is_card,
+        hints=tuple("23456"),
     ),
     _worded("password", _PASSWORD + rf">(?P<v>[^<>\s]{{6,{LIMIT}}}+)</", *_PASSWORD_WORDS, check=is_in_link),
     _worded("secret", _SECRET + rf">(?P<v>[^<>\s]{{6,{LIMIT}}}+)</", *_SECRET_WORDS, check=is_said_secret),

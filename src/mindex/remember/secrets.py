@@ -179,16 +179,12 @@ def _secrets(text: str) -> list[_Span]:
     places: dict[tuple[str, ...], list[int]] = {}  # rules that start with the same words share the search for them
     hits: list[tuple[int, int, int]] = []
     for rank, rule in enumerate(RULES):
-        matches: Iterable[re.Match[str] | None]
-        if rule.starts:
-            if rule.starts not in places:
-                places[rule.starts] = _places(lowered if rule.any_case else text, rule.starts)
-            matches = (rule.pattern.match(text, place) for place in places[rule.starts])
-        elif not rule.hints or any(hint in text for hint in rule.hints):
-            matches = rule.pattern.finditer(text)
-        else:
-            continue
-        hits += ((start, end, rank) for start, end in _accepted(rule, matches))
+        if rule.starts not in places:
+            places[rule.starts] = _places(lowered if rule.any_case else text, rule.starts)
+        here = places[rule.starts]
+        if rule.hints and any(hint in text for hint in rule.hints):
+            here = [match.start() for match in rule.pattern.finditer(text)]
+        hits += ((start, end, rank) for start, end in _accepted(rule, text, here))
     return _merged(sorted(hits))
 
 
@@ -211,16 +207,17 @@ def _places(text: str, words: Iterable[str]) -> list[int]:
     return sorted(places)
 
 
-def _accepted(rule: Rule, matches: Iterable[re.Match[str] | None]) -> Iterator[tuple[int, int]]:
+def _accepted(rule: Rule, text: str, places: Iterable[int]) -> Iterator[tuple[int, int]]:
     group = "v" if "v" in rule.pattern.groupindex else 0
     done = 0
-    for match in matches:
-        if match is None or match.start() < done or (rule.check and not rule.check(match)):
-            continue
-        start, done = match.span(group)
-        if done - start >= LIMIT and (rest := _REST.match(match.string, done)):
-            done = rest.end()
-        yield start, done
+    for place in places:
+        # Places inside a secret are passed over unread, or a long one would be read again from each of them.
+        match = rule.pattern.match(text, place) if place >= done else None
+        if match and (not rule.check or rule.check(match)):
+            start, done = match.span(group)
+            if done - start >= LIMIT and (rest := _REST.match(text, done)):
+                done = rest.end()
+            yield start, done
 
 
 def _merged(hits: Iterable[tuple[int, int, int]]) -> list[_Span]:

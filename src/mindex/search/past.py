@@ -30,6 +30,7 @@ def admits(filters: Filters, record: Record) -> bool:
             not filters.tags or not tags.isdisjoint(map(fold, filters.tags)),
             tags.issuperset(map(fold, filters.all_tags)),
             not filters.entities or not entities.isdisjoint(map(fold, filters.entities)),
+            not filters.session or record.fields.get("session_id") == filters.session,
             filters.min_importance is None or (record.importance or 0) >= filters.min_importance,
             filters.min_confidence is None or (record.confidence or 0) >= filters.min_confidence,
             filters.after is None or record.created_at >= filters.after,

@@ -179,11 +179,18 @@ class Store(Protocol):
         ...
 
     # what was told: durable once these return
-    def add(self, records: Sequence[Record], *, by: str, reason: str = "") -> tuple[Added, ...]:
-        """Store what was told, all of it in one transaction; a memory that is there already is not stored twice."""
+    def add(
+        self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
+    ) -> tuple[Added, ...]:
+        """Store what was told, all of it in one transaction; a memory that is there already is not stored twice.
+
+        `unique` names a field that no two live records of a kind and agent may share; `once` leaves an id that exists.
+        """
         ...
 
-    def revise(self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "") -> Change:
+    def revise(
+        self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
+    ) -> Change:
         """Replace a record by what `change` makes of it as it is now; raises NotFoundError. Retired ones, too."""
         ...
 
@@ -211,6 +218,10 @@ class Store(Protocol):
 
     def link(self, source: str, target: str, kind: str, weight: float) -> None: ...
     def linked(self, id_: str, kind: str) -> tuple[str, ...]: ...
+    def neighbours(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
+        """The exchanges around one of a session, itself among them, in order."""
+        ...
+
     def expired(self, before: int) -> tuple[str, ...]:
         """Ids of what expired before a moment."""
         ...

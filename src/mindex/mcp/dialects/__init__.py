@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from mindex.errors import UsageError
 
 if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
     from mindex.mcp.service import Service
     from mindex.mcp.strict import StrictTool
     from mindex.memory import Memory
@@ -20,6 +22,8 @@ NATIVE = "native"
 DIALECTS = {
     NATIVE: "mindex.mcp.tools",
     "memory-exchange": "mindex.mcp.dialects.memory_exchange",
+    "memory-mcp": "mindex.mcp.dialects.memory_mcp",
+    "mudpuppy": "mindex.mcp.dialects.mudpuppy",
 }
 
 
@@ -34,7 +38,8 @@ class Dialect:
     tools: Callable[[Service], list[StrictTool]]
     instructions: Callable[[Memory | None], str]
     exclude: tuple[str, ...] = ()  # what its seed never indexes
-    settings: Callable[[Path | None], Mapping[str, object]] = _no_settings  # from files its seed keeps in a source
+    settings: Callable[[Path | None], Mapping[str, object]] = _no_settings  # its seed's own, some from its source
+    unknown_tool: Callable[[str], CallToolResult] | None = None  # how its seed answers a name that it does not have
 
 
 def dialect_named(name: str) -> Dialect:

@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Annotated
 
-from mcp_types import CallToolResult
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp_types import CallToolResult, TextContent
 from pydantic import Field
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
@@ -165,10 +166,17 @@ def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - always one fo
     )
 
 
+def _as_text(error: ToolError) -> CallToolResult:
+    """A mistake is ordinary text to the seed; a failure of ours is an error all the same."""
+    if isinstance(error, UnexpectedToolError):
+        raise error
+    return CallToolResult(content=[TextContent(type="text", text=f"Error: {error}")])
+
+
 def _tools(service: Service) -> list[StrictTool]:
     offered = MemoryExchangeTools(service)
     return [
-        StrictTool.of(fn, description, READS, name=name, plain_errors="Error: ")
+        StrictTool.of(fn, description, READS, name=name, mistakes=_as_text)
         for name, fn, description in (
             ("search_memory_exchange", offered.search, _SEARCH),
             ("search_memory_bank", offered.search, "The same as search_memory_exchange."),

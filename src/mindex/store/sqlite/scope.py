@@ -62,6 +62,8 @@ def _of_content(filters: Filters) -> Iterator[Demand]:
     if filters.entities:
         names = tuple(map(fold, filters.entities))
         yield f"r.key IN (SELECT record FROM entities WHERE entity IN {marks(names)})", names
+    if filters.session:
+        yield "r.kind = 'turn' AND json_extract(r.fields, '$.session_id') = ?", (filters.session,)
     if filters.min_importance is not None:
         yield "r.importance >= ?", (filters.min_importance,)
     if filters.min_confidence is not None:

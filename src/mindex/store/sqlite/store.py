@@ -164,15 +164,21 @@ class SqliteStore:
 
     # ── what was told ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, added: Sequence[Record], *, by: str, reason: str = "") -> tuple[Added, ...]:
+    def add(
+        self, added: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
+    ) -> tuple[Added, ...]:
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
-            return tuple(told.add(connection, record, by, reason) for record in added)
+            return tuple(told.add(connection, record, by, reason, unique=unique, once=once) for record in added)
 
-    def revise(self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "") -> Change:
+    def revise(
+        self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
+    ) -> Change:
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
-            return told.revise(connection, id_, change, by=by, action=action, reason=reason, now=now_ms())
+            return told.revise(
+                connection, id_, change, by=by, action=action, reason=reason, now=now_ms(), unique=unique
+            )
 
     def purge(self, ids: Sequence[str]) -> Purged:
         with self._database.write(durable=True) as connection:
@@ -223,6 +229,10 @@ class SqliteStore:
         with self._database.read() as connection:
             rows = connection.execute(_LINKED, (id_, kind))
             return tuple(other for (other,) in rows)
+
+    def neighbours(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            return told.neighbours(connection, id_, before, after)
 
     def expired(self, before: int) -> tuple[str, ...]:
         with self._database.read() as connection:

@@ -43,8 +43,15 @@ _HISTORY = "SELECT change, record, at, by, action, reason, before, after FROM hi
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def add(connection: sqlite3.Connection, record: Record, by: str, reason: str = "") -> Added:
+def add(
+    connection: sqlite3.Connection, record: Record, by: str, reason: str = "", *, unique: str = "", once: bool = False
+) -> Added:
     """Store a record, or answer with the live memory that says the same already, its time refreshed."""
+    if once and one(connection, record.id) is not None:
+        return Added(record.id, created=False)
+    taken = _holder(connection, record, unique)
+    if taken:
+        return Added(taken, created=False)
     if record.kind == "memory":
         same = connection.execute(
             _SAME_WORDS, (content_hash(record.text), record.agent, record.kind, record.updated_at, record.id)
@@ -72,7 +79,15 @@ def add(connection: sqlite3.Connection, record: Record, by: str, reason: str = "
 
 
 def revise(
-    connection: sqlite3.Connection, id_: str, change: Revise, *, by: str, action: str, reason: str, now: int
+    connection: sqlite3.Connection,
+    id_: str,
+    change: Revise,
+    *,
+    by: str,
+    action: str,
+    reason: str,
+    now: int,
+    unique: str = "",
 ) -> Change:
     """Change one record from what it is now, inside the transaction: nobody's change is lost."""
     before = one(connection, id_)
@@ -80,6 +95,9 @@ def revise(
         raise NotFoundError(f"there is no memory '{id_}'", "search for it, or `mindex list --kind memory`")
     after = replace(change(before), id=before.id, kind=before.kind, number=before.number, updated_at=now)
     _refuse_twins(connection, after, now)
+    taken = _holder(connection, after, unique)
+    if taken:
+        raise ConflictError(f"'{taken}' has the same {unique} already", f"choose another {unique}")
     (key,) = connection.execute(
         _CHANGE,
         (id_, after.type, after.importance, after.confidence, now, after.expires_at, after.retired_at,
@@ -90,6 +108,35 @@ def revise(
     _reindex(connection, key, before, after)
     note_changes(connection, [key])
     return _append(connection, id_, now, by, action, reason, before, after)
+
+
+def _holder(connection: sqlite3.Connection, record: Record, unique: str) -> str | None:
+    """Who else of the record's kind and agent holds the value of its unique field."""
+    value = record.fields.get(unique) if unique and record.retired_at is None else None
+    if value is None:
+        return None
+    row = connection.execute(
+        "SELECT id FROM records WHERE agent = ? AND kind = ? AND retired_at IS NULL AND id != ?"
+        " AND json_extract(fields, '$.' || ?) = ? COLLATE NOCASE LIMIT 1",
+        (record.agent, record.kind, record.id, unique, value),
+    ).fetchone()
+    return str(row[0]) if row else None
+
+
+def neighbours(connection: sqlite3.Connection, id_: str, before: int, after: int) -> tuple[Record, ...]:
+    centre = one(connection, id_)
+    if centre is None or centre.kind != "turn":
+        return ()
+    ids = [
+        other
+        for (other,) in connection.execute(
+            "SELECT id FROM records WHERE agent = ? AND kind = 'turn' AND retired_at IS NULL"
+            " AND json_extract(fields, '$.session_id') = ? ORDER BY created_at, number",
+            (centre.agent, centre.fields.get("session_id")),
+        )
+    ]
+    at = ids.index(id_) if id_ in ids else 0
+    return records.records(connection, ids[max(0, at - before) : at + after + 1])
 
 
 def _refuse_twins(connection: sqlite3.Connection, record: Record, now: int) -> None:
@@ -251,8 +298,10 @@ _SNAPSHOT = (
 
 def _snapshot(record: Record) -> str:
     values = {name: getattr(record, name) for name in _SNAPSHOT}
+    required = ("id", "kind", "text")
     return json.dumps(
-        {name: value for name, value in values.items() if value not in (None, "", ())}, ensure_ascii=False
+        {name: value for name, value in values.items() if name in required or value not in (None, "", ())},
+        ensure_ascii=False,
     )
 
 

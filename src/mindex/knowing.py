@@ -1,0 +1,147 @@
+"""The part of the front door for a whole assistant's memory: conversations, profiles, people, projects, skills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mindex.clock import parse_time
+from mindex.errors import UsageError
+from mindex.model import Change, Due, Record
+from mindex.telling import Telling
+
+if TYPE_CHECKING:  # as in telling: nothing of this is paid for by a search
+    from mindex.remember.conversations import Conversations
+    from mindex.remember.fields import ThingKind
+    from mindex.remember.profile import Profiles
+    from mindex.remember.things import Things
+
+_MOST_LISTED = 500
+
+
+class Knowing(Telling):
+    """Mixed into Memory. All of it is records: searched, undone, exported like any other."""
+
+    # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _conversations(self) -> Conversations:
+        from mindex.remember.conversations import Conversations
+
+        return Conversations(self.store, self._secrets_mode, self.settings.text("agent"))
+
+    def add_conversation(
+        self,
+        user_message: str,
+        agent_response: str,
+        *,
+        session_id: str = "",
+        tags: Sequence[str] = (),
+        at: str | None = None,
+        agent: str | None = None,
+    ) -> tuple[Record, tuple[str, ...]]:
+        """Keep one exchange; answers its record and which kinds of secrets were left out."""
+        record, redacted = self._conversations.add(
+            user_message,
+            agent_response,
+            agent=self._agent(agent),
+            session_id=session_id,
+            tags=tags,
+            at=parse_time(at) if at else None,
+        )
+        self._embed_soon()
+        return record, redacted
+
+    def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
+        """An exchange with its neighbours in the same session, in order."""
+        from mindex.remember.memories import find_told
+
+        return self.store.neighbours(find_told(self.store, id_).id, before, after)
+
+    # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _profiles(self) -> Profiles:
+        from mindex.remember.profile import Profiles
+
+        return Profiles(self.store, self._crosses, self.settings.text("agent"))
+
+    def profile(self, path: str = "", *, agent: str | None = None) -> Any:
+        """An agent's profile, or what stands at a path such as `user.name` or `projects[0]`."""
+        return self._profiles.get(self._agent(agent), path)
+
+    def profile_record(self, *, agent: str | None = None) -> Record | None:
+        return self._profiles.record(self._agent(agent))
+
+    def set_profile(self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None) -> Change:
+        """Change places of the profile by their paths; None takes a place away."""
+        change = self._profiles.set(self._agent(agent), changes, reason)
+        self._embed_soon()
+        return change
+
+    def profile_history(self, *, agent: str | None = None) -> tuple[Change, ...]:
+        return self._profiles.history(self._agent(agent))
+
+    def rollback_profile(self, version: int, reason: str = "", *, agent: str | None = None) -> Change:
+        change = self._profiles.rollback(self._agent(agent), version, reason)
+        self._embed_soon()
+        return change
+
+    # ── contacts, projects, skills ────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _things(self) -> Things:
+        from mindex.remember.things import Things
+
+        return Things(self.store, self._crosses, self.settings.text("agent"))
+
+    def create(self, kind: ThingKind, *, agent: str | None = None, **fields: object) -> Record:
+        """A contact, project or skill; the fields are those of `mindex.remember.fields`."""
+        record = self._things.create(_thing(kind), fields, self._agent(agent))
+        self._embed_soon()
+        return record
+
+    def thing(self, kind: ThingKind, id_: str) -> Record:
+        return self._things.get(_thing(kind), id_)
+
+    def things(
+        self, kind: ThingKind, *, limit: int = 50, agent: str | None = None, **wanted: object
+    ) -> tuple[Record, ...]:
+        """Those whose fields equal what is wanted (of a name a part is enough); agent `*` sees everyone's."""
+        if limit < 1:
+            raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_LISTED}")
+        scope = agent or self.settings.text("agent")
+        given = {name: value for name, value in wanted.items() if value is not None}
+        return self._things.listed(_thing(kind), scope, given, min(limit, _MOST_LISTED))
+
+    def update_thing(self, kind: ThingKind, id_: str, reason: str = "", **fields: object) -> Change:
+        change = self._things.update(_thing(kind), id_, fields, reason)
+        self._embed_soon()
+        return change
+
+    def delete_thing(self, kind: ThingKind, id_: str, reason: str = "") -> Change:
+        """Forget it; `restore` and `undo` bring it back."""
+        return self._things.delete(_thing(kind), id_, reason)
+
+    def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[Due, ...]:
+        """The enabled skills whose time has come, longest due first. Running them is the agent's work."""
+        from mindex.remember.schedule import due_at
+
+        moment = now or datetime.now(UTC)
+        found = []
+        for skill in self.things("skill", limit=_MOST_LISTED, agent=agent):
+            at = due_at(skill)
+            if at is not None and at <= moment:
+                found.append(Due(skill, int(at.timestamp() * 1000)))
+        return tuple(sorted(found, key=lambda one: (one.since, one.skill.id)))
+
+
+def _thing(kind: str) -> ThingKind:
+    from mindex.remember.fields import THING_KINDS
+
+    for known in THING_KINDS:
+        if kind == known:
+            return known
+    raise UsageError(f"unknown kind '{kind}'", f"use one of {', '.join(THING_KINDS)}")

@@ -1,0 +1,66 @@
+"""What Memory MCP decides for whoever leaves it out: which of its four types a text is, and how long it is kept. Pure.
+
+Our fourteen types fall into its four. A memory told elsewhere is shown and filtered as the family it belongs to, so
+that its clients never meet a type they do not know and still find everything; the record keeps its own type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from mindex.errors import UsageError
+
+Family = Literal["fact", "entity", "relationship", "self"]
+
+FAMILIES: Mapping[Family, tuple[str, ...]] = {
+    "fact": ("fact", "decision", "event", "insight", "task", "pattern", "reference"),
+    "entity": ("entity", "contact", "project"),
+    "relationship": ("relationship",),
+    "self": ("self", "preference", "background"),  # the seed: "Self (user preferences)"
+}
+_FAMILY_OF: Mapping[str, Family] = {type_: family for family, types in FAMILIES.items() for type_ in types}
+
+DAY_MS = 86_400_000
+_MOST_DAYS = 2_900_000  # nearly the year 9999
+# Importance from which on a memory is kept so many days; the most important for ever.
+_LIFETIMES = ((10, None), (8, 365), (6, 180), (4, 90), (2, 30), (0, 7))
+
+_PRONOUN = re.compile(r"^(?:i|i['’]m|my|me|we|our|the user|the user['’]s|user|user['’]s)\b", re.IGNORECASE)
+_LIKING = re.compile(
+    r"\b(?:prefers?|preferences?|likes?|dislikes?|loves?|hates?|wants?|favou?rs?|favou?rites?|enjoys?|avoids?)\b",
+    re.IGNORECASE,
+)
+_TIE = re.compile(
+    r"\b(?:depends? on|requires|uses|extends|implements|reports? to|works? (?:with|for|at|on)|manages|leads|owns"
+    r"|married to|(?:is|are) (?:friends?|colleagues?|siblings?) (?:of|with)|caused by|leads to|triggers"
+    r"|(?:related|connected|linked) to|associated with|parts? of|members? of|belongs? to)\b",
+    re.IGNORECASE,
+)
+_DEFINITION = re.compile(r"^[A-Z][\w.+#-]*(?: [A-Z][\w.+#-]*)*(?: -| –| —|,| (?:is|was) (?:an?|the)\b)")
+
+
+def family_of(type_: str) -> Family:
+    return _FAMILY_OF.get(type_, "fact")
+
+
+def classify(text: str) -> Family:
+    """The type of a text that came without one: who speaks, what is tied to what, what something is; else a fact."""
+    text = text.strip()
+    if _PRONOUN.match(text) or _LIKING.search(text):
+        return "self"
+    if _TIE.search(text):
+        return "relationship"
+    return "entity" if _DEFINITION.match(text) else "fact"
+
+
+def days_kept(importance: float) -> int | None:
+    """How long a memory lives when nobody said; None is for ever."""
+    return next(days for least, days in _LIFETIMES if importance >= least)
+
+
+def moment_after(days: float, now: int) -> int:
+    if not 0 < days <= _MOST_DAYS:  # NaN is neither
+        raise UsageError(f"ttl_days {days:g} is out of range", "give a number of days, or null to keep it for ever")
+    return now + int(days * DAY_MS)

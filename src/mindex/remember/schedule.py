@@ -1,0 +1,82 @@
+"""When a skill is due. mindex stores and answers; running it is the agent's work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from mindex.errors import UsageError
+from mindex.model import Record
+
+
+def checked_trigger(trigger: str, config: object) -> None:
+    """Refuse a trigger that could never be worked out."""
+    settings = config if isinstance(config, Mapping) else {}
+    if trigger == "cron" and not (settings.keys() & {"interval_minutes", "at", "in_minutes"}):
+        _cron(str(settings.get("schedule") or ""), datetime.now(_zone(settings)))
+    if trigger == "interval" or "interval_minutes" in settings:
+        _minutes(settings, "interval_minutes")
+    if trigger == "at" and "in_minutes" not in settings:
+        _moment(settings)
+
+
+def due_at(skill: Record) -> datetime | None:
+    """When it is next to run; None for what waits for an event or a person, or has run for the last time."""
+    fields = skill.fields
+    config = fields.get("trigger_config")
+    settings = config if isinstance(config, Mapping) else {}
+    trigger = fields.get("trigger_type")
+    if not fields.get("enabled", True) or trigger in ("event", "manual"):
+        return None
+    last = _last_run(fields)
+    since = last or datetime.fromtimestamp(skill.created_at / 1000, UTC)
+    if "at" in settings or "in_minutes" in settings:
+        if last is not None:
+            return None
+        return _moment(settings) if "at" in settings else since + timedelta(minutes=_minutes(settings, "in_minutes"))
+    if "interval_minutes" in settings:
+        return since + timedelta(minutes=_minutes(settings, "interval_minutes")) if last else since
+    return _cron(str(settings.get("schedule") or ""), since.astimezone(_zone(settings)))
+
+
+def _cron(schedule: str, after: datetime) -> datetime:
+    try:
+        return next(CronSim(schedule, after))
+    except (CronSimError, StopIteration) as error:
+        raise UsageError(f"'{schedule}' is not a cron line", "write five fields, for example 0 9 * * 1-5") from error
+
+
+def _zone(settings: Mapping[str, object]) -> tzinfo:
+    name = settings.get("timezone")
+    if not name:
+        return UTC
+    try:
+        return ZoneInfo(str(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UsageError(f"'{name}' is not a time zone", "write one such as Europe/Berlin") from error
+
+
+def _minutes(settings: Mapping[str, object], name: str) -> float:
+    value = settings.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise UsageError(f"{name} is not a number of minutes", "give a number above 0")
+    return float(value)
+
+
+def _moment(settings: Mapping[str, object]) -> datetime:
+    try:
+        moment = datetime.fromisoformat(str(settings.get("at")))
+    except ValueError as error:
+        raise UsageError(f"'{settings.get('at')}' is not a time", "write at: 2027-01-31T09:00") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=_zone(settings))
+
+
+def _last_run(fields: Mapping[str, object]) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(str(fields["last_run_at"]))
+    except (KeyError, ValueError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

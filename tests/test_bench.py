@@ -1,0 +1,51 @@
+"""The speed bench runs from end to end; whether its ratios are good is for a quiet machine to say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parent.parent / "bench" / "speed.py"
+
+
+def bench(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # Numbers are written for people: with × and ≤.
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, str(BENCH), "--quick", "--work", str(work), *arguments]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False
+    )
+
+
+@pytest.mark.slow
+def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(tmp_path: Path) -> None:
+    done = bench(tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+    assert list(rows) == [
+        "hybrid-10k", "hybrid-100k", "vector-stage", "index-rate", "unchanged",
+        "initialize", "cold-keyword", "cold-hybrid", "resident",
+    ]  # fmt: skip
+    for row in rows.values():
+        assert row["measured"] and row["target"]
+        if row["ok"] is not None:  # None: not to be measured on this system
+            assert row["baseline"] and row["numbers"]["ratio"] > 0
+    assert rows["vector-stage"]["numbers"]["recall"] == 1
+    assert rows["initialize"]["numbers"]["early"] == 0
+    assert not list(tmp_path.glob("scratch*"))
+
+
+@pytest.mark.slow
+def test_one_row_of_the_speed_bench_prints_as_one_table(tmp_path: Path) -> None:
+    done = bench(tmp_path, "--only", "unchanged")
+    assert done.returncode == 0, done.stderr
+    title, rule, row, *_ = done.stdout.splitlines()
+    assert title.split() == ["name", "measured", "baseline", "ratio", "target"]
+    assert set(rule) == {"─"}
+    assert row.startswith("unchanged")
+    assert "%" in row
