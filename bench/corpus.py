@@ -20,6 +20,8 @@ from pathlib import Path
 from mindex.ingest.markdown import chunk_markdown
 
 _PROSE = (".md", ".rst", ".txt")
+# Packages below the standard library are another environment's, or ours by another way.
+_PASSED_BY = ("site-packages", "dist-packages", "__pycache__", "test", "tests")
 _SHORTEST, _LONGEST = 400, 200_000
 _HEADING = re.compile(r"^(?:#+ +\S.*|\*\*\w+\*\*)$", re.MULTILINE)
 _SENTENCE = re.compile(r"^(.+?[.!?])(?:\s|$)", re.DOTALL)
@@ -50,9 +52,9 @@ def texts(most: int | None = None) -> list[Text]:
 def _texts() -> Iterator[Text]:
     files: dict[str, Path] = {}
     for root in sorted({Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")}):
-        names = {path.relative_to(root).as_posix(): path for path in root.rglob("*")}
-        # Packages below the standard library are another environment's, or ours under another name.
-        files |= {name: path for name, path in names.items() if not name.startswith(("site-packages", "dist-packages"))}
+        for folder, below, names in os.walk(root):
+            below[:] = [name for name in below if name not in _PASSED_BY]
+            files |= {(Path(folder) / name).relative_to(root).as_posix(): Path(folder) / name for name in names}
     seen: set[str] = set()
     for name in sorted(files, key=_order):
         body = _body(files[name])
@@ -69,11 +71,11 @@ def _order(text: str) -> str:
 
 def _body(path: Path) -> str:
     is_prose = path.suffix.lower() in _PROSE or path.name == "METADATA"
-    if not (is_prose or path.suffix == ".py") or "tests" in path.parts or not path.is_file():
-        return ""
-    if path.stat().st_size > _LONGEST:
+    if not (is_prose or path.suffix == ".py"):
         return ""
     try:
+        if path.stat().st_size > _LONGEST:
+            return ""
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""

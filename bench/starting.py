@@ -50,7 +50,8 @@ def initialize(ground: Ground) -> Row:
             with Server(command, ground.work) as server:
                 return server.initialize()
 
-        once(0)  # bytecode is there from now on
+        if ground.sizes.starts > 1:
+            once(0)  # bytecode is there from now on
         return once
 
     ours, bare = alternate(ground.sizes.starts, start(serve), start(BARE_SERVER))
@@ -121,7 +122,7 @@ def cold_hybrid(ground: Ground) -> Row:
 def _cold(ground: Ground, lot: int, ours: list[str], baseline: list[str]) -> list[Timings]:
     """A new question for every start; the first start of each side only leaves its bytecode behind."""
     questions = ground.questions(lot, ground.sizes.starts + 1)
-    for command in (ours, baseline):
+    for command in (ours, baseline) if ground.sizes.starts > 1 else ():
         run_child([*command, questions[-1]], ground.work)
     return alternate(
         ground.sizes.starts,

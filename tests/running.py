@@ -30,8 +30,10 @@ from mindex.cli.main import cli, main
 from mindex.memory import Memory
 with tempfile.TemporaryDirectory() as folder:
     pathlib.Path(folder, "a.md").write_text("words")
-    with Memory(pathlib.Path(folder, "memory.db"), options={"embedding.provider": "none"}) as memory:
+    options = {"embedding.provider": "none", "workspace.path": folder}
+    with Memory(pathlib.Path(folder, "memory.db"), options=options) as memory:
         memory.index(folder), memory.search("words"), memory.get("a.md"), memory.doctor(), memory.optimize()
+        memory.purge(memory.add("words").id)
 for name in cli.list_commands(None):
     if name != "serve":
         cli.get_command(None, name)

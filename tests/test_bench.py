@@ -13,6 +13,12 @@ import pytest
 BENCH = Path(__file__).parent.parent / "bench" / "speed.py"
 
 
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one run builds the next one uses."""
+    return tmp_path_factory.mktemp("bench")
+
+
 def bench(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     # Numbers are written for people: with × and ≤.
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
@@ -23,8 +29,8 @@ def bench(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(tmp_path: Path) -> None:
-    done = bench(tmp_path, "--json")
+def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(work: Path) -> None:
+    done = bench(work, "--json")
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
     assert list(rows) == [
@@ -37,12 +43,12 @@ def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(tmp_path: Pat
             assert row["baseline"] and row["numbers"]["ratio"] > 0
     assert rows["vector-stage"]["numbers"]["recall"] == 1
     assert rows["initialize"]["numbers"]["early"] == 0
-    assert not list(tmp_path.glob("scratch*"))
+    assert not list(work.glob("scratch*"))
 
 
 @pytest.mark.slow
-def test_one_row_of_the_speed_bench_prints_as_one_table(tmp_path: Path) -> None:
-    done = bench(tmp_path, "--only", "unchanged")
+def test_one_row_of_the_speed_bench_prints_as_one_table(work: Path) -> None:
+    done = bench(work, "--only", "unchanged")
     assert done.returncode == 0, done.stderr
     title, rule, row, *_ = done.stdout.splitlines()
     assert title.split() == ["name", "measured", "baseline", "ratio", "target"]

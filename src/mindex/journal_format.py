@@ -17,7 +17,7 @@ _LONGEST, _CUT = 200, 197
 
 # A type that is one of ours: people write times, labels and brackets into their own logs, too.
 _LINE = re.compile(
-    rf"^- \*\*(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\*\* \[(?:{'|'.join(TYPES)})\] \([^\r\n]+?\) [^\r\n]+", re.MULTILINE
+    rf"(?<![^\r\n])- \*\*(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\*\* \[(?:{'|'.join(TYPES)})\] \([^\r\n]+?\) [^\r\n]+"
 )
 _DAILY_LOG = re.compile(rf"(?:^|[/\\]){LOG_FOLDER}[/\\]\d{{4}}-\d{{2}}-\d{{2}}\.md$")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
@@ -51,13 +51,17 @@ def journal_line(record: Record, moment: int) -> str:
 
 def is_line_of(line: str, record: Record, moment: int) -> bool:
     """Whether a line was written for a record at a moment, in whatever time zone its writer lived."""
-    if not _LINE.fullmatch(line):
+    if not is_journal_line(line):
         return False
     own = journal_line(record, moment)
     (_, minute, second), (_, own_minute, own_second) = line[_CLOCK].split(":"), own[_CLOCK].split(":")
     # Zones differ by quarters of an hour.
     same_time = second == own_second and (int(minute) - int(own_minute)) % 15 == 0
     return same_time and line[_CLOCK.stop :] == own[_CLOCK.stop :]
+
+
+def is_journal_line(line: str) -> bool:
+    return _LINE.fullmatch(line) is not None
 
 
 def blank_lines(text: str) -> str:

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mindex.clock import parse_time
+from mindex.analyzer import analyze
+from mindex.clock import now_ms, parse_time
 from mindex.errors import UsageError
-from mindex.model import Change, Due, Record
+from mindex.model import KINDS, Change, Due, Event, Filters, Record
+from mindex.store.base import Page
 from mindex.telling import Telling
 
 if TYPE_CHECKING:  # as in telling: nothing of this is paid for by a search
@@ -19,6 +21,7 @@ if TYPE_CHECKING:  # as in telling: nothing of this is paid for by a search
     from mindex.remember.things import Things
 
 _MOST_LISTED = 500
+_MOST_EVENTS = 200
 
 
 class Knowing(Telling):
@@ -59,6 +62,14 @@ class Knowing(Telling):
         from mindex.remember.memories import find_told
 
         return self.store.neighbours(find_told(self.store, id_).id, before, after)
+
+    def conversation(self, session_id: str, *, agent: str | None = None) -> tuple[Record, ...]:
+        """Every exchange of a session, in order; none when there is no such session."""
+        scope = Filters(kinds=("turn",), session=session_id, agent=agent or self.settings.text("agent"))
+        found: list[Record] = []
+        while session_id and (page := self.store.list(scope, limit=_MOST_LISTED, offset=len(found)).records):
+            found += page
+        return tuple(sorted(found, key=lambda turn: (turn.created_at, turn.number or 0)))
 
     # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -104,12 +115,17 @@ class Knowing(Telling):
         return record
 
     def thing(self, kind: ThingKind, id_: str) -> Record:
-        return self._things.get(_thing(kind), id_)
+        """By its id, a unique start of it, or its exact name."""
+        return self._things.get(_thing(kind), id_, self.settings.text("agent"))
 
     def things(
         self, kind: ThingKind, *, limit: int = 50, agent: str | None = None, **wanted: object
     ) -> tuple[Record, ...]:
         """Those whose fields equal what is wanted (of a name a part is enough); agent `*` sees everyone's."""
+        return self.things_found(kind, limit=limit, agent=agent, **wanted).records
+
+    def things_found(self, kind: ThingKind, *, limit: int = 50, agent: str | None = None, **wanted: object) -> Page:
+        """The same, with how many there are in all."""
         if limit < 1:
             raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_LISTED}")
         scope = agent or self.settings.text("agent")
@@ -117,13 +133,13 @@ class Knowing(Telling):
         return self._things.listed(_thing(kind), scope, given, min(limit, _MOST_LISTED))
 
     def update_thing(self, kind: ThingKind, id_: str, reason: str = "", **fields: object) -> Change:
-        change = self._things.update(_thing(kind), id_, fields, reason)
+        change = self._things.update(_thing(kind), id_, fields, reason, agent=self.settings.text("agent"))
         self._embed_soon()
         return change
 
     def delete_thing(self, kind: ThingKind, id_: str, reason: str = "") -> Change:
         """Forget it; `restore` and `undo` bring it back."""
-        return self._things.delete(_thing(kind), id_, reason)
+        return self._things.delete(_thing(kind), id_, reason, agent=self.settings.text("agent"))
 
     def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[Due, ...]:
         """The enabled skills whose time has come, longest due first. Running them is the agent's work."""
@@ -131,11 +147,50 @@ class Knowing(Telling):
 
         moment = now or datetime.now(UTC)
         found = []
-        for skill in self.things("skill", limit=_MOST_LISTED, agent=agent):
-            at = due_at(skill)
+        for skill in self._things.all("skill", agent or self.settings.text("agent")):
+            try:
+                at = due_at(skill)
+            except UsageError:  # brought in from elsewhere with a trigger that cannot be worked out: never due
+                continue
             if at is not None and at <= moment:
                 found.append(Due(skill, int(at.timestamp() * 1000)))
         return tuple(sorted(found, key=lambda one: (one.since, one.skill.id)))
+
+    # ── all of it in time ─────────────────────────────────────────────────────────────────────────────────────
+
+    def timeline(
+        self,
+        after: str,
+        before: str | None = None,
+        query: str = "",
+        *,
+        kinds: Sequence[str] = (),
+        limit: int = 50,
+        agent: str | None = None,
+    ) -> tuple[Event, ...]:
+        """What was learnt, said, changed and forgotten between two times, oldest first."""
+        unknown = [kind for kind in kinds if kind not in KINDS]
+        if unknown:
+            raise UsageError(f"unknown kind '{unknown[0]}'", f"use one of {', '.join(KINDS)}")
+        if limit < 1:
+            raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_EVENTS}")
+        wanted = set(analyze(query).words)
+        scope = agent or self.settings.text("agent")
+        until = parse_time(before) if before else now_ms() + 1
+        events = []
+        for change in self.store.changes_between(parse_time(after), until):
+            record = change.after
+            if kinds and record.kind not in kinds:
+                continue
+            if scope in ("*", record.agent) and (not wanted or not wanted.isdisjoint(_words(record))):
+                events.append(Event(change.at, change.action, change.record, record.kind, record.summary))
+            if len(events) == min(limit, _MOST_EVENTS):
+                break
+        return tuple(events)
+
+
+def _words(record: Record) -> set[str]:
+    return {*analyze(record.text).words, *analyze(record.title).words}
 
 
 def _thing(kind: str) -> ThingKind:

@@ -9,11 +9,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mindex.analyzer import analyze
-from mindex.clock import now_ms, parse_expiry, parse_time
+from mindex.clock import parse_expiry
 from mindex.config import Settings
 from mindex.errors import MindexError, UsageError
-from mindex.model import Change, Event, Filters, MemoryStatistics, Purged, Record, Remembered, Suspect
+from mindex.model import Change, Filters, MemoryStatistics, Purged, Record, Remembered, Suspect
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not
 
 logger = logging.getLogger(__name__)
 
-_MOST_EVENTS = 200
 _PAGE = 500
 
 
@@ -75,12 +73,14 @@ class Telling:
         source: str = "",
         expires: str | int | None = None,
         supersedes: str = "",
+        anchor: str = "",
         fields: Mapping[str, object] | None = None,
         agent: str | None = None,
         embed: bool = True,
     ) -> Remembered:
         """Remember something. The same words again are the same memory; nearly the same are stored and named.
 
+        `anchor` ties it to lines of a file (`src/app.py:10-40`): whoever recalls it is told whether they still stand.
         `fields` holds what only some client knows about it; it is kept, not searched.
         """
         from mindex.remember.memories import Told
@@ -98,6 +98,7 @@ class Telling:
             source=source,
             expires_at=parse_expiry(expires),
             supersedes=supersedes,
+            anchor=anchor,
             fields=fields or {},
         )
         remembered = self._memories.add(told)
@@ -205,25 +206,6 @@ class Telling:
 
     def history(self, id_: str) -> tuple[Change, ...]:
         return self._memories.history(id_)
-
-    def timeline(
-        self, after: str, before: str | None = None, query: str = "", *, limit: int = 50, agent: str | None = None
-    ) -> tuple[Event, ...]:
-        """What was learnt, changed and forgotten between two times, oldest first."""
-        if limit < 1:
-            raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_EVENTS}")
-        wanted = set(analyze(query).words)
-        scope = agent or self.settings.text("agent")
-        until = parse_time(before) if before else now_ms() + 1
-        events = []
-        for change in self.store.changes_between(parse_time(after), until):
-            record = change.after
-            said = {*analyze(record.text).words, *analyze(record.title).words}
-            if scope in ("*", record.agent) and (not wanted or not wanted.isdisjoint(said)):
-                events.append(Event(change.at, change.action, change.record, record.kind, record.summary))
-            if len(events) == min(limit, _MOST_EVENTS):
-                break
-        return tuple(events)
 
     def statistics(self, agent: str | None = None) -> MemoryStatistics:
         return self.store.memory_statistics(agent or self.settings.text("agent"))

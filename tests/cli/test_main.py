@@ -61,7 +61,7 @@ def test_every_command_explains_itself(mindex: Mindex, command: str) -> None:
 def test_every_option_is_explained() -> None:
     for command, parameter in every_option():
         if isinstance(parameter, click.Option):
-            assert parameter.help or parameter.type.name == "choice", f"{command} {parameter.name}"
+            assert parameter.help, f"{command} {parameter.name}"
 
 
 def test_the_version_is_the_packages(mindex: Mindex) -> None:

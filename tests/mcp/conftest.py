@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from mindex.mcp.server import MindexServer
 from mindex.mcp.service import Options, Service
 from tests.conftest import HANDBOOK
 
-KEYWORD = {"embedding.provider": "none"}
+KEYWORD: dict[str, object] = {"embedding.provider": "none"}
 
 
 @pytest.fixture
@@ -55,6 +55,22 @@ def own(tmp_path: Path) -> Iterator[Served]:
     service = Service(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     yield Served(service, MindexServer(service, dialect_named("native")), tmp_path)
     service.close()
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Makes servers of any dialect over one memory of the test's own, with the dialect's settings."""
+    opened: list[Service] = []
+
+    def make(tools: str, *, agent: str | None = None, settings: dict[str, object] = KEYWORD) -> Served:
+        dialect = dialect_named(tools)
+        given = {**dialect.settings(None), **settings}
+        opened.append(Service(Options(db=str(tmp_path / "memory.db"), root=tmp_path, agent=agent, settings=given)))
+        return Served(opened[-1], MindexServer(opened[-1], dialect), tmp_path)
+
+    yield make
+    for service in opened:
+        service.close()
 
 
 def text(result: CallToolResult) -> str:

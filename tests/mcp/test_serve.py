@@ -117,7 +117,11 @@ def test_a_free_port_is_told_on_stderr_and_a_wide_host_is_warned_about(db: Path,
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--tools", "nope"], 2, "error: unknown tools 'nope'; use one of native, memory-exchange"),
+        (
+            ["--tools", "nope"],
+            2,
+            "error: unknown tools 'nope'; use one of native, memory-exchange, memory-mcp, mudpuppy",
+        ),
         (["--http", "here"], 2, "error: 'here' is not an address; write --http 8080 or --http 127.0.0.1:8080"),
         (["--root", "/nope"], 1, "error: there is no folder /nope; check the path"),
         (["--source-path", "/nope"], 1, "error: there is no folder /nope; check the path"),

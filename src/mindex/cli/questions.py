@@ -49,7 +49,9 @@ def scope_options(command: F) -> F:
 @click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
 @click.option("--digest", "view", flag_value="digest", help="Ids and places only, ~10 tokens a result.")
 @click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
+)
 @click.option("--budget", type=int, metavar="N", help="Never print more than N tokens.")
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask.")
 @click.option("--fusion", type=click.Choice(list(FUSIONS)), help="How to make one score of two.")

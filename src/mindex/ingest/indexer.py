@@ -14,7 +14,7 @@ from mindex.ids import short_hash
 from mindex.ingest.decode import BinaryFile, decode
 from mindex.ingest.describe import chunk_tags, describe
 from mindex.ingest.frontmatter import unique
-from mindex.ingest.journal_lines import without_journal_lines
+from mindex.ingest.journal_lines import cut_at_journal_lines, without_journal_lines
 from mindex.ingest.markdown import CHUNKER_VERSION, chunk_markdown, chunk_text
 from mindex.ingest.scan import ScannedFile, read, scan
 from mindex.journal_format import FORMAT_VERSION
@@ -205,7 +205,8 @@ class Indexer:
     def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | Skipped:
         """One file's bytes as a document and its chunks."""
         try:
-            text = self._boundary.crosses(without_journal_lines(file.location, decode(data)))
+            written = decode(data)
+            text = self._boundary.crosses(without_journal_lines(file.location, written))
         except (BinaryFile, MindexError) as error:
             return Skipped(file.path, str(error))
         parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)
@@ -228,7 +229,7 @@ class Indexer:
         )
         seen: Counter[str] = Counter()
         records = []
-        for chunk in parsed.chunks:
+        for chunk in cut_at_journal_lines(file.location, written, parsed.chunks):
             section = " > ".join(chunk.breadcrumb)
             title = section or name
             seen[section + "\n" + chunk.text] += 1

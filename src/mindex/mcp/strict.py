@@ -103,7 +103,10 @@ class StrictTool(Tool):
         """What is wrong with the arguments, and which there are."""
         faults = []
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
-            name = ".".join(str(part) for part in fault["loc"])
+            if fault["type"] == "none_required":  # the other half of what may be left out
+                continue
+            # Names of inner types are pydantic's business: the argument, and where in a list.
+            name = ".".join(str(part) for at, part in enumerate(fault["loc"]) if not at or isinstance(part, int))
             if fault["type"] == "extra_forbidden":
                 faults.append(f"unknown argument '{name}'")
             elif fault["type"] == "missing":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from mindex.errors import NotFoundError, UsageError
 State = Literal["fresh", "drifted", "gone"]
 
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?")
-_MAX_BYTES = 8 * 1024 * 1024
+# What every shown hit may cost: a file's size, a span's length, and how many places are compared for a moved one.
+_MAX_BYTES = 2 * 1024 * 1024
 _MOST_LINES = 2_000
+_MOST_TRIED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,34 +36,50 @@ def anchor(reference: str, base: Path) -> dict[str, object]:
         raise UsageError(f"'{reference}' is not a place in a file", "write it like src/app.py:10-40")
     first = int(span["first"])
     last = int(span["last"] or first)
-    path = (base / span["path"]).resolve()
+    try:
+        path = (base / span["path"]).resolve()
+    except (OSError, ValueError, RuntimeError):
+        raise UsageError(f"'{span['path']}' is not a usable path", "write it like src/app.py:10-40") from None
     lines = _lines(path)
     if lines is None:
-        raise NotFoundError(f"there is no file {span['path']}", "anchor a memory to a file that is there")
+        raise NotFoundError(
+            f"there is no file {span['path']} of at most {_MAX_BYTES:,} bytes", "anchor a memory to a file that is there"
+        )
     if not 1 <= first <= last <= len(lines) or last - first >= _MOST_LINES:
         raise UsageError(f"{span['path']} has {len(lines)} lines", f"anchor at most {_MOST_LINES} lines that are there")
-    return {"path": str(path), "first": first, "last": last, "hash": _hash(lines[first - 1 : last])}
+    span_hash, head = _hash(lines[first - 1 : last]), _hash(lines[first - 1 : first])
+    return {"path": str(path), "first": first, "last": last, "hash": span_hash, "head": head}
 
 
 def anchored(kept: Mapping[str, object]) -> Anchored:
-    """Fresh where it was; drifted if the lines moved or changed; gone with the file."""
-    path, first, last = Path(str(kept["path"])), int(str(kept["first"])), int(str(kept["last"]))
+    """Fresh where it was; drifted if the lines moved or changed; gone with the file. Never raises."""
+    try:
+        path, first, last = Path(str(kept["path"])), int(str(kept["first"])), int(str(kept["last"]))
+    except (KeyError, ValueError):  # brought in from elsewhere
+        return Anchored(str(kept.get("path", "")), "gone")
     at = f"{path}:{first}-{last}"
     lines = _lines(path)
-    if lines is None:
+    if lines is None or not 1 <= first <= last:
         return Anchored(at, "gone")
-    if _hash(lines[first - 1 : last]) == kept["hash"]:
+    wanted = str(kept.get("hash"))
+    if _hash(lines[first - 1 : last]) == wanted:
         return Anchored(at, "fresh")
     size = last - first + 1
-    for start in range(len(lines) - size + 1):
-        if _hash(lines[start : start + size]) == kept["hash"]:
-            return Anchored(f"{path}:{start + 1}-{start + size}", "drifted")
+    for start in _starts(lines, first, size, str(kept.get("head", ""))):
+        if _hash(lines[start - 1 : start - 1 + size]) == wanted:
+            return Anchored(f"{path}:{start}-{start + size - 1}", "drifted")
     return Anchored(at, "drifted")
+
+
+def _starts(lines: list[str], first: int, size: int, head: str) -> list[int]:
+    """Where the span may begin now: at a line like its first one, the nearest few of them."""
+    starts = [start for start in range(1, len(lines) - size + 2) if _hash(lines[start - 1 : start]) == head]
+    return heapq.nsmallest(_MOST_TRIED, starts, key=lambda start: abs(start - first))
 
 
 def _lines(path: Path) -> list[str] | None:
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:  # a pipe would be waited for
             return None
         return re.split(r"\r\n|\r|\n", path.read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError):

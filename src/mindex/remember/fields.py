@@ -13,6 +13,7 @@ ThingKind = Literal["contact", "project", "skill"]
 THING_KINDS: tuple[ThingKind, ...] = ("contact", "project", "skill")
 
 Check = Callable[[object], object]
+Shape = Literal["text", "texts", "json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,18 @@ class Field:
     required: bool = False
     default: object = None
     told: bool = False
+    about: str = ""
+
+    @property
+    def shape(self) -> Shape:
+        """How it is written down: as a text, as several, or as JSON."""
+        return _SHAPES.get(self.check, "text")
+
+    @property
+    def help(self) -> str:
+        """One line for whoever fills it in."""
+        said = f"One of {', '.join(self.check.choices)}." if isinstance(self.check, _OneOf) else self.about
+        return said if self.default is None else f"{said} Default {str(self.default).lower()}.".strip()
 
 
 def _text(value: object) -> str:
@@ -60,13 +73,18 @@ def _whole(least: int) -> Check:
     return check
 
 
-def _one_of(*choices: str) -> Check:
-    def check(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"one of {', '.join(choices)} is expected")
+@dataclass(frozen=True, slots=True)
+class _OneOf:
+    choices: tuple[str, ...]
+
+    def __call__(self, value: object) -> str:
+        if value not in self.choices:
+            raise ValueError(f"one of {', '.join(self.choices)} is expected")
         return str(value)
 
-    return check
+
+def _one_of(*choices: str) -> Check:
+    return _OneOf(choices)
 
 
 def _object(value: object) -> dict[str, object]:
@@ -89,43 +107,50 @@ def _email(value: object) -> str:
     return text.lower()
 
 
+_SHAPES: Mapping[Check, Shape] = {_texts: "texts", _object: "json", _objects: "json"}
+
 TRIGGERS = ("cron", "interval", "at", "event", "manual")
 
 FIELDS: Mapping[Kind, tuple[Field, ...]] = {
     "contact": (
-        Field("name", _text, required=True, told=True),
-        Field("email", _email, told=True),
-        Field("company", _text, told=True),
-        Field("role", _text, told=True),
+        Field("name", _text, required=True, told=True, about="What they are called."),
+        Field("email", _email, told=True, about="Their e-mail address; no two contacts share one."),
+        Field("company", _text, told=True, about="Where they work."),
+        Field("role", _text, told=True, about="What they do there."),
         Field("type", _one_of("work", "personal", "ignored"), default="work"),
-        Field("notes", _text, told=True),
+        Field("notes", _text, told=True, about="Whatever else is known."),
     ),
     "project": (
-        Field("name", _text, required=True, told=True),
+        Field("name", _text, required=True, told=True, about="What it is called; no two projects share a name."),
         Field("status", _one_of("active", "paused", "completed"), default="active", told=True),
         Field("type", _one_of("work", "personal"), default="work"),
-        Field("description", _text, told=True),
-        Field("primary_contact_id", _text),
-        Field("participants", _texts),
-        Field("company", _text, told=True),
+        Field("description", _text, told=True, about="What it is about."),
+        Field("primary_contact_id", _text, about="Id of the contact to ask."),
+        Field("participants", _texts, about="Id of a contact who takes part."),
+        Field("company", _text, told=True, about="For whom it is."),
         Field("priority", _one_of("high", "medium", "low")),
     ),
     "skill": (
-        Field("name", _text, required=True, told=True),
-        Field("description", _text, told=True),
+        Field("name", _text, required=True, told=True, about="What it is called; no two skills share a name."),
+        Field("description", _text, told=True, about="What it is for."),
         Field("trigger_type", _one_of(*TRIGGERS), required=True),
-        Field("trigger_config", _object),
-        Field("instructions", _text, required=True, told=True),
-        Field("required_tools", _texts, told=True),
-        Field("execution_plan", _objects),
-        Field("max_steps", _whole(1), default=10),
-        Field("enabled", _flag, default=True),
-        Field("notify_on_completion", _flag, default=True),
-        Field("notify_interval_minutes", _whole(0), default=0),
-        Field("last_run_at", _text),
-        Field("last_run_status", _text),
-        Field("last_run_summary", _text, told=True),
-        Field("last_notified_at", _text),
+        Field(
+            "trigger_config",
+            _object,
+            about='When: {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}, {"interval_minutes": 30},'
+            ' {"at": "2027-01-31T09:00"} or {"in_minutes": 20}.',
+        ),
+        Field("instructions", _text, required=True, told=True, about="What the agent is to do."),
+        Field("required_tools", _texts, told=True, about="A tool it needs."),
+        Field("execution_plan", _objects, about="Its steps, as a list of objects."),
+        Field("max_steps", _whole(1), default=10, about="How many steps it may take."),
+        Field("enabled", _flag, default=True, about="Whether it is ever due."),
+        Field("notify_on_completion", _flag, default=True, about="Whether to say when it is done."),
+        Field("notify_interval_minutes", _whole(0), default=0, about="How long not to say it again."),
+        Field("last_run_at", _text, about="When it ran last; what makes it wait for its next time."),
+        Field("last_run_status", _text, about="How that went."),
+        Field("last_run_summary", _text, told=True, about="What came of it."),
+        Field("last_notified_at", _text, about="When that was last said."),
     ),
 }
 
@@ -164,3 +189,24 @@ def words_of(kind: Kind, values: Mapping[str, object]) -> str:
         if field.told and value not in (None, "", []):
             lines.append(f"{field.name}: {', '.join(value) if isinstance(value, list) else value}")
     return "\n".join(lines)
+
+
+def described(kind: Kind, values: Mapping[str, object]) -> dict[str, object]:
+    """All of a record that is made of its fields: they are said once, and words, title and summary follow."""
+    fields = {name: value for name, value in values.items() if value is not None}
+    about = ", ".join(str(fields[name]) for name in _SUMMED_UP[kind] if fields.get(name))
+    words = f"{fields['name']}{f' ({about})' if about else ''}".split()
+    return {
+        "fields": fields,
+        "text": words_of(kind, fields),
+        "title": str(fields["name"]),
+        "type": str(fields.get("type") or ""),
+        "summary": " ".join(words[:20]),
+    }
+
+
+_SUMMED_UP: Mapping[Kind, tuple[str, ...]] = {
+    "contact": ("role", "company"),
+    "project": ("status", "company"),
+    "skill": ("description",),
+}

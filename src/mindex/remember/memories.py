@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import cast
 
 from mindex.clock import now_ms
@@ -14,7 +15,9 @@ from mindex.errors import ConflictError, NotFoundError, UsageError
 from mindex.ids import new_id
 from mindex.model import AnyOf, Change, Filters, Kind, Purged, Record, Remembered, Similar, Term
 from mindex.remember import kinds
+from mindex.remember.anchors import anchor
 from mindex.remember.entities import extract
+from mindex.remember.fields import UNIQUE, described
 from mindex.remember.importance import estimate
 from mindex.remember.overlap import NEAR as NEAR_OVERLAP
 from mindex.remember.overlap import contradict, keywords, overlap, probe_words
@@ -28,6 +31,15 @@ _BULK = 500
 NEAR = "near"
 NEAR_COSINE = 0.92
 _DAY_MS = 86_400_000
+# Kinds whose words say what their fields hold, with the commands that change those.
+_MADE_OF_FIELDS = {
+    "contact": "contact update",
+    "project": "project update",
+    "skill": "skill update",
+    "profile": "profile set",
+    "turn": "conversation add",
+}
+_MADE = {"text", "title", "type", "summary", "fields"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,7 @@ class Told:
     supersedes: str = ""
     kind: Kind = "memory"
     title: str = ""
+    anchor: str = ""  # `path:10-40`
     fields: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -104,6 +117,7 @@ class Memories:
         importance = estimate(text, type_) if told.importance is None else kinds.checked_importance(told.importance)
         beside, within = clean_within(told.fields, self._secrets)
         redacted.extend(kind for kind in within if kind not in redacted)
+        held = {"anchor": anchor(told.anchor, Path.cwd())} if told.anchor else {}
         entities = extract(text) if told.entities is None else _distinct(map(boundary, told.entities))
         record = Record(
             id=new_id(),
@@ -122,7 +136,7 @@ class Memories:
             confidence=kinds.checked_confidence(told.confidence),
             expires_at=None if told.expires_at is None else kinds.checked_expiry(told.expires_at, now),
             entities=entities,
-            fields=cast("Mapping[str, object]", beside),
+            fields={**cast("Mapping[str, object]", beside), **held},
         )
         return record, tuple(redacted)
 
@@ -155,7 +169,13 @@ class Memories:
             raise UsageError("there is nothing to change", "give a text or another property")
         checked = self._checked(changes)
         superseded = str(checked.pop("supersedes", ""))
+        place = checked.pop("anchor", None)
         existing = self._existing(id_)
+        if existing.kind in _MADE_OF_FIELDS and not _MADE.isdisjoint(checked):
+            raise UsageError(
+                f"the words of a {existing.kind} are made of its fields",
+                f"change those with `mindex {_MADE_OF_FIELDS[existing.kind]}`",
+            )
         if superseded:
             self._refuse_circle(existing.id, self._existing(superseded).id)
 
@@ -165,6 +185,9 @@ class Memories:
                 text = str(values["text"])
                 values.setdefault("summary", summarize(text))
                 values.setdefault("entities", extract(text))
+            if place is not None:
+                held = {**record.fields, **cast("Mapping[str, object]", values.get("fields", {})), "anchor": place}
+                values["fields"] = {name: value for name, value in held.items() if name != "anchor" or value}
             return replace(record, **values)  # type: ignore[arg-type]
 
         why = clean(reason, self._secrets).text
@@ -184,6 +207,7 @@ class Memories:
             "text": lambda value: kinds.checked_text(clean(kinds.checked_text(str(value)), self._secrets).text).strip(),
             "tags": self._clean_all,
             "entities": self._clean_all,
+            "anchor": lambda value: anchor(str(value), Path.cwd()) if value else {},
         }
         known = {one.name for one in fields(Told)} - {"agent", "kind"}
         unknown = set(changes) - known
@@ -228,6 +252,7 @@ class Memories:
             by=self._by,
             action="restore",
             reason=clean(reason, self._secrets).text,
+            unique=UNIQUE.get(record.kind, ""),
         )
 
     def purge(self, ids: Sequence[str]) -> Purged:
@@ -258,8 +283,18 @@ class Memories:
             for name in _UNDOABLE
             if getattr(undone.before, name) != getattr(undone.after, name)
         }
+        was, became = undone.before.fields, undone.after.fields
+
+        def reverted(record: Record) -> Record:
+            if record.kind not in UNIQUE:
+                return replace(record, **differing)
+            back = {name: was.get(name) for name in {*was, *became} if was.get(name) != became.get(name)}
+            made = described(record.kind, {**record.fields, **back})
+            return replace(record, **{**differing, **made})  # type: ignore[arg-type]
+
+        unique = UNIQUE.get(undone.before.kind, "")
         change = self._store.revise(
-            undone.record, lambda record: replace(record, **differing), by=self._by, action="undo", reason=reason
+            undone.record, reverted, by=self._by, action="undo", reason=reason, unique=unique
         )
         return change, undone.change
 

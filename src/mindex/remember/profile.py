@@ -40,16 +40,13 @@ class Profiles:
         """Change places by their paths, in one step; a value of None takes its place away."""
         if not changes:
             raise UsageError("there is nothing to change", "give a path and a value")
+        changes = {self._crosses(path): cleaned(value, self._crosses, path) for path, value in changes.items()}
         self._ensure(agent)
 
         def revised(record: Record) -> Record:
             data: Any = record.fields.get("data", {})
             for path, value in changes.items():
-                data = (
-                    paths.removed(data, path)
-                    if value is None
-                    else paths.written(data, path, cleaned(value, self._crosses))
-                )
+                data = paths.removed(data, path) if value is None else paths.written(data, path, value)
             return _with(record, data)
 
         return self._store.revise(_id(agent), revised, by=self._by, action="update", reason=self._crosses(reason))
@@ -65,9 +62,13 @@ class Profiles:
                 f"the profile of '{agent}' has no version {version}", "`mindex profile history` lists them"
             )
         data = target.after.fields.get("data", {})
-        why = reason or f"rollback to version {version}"
+        why = self._crosses(reason) or f"rollback to version {version}"
         return self._store.revise(
-            _id(agent), lambda record: _with(record, data), by=self._by, action="rollback", reason=why
+            _id(agent),
+            lambda record: _with(replace(record, retired_at=None), data),
+            by=self._by,
+            action="rollback",
+            reason=why,
         )
 
     def _ensure(self, agent: str) -> None:
@@ -87,7 +88,7 @@ def _id(agent: str) -> str:
 
 
 def _with(record: Record, data: Any) -> Record:
-    size = len(json.dumps(data, ensure_ascii=False).encode())
+    size = len(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise UsageError(
             f"the profile would have {size:,} bytes, {MAX_BYTES:,} are allowed", "keep long texts as memories or notes"

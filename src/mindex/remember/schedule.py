@@ -11,15 +11,22 @@ from cronsim import CronSim, CronSimError
 from mindex.errors import UsageError
 from mindex.model import Record
 
+_NEVER_DUE = ("event", "manual")  # they wait for something that happens, or for a person
+_MOST_MINUTES = 100 * 366 * 24 * 60  # of a hundred years
+
 
 def checked_trigger(trigger: str, config: object) -> None:
     """Refuse a trigger that could never be worked out."""
     settings = config if isinstance(config, Mapping) else {}
+    if trigger in _NEVER_DUE:
+        return
     if trigger == "cron" and not (settings.keys() & {"interval_minutes", "at", "in_minutes"}):
         _cron(str(settings.get("schedule") or ""), datetime.now(_zone(settings)))
     if trigger == "interval" or "interval_minutes" in settings:
         _minutes(settings, "interval_minutes")
-    if trigger == "at" and "in_minutes" not in settings:
+    if "in_minutes" in settings:
+        _minutes(settings, "in_minutes")
+    if "at" in settings or (trigger == "at" and "in_minutes" not in settings):
         _moment(settings)
 
 
@@ -29,7 +36,7 @@ def due_at(skill: Record) -> datetime | None:
     config = fields.get("trigger_config")
     settings = config if isinstance(config, Mapping) else {}
     trigger = fields.get("trigger_type")
-    if not fields.get("enabled", True) or trigger in ("event", "manual"):
+    if not fields.get("enabled", True) or trigger in _NEVER_DUE:
         return None
     last = _last_run(fields)
     since = last or datetime.fromtimestamp(skill.created_at / 1000, UTC)
@@ -61,8 +68,8 @@ def _zone(settings: Mapping[str, object]) -> tzinfo:
 
 def _minutes(settings: Mapping[str, object], name: str) -> float:
     value = settings.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise UsageError(f"{name} is not a number of minutes", "give a number above 0")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST_MINUTES:
+        raise UsageError(f"{name} is not a number of minutes", f"give a number above 0 and up to {_MOST_MINUTES}")
     return float(value)
 
 

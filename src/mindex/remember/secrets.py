@@ -170,7 +170,7 @@ def _without(text: str, sections: Iterable[_Span], keep_lines: bool) -> str:
 
 # -- secrets ----------------------------------------------------------------------------------------------------
 
-_REST = re.compile(r"[\w+/=.~-]*+")
+_REST = re.compile(r"[^\s\"'`<>|&,;)\]}]*+")
 
 
 def _secrets(text: str) -> list[_Span]:

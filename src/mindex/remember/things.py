@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import isfinite
 
 from mindex.clock import now_ms
-from mindex.errors import ConflictError, NotFoundError, UsageError
+from mindex.errors import AmbiguousIdError, ConflictError, NotFoundError, UsageError
 from mindex.ids import new_id
 from mindex.model import Change, Filters, Record
-from mindex.remember.fields import UNIQUE, ThingKind, checked, words_of
+from mindex.remember.fields import UNIQUE, ThingKind, checked, described
 from mindex.remember.memories import find_told
 from mindex.remember.schedule import checked_trigger
-from mindex.store.base import Store
+from mindex.store.base import Page, Store
 
 Boundary = Callable[[str], str]
+
+_INVOLVED = "contact"  # of a project: whoever is its primary contact or takes part
+_DEEPEST = 50
 
 
 class Things:
@@ -29,76 +33,70 @@ class Things:
         fields = self._cleaned(checked(kind, values))
         self._check(kind, fields)
         now = now_ms()
-        record = Record(
-            id=new_id(),
-            kind=kind,
-            text=words_of(kind, fields),
-            title=str(fields["name"]),
-            agent=agent,
-            created_at=now,
-            updated_at=now,
-            type=str(fields.get("type") or ""),
-            summary=_summary(kind, fields),
-            fields={name: value for name, value in fields.items() if value is not None},
-        )
+        bare = Record(id=new_id(), kind=kind, text="", agent=agent, created_at=now, updated_at=now)
+        record = replace(bare, **described(kind, fields))  # type: ignore[arg-type]
         added = self._store.add([record], by=self._by, unique=UNIQUE[kind])[0]
         if not added.created:
             raise _taken(kind, fields, added.id)
         return record
 
-    def update(self, kind: ThingKind, id_: str, values: Mapping[str, object], reason: str = "") -> Change:
+    def update(
+        self, kind: ThingKind, id_: str, values: Mapping[str, object], reason: str = "", *, agent: str = "*"
+    ) -> Change:
         if not values:
             raise UsageError("there is nothing to change", "give the fields that change")
         changes = self._cleaned(checked(kind, values, partial=True))
-        existing = self.get(kind, id_)
+        existing = self.get(kind, id_, agent)
 
         def revised(record: Record) -> Record:
             fields = {**record.fields, **changes}
-            fields = {name: value for name, value in fields.items() if value is not None}
             self._check(kind, fields)
-            return replace(
-                record,
-                fields=fields,
-                text=words_of(kind, fields),
-                title=str(fields["name"]),
-                type=str(fields.get("type") or ""),
-                summary=_summary(kind, fields),
-            )
+            return replace(record, **described(kind, fields))  # type: ignore[arg-type]
 
         return self._store.revise(
-            existing.id, revised, by=self._by, action="update", reason=reason, unique=UNIQUE[kind]
+            existing.id, revised, by=self._by, action="update", reason=self._crosses(reason), unique=UNIQUE[kind]
         )
 
-    def get(self, kind: ThingKind, id_: str) -> Record:
-        """By id, a unique start of it, or the exact name."""
+    def get(self, kind: ThingKind, id_: str, agent: str = "*") -> Record:
+        """By id, a unique start of it, or an agent's exact name for it."""
+        ambiguous: AmbiguousIdError | None = None
         try:
             record = find_told(self._store, id_)
         except NotFoundError:
-            named = [one for one in self._all(kind, "*") if one.title.casefold() == id_.casefold()]
-            if len(named) != 1:
-                raise NotFoundError(f"there is no {kind} '{id_}'", f"`mindex {kind} list` shows them") from None
+            pass
+        except AmbiguousIdError as error:  # a short name may well be the start of ids
+            ambiguous = error
+        else:
+            if record.kind == kind and record.retired_at is None:
+                return record
+        named = [one for one in self.all(kind, agent) if one.title.casefold() == id_.casefold()]
+        if len(named) == 1:
             return named[0]
-        if record.kind != kind or record.retired_at is not None:
-            raise NotFoundError(f"there is no {kind} '{id_}'", f"`mindex {kind} list` shows them")
-        return record
+        raise ambiguous or NotFoundError(f"there is no {kind} '{id_}'", f"`mindex {kind} list` shows them")
 
-    def listed(self, kind: ThingKind, agent: str, wanted: Mapping[str, object], limit: int) -> tuple[Record, ...]:
-        """Those whose fields equal what is wanted; of `name` and `company` a part is enough, whatever its case."""
-        matching = [record for record in self._all(kind, agent) if _matches(record.fields, wanted)]
-        return tuple(matching[:limit])
+    def listed(self, kind: ThingKind, agent: str, wanted: Mapping[str, object], limit: int) -> Page:
+        """Those whose fields equal what is wanted; of `name` a part is enough, whatever its case."""
+        plain = {name: value for name, value in wanted.items() if name != _INVOLVED}
+        involved = {name: value for name, value in wanted.items() if name == _INVOLVED and kind == "project"}
+        if len(plain) + len(involved) < len(wanted):
+            raise UsageError(f"a {kind} has no '{_INVOLVED}'", "only projects have people")
+        sought = {**checked(kind, plain, partial=True), **involved}
+        matching = [record for record in self.all(kind, agent) if _matches(record.fields, sought)]
+        return Page(tuple(matching[:limit]), len(matching))
 
-    def delete(self, kind: ThingKind, id_: str, reason: str = "") -> Change:
+    def delete(self, kind: ThingKind, id_: str, reason: str = "", *, agent: str = "*") -> Change:
         """Forget it: out of lists and searches, and back with `restore` or `undo`."""
         now = now_ms()
         return self._store.revise(
-            self.get(kind, id_).id,
+            self.get(kind, id_, agent).id,
             lambda record: replace(record, retired_at=now),
             by=self._by,
             action="forget",
-            reason=reason,
+            reason=self._crosses(reason),
         )
 
-    def _all(self, kind: ThingKind, agent: str) -> list[Record]:
+    def all(self, kind: ThingKind, agent: str) -> list[Record]:
+        """Oldest first."""
         found: list[Record] = []
         while page := self._store.list(Filters(kinds=(kind,), agent=agent), limit=500, offset=len(found)).records:
             found += page
@@ -106,28 +104,28 @@ class Things:
 
     def _cleaned(self, fields: Mapping[str, object]) -> dict[str, object]:
         """Every text in them, however deep, crosses the boundary."""
-        return {name: cleaned(value, self._crosses) for name, value in fields.items()}
+        return {name: cleaned(value, self._crosses, name) for name, value in fields.items()}
 
     def _check(self, kind: ThingKind, fields: Mapping[str, object]) -> None:
         if kind == "skill":
             checked_trigger(str(fields["trigger_type"]), fields.get("trigger_config") or {})
 
 
-def cleaned(value: object, crosses: Boundary) -> object:
+def cleaned(value: object, crosses: Boundary, name: str = "", depth: int = 0) -> object:
+    """A value of JSON as it may be stored: each text crosses with its name in front, which may be what betrays it."""
+    if depth > _DEEPEST:
+        raise UsageError(f"a value is nested more than {_DEEPEST} deep", "store it flatter, or as a text")
     if isinstance(value, str):
-        return crosses(value)
-    if isinstance(value, list):
-        return [cleaned(part, crosses) for part in value]
+        label = f"{name}: "
+        crossed = crosses(label + value) if name else crosses(value)
+        return crossed.removeprefix(label) if crossed.startswith(label) else crosses(value)
+    if isinstance(value, list | tuple):
+        return [cleaned(part, crosses, name, depth + 1) for part in value]
     if isinstance(value, dict):
-        return {name: cleaned(part, crosses) for name, part in value.items()}
-    return value
-
-
-def _summary(kind: ThingKind, fields: Mapping[str, object]) -> str:
-    more = {"contact": ("role", "company"), "project": ("status", "company"), "skill": ("description",)}[kind]
-    said = ", ".join(str(fields[name]) for name in more if fields.get(name))
-    words = f"{fields['name']}{f' ({said})' if said else ''}".split()
-    return " ".join(words[:20])
+        return {crosses(str(key)): cleaned(part, crosses, str(key), depth + 1) for key, part in value.items()}
+    if value is None or isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    raise UsageError(f"{value!r} cannot be stored", "use texts, numbers, true, false, lists and objects")
 
 
 def _taken(kind: ThingKind, fields: Mapping[str, object], id_: str) -> ConflictError:
@@ -143,7 +141,7 @@ def _matches(fields: Mapping[str, object], wanted: Mapping[str, object]) -> bool
         if name == "name":
             if str(value).casefold() not in str(held or "").casefold():
                 return False
-        elif name == "contact":
+        elif name == _INVOLVED:
             participants = fields.get("participants")
             involved = [fields.get("primary_contact_id"), *(participants if isinstance(participants, list) else [])]
             if value not in involved:

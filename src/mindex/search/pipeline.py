@@ -83,7 +83,7 @@ class Searcher:
             has_more=query.offset + len(shown) < len(kept),
             hits=self._hits(shown, candidates, retrieved.past),
             notes=notes,
-            total_capped=retrieved.capped,
+            total_capped=_capped(candidates, certain, floor, self._ranking.candidates),
             offset=query.offset,
         )
 
@@ -178,6 +178,8 @@ class Searcher:
 
     def _nothing(self, certain: Mapping[str, float]) -> str:
         nearest = max(certain, key=lambda id_: certain[id_], default="")
+        if not nearest and not self._store.statistics(()).records:
+            return "nothing relevant: nothing was indexed or told yet; see `mindex index` and `mindex add`"
         for record in self._store.records([nearest]):
             place = f"{record.path}:{record.first_line}" if record.path else record.id
             return f"nothing relevant; the nearest is {place} (relevance {certain[nearest]:.2f})"
@@ -195,6 +197,12 @@ def _relevances(candidates: Candidates, fused: Fused) -> dict[str, float]:
     # A keyword hit that is not among the nearest is at most as near as the last of them.
     furthest = min(cosines.values(), default=0.0)
     return {id_: relevance(words.get(id_, 0.0), cosines.get(id_, furthest), candidates.g) for id_ in fused}
+
+
+def _capped(candidates: Candidates, certain: Mapping[str, float], floor: float, limit: int) -> bool:
+    """Whether there may be more: a half brought as many as it may, and even the last of them is above the floor."""
+    halves = (candidates.keyword, candidates.vector)
+    return any(len(half) >= limit and certain[half[-1].id] >= floor for half in halves)
 
 
 def _checked(query: Query, ranking: Ranking) -> tuple[Query, tuple[str, ...]]:

@@ -32,7 +32,6 @@ _MOST_EMBEDDED = 200
 class Retrieved:
     parsed: ParsedQuery
     candidates: Candidates
-    capped: bool  # a half brought as many as it may: there may be more
     notes: tuple[str, ...] = ()
     past: Mapping[str, Record] = field(default_factory=dict)  # records as they stood then, where they changed since
 
@@ -78,14 +77,13 @@ class Retriever:
             note = "" if parsed.strict else "nothing in scope has a vector yet; answered by keyword"
         if nearest is None and query.mode == "vector":
             keyword = self._keyword(parsed, query.filters, past)
-        capped = self._limit in (len(keyword), len(nearest.hits) if nearest else 0)
         candidates = self._candidates(query, parsed, keyword, nearest, past)
         notes = [note] if note else []
         if query.filters.as_of is not None:
             notes.append("files answer as they are now; what was told, as it stood then")
             if len(past) >= _MOST_EMBEDDED:
                 notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
-        return Retrieved(parsed, candidates, capped, tuple(notes), past)
+        return Retrieved(parsed, candidates, tuple(notes), past)
 
     def _keyword(self, parsed: ParsedQuery, filters: Filters, past: Mapping[str, Record]) -> tuple[Scored, ...]:
         if parsed.node is None:

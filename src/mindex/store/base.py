@@ -25,7 +25,10 @@ from mindex.model import (
 )
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from mindex.model import Vectors
+    from mindex.store.rows import Dump, Link, Rehearsal, Restored, Restoring, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,28 @@ class Store(Protocol):
         ...
 
     def memory_statistics(self, agent: str) -> MemoryStatistics: ...
+
+    # everything told, out and in
+    def dump(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[Dump]:
+        """Everything told to an agent, or to all, as it is at one moment; its rows can be read while it is open."""
+        ...
+
+    def restore_rows(
+        self, rows: Sequence[Row], restoring: Restoring, rehearsal: Rehearsal | None = None
+    ) -> tuple[Restored, ...]:
+        """Store rows as they are, with ids, times and history, in one transaction; durable once it returns.
+
+        What is there already stays as it is. With a rehearsal nothing is stored: it says what would be.
+        """
+        ...
+
+    def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
+        """Make links whose two ends are there; answers how many were new."""
+        ...
+
+    def owners(self, ids: Iterable[str]) -> dict[str, str]:
+        """Whose the records of these ids are."""
+        ...
 
     def note_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         """Remember in the background who was returned; never waits, never fails."""

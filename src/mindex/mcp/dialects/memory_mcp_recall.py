@@ -1,9 +1,13 @@
-"""What `memory_recall` answers: an index of all matches, then details, never dearer than the caller allowed. Pure."""
+"""What `memory_recall` answers: an index of all matches, then details, never dearer than the caller allowed. Pure.
+
+Sizes are added up, not measured on the whole text again and again: a recall costs little more than its search.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 from mindex.clock import to_iso
 from mindex.mcp.dialects.memory_mcp_rules import family_of
@@ -13,18 +17,20 @@ from mindex.present.rows import Json, summary_of
 from mindex.present.views import most_that_fit
 from mindex.store.base import Signals
 
+Shown = dict[str, Json]
+
 _ECHO = 200
 _LEAST_ECHO = 20
 
 
 def tokens_of(text: str) -> int:
-    """As the seed counts: characters of JavaScript divided by four, rounded up."""
-    return -(-len(text.encode("utf-16-le", "surrogatepass")) // 8)
+    """As the seed counts: the characters of JavaScript divided by four, rounded up."""
+    return -(-_length(text) // 4)
 
 
-def standard_memory(record: Record, signals: Signals | None) -> dict[str, Json]:
+def standard_memory(record: Record, signals: Signals | None) -> Shown:
     last = signals.last_accessed if signals else None
-    shown: dict[str, Json] = {
+    shown: Shown = {
         "id": record.id,
         "type": family_of(record.type),
         "summary": summary_of(record),
@@ -46,36 +52,27 @@ class Recalled:
     query: str
     signals: Mapping[str, Signals] = field(default_factory=dict)
 
-    def within(self, budget: int) -> dict[str, Json]:
-        """Index entries first, then details, both in order; an index that does not fit is cut and `has_more` says so."""
+    def within(self, budget: int) -> Shown:
+        """Index entries first, then details, both in order; an index too dear is cut, and `has_more` says so."""
+        hits = self.answer.hits
         echo = self.query if len(self.query) <= _ECHO else self.query[: _ECHO - 1] + "…"
-        index = [_entry(hit.record) for hit in self.answer.hits]
-
-        def fits(shown: dict[str, Json]) -> bool:
-            return tokens_of(json_text(shown)) <= budget
-
-        count = most_that_fit(len(index), lambda count: fits(self._shown(index[:count], [], echo)))
-        if index and not count:
-            # The frame and one entry are too dear: the question goes first, then words of the summary.
+        room = 4 * budget - self._frame(echo)
+        index, left = _that_fit((_entry(hit.record) for hit in hits), room)
+        if hits and not index:
+            # One entry is too dear beside the question: words of both go, so that an answer is never empty.
             echo = echo[:_LEAST_ECHO]
-            index, count = [_shortest(index[0], lambda entry: fits(self._shown([entry], [], echo)))], 1
-        kept = index[:count]
-        details = self._affordable(budget)
-        shown = most_that_fit(len(details), lambda count: fits(self._shown(kept, details[:count], echo)))
-        return self._shown(kept, details[:shown], echo)
+            room = 4 * budget - self._frame(echo)
+            index, left = _that_fit([_cut(_entry(hits[0].record), room)], room)
+        details, _ = _that_fit((standard_memory(hit.record, self.signals.get(hit.record.id)) for hit in hits), left)
+        shown = self._shown(index, details, echo)
+        return {**shown, "tokens_used": _own_cost(_length(json_text(shown)) - len("0"))}
 
-    def _affordable(self, budget: int) -> list[dict[str, Json]]:
-        """Details that could fit at all: fifty long texts are not written out time and again to see that they do not."""
-        details, characters = [], 0
-        for hit in self.answer.hits:
-            characters += len(hit.record.text)
-            if characters > 4 * budget:
-                break
-            details.append(standard_memory(hit.record, self.signals.get(hit.record.id)))
-        return details
+    def _frame(self, echo: str) -> int:
+        """The size of an answer without entries and details."""
+        return _length(json_text({**self._shown([], [], echo), "has_more": False, "tokens_used": 9999}))
 
-    def _shown(self, index: list[dict[str, Json]], details: list[dict[str, Json]], echo: str) -> dict[str, Json]:
-        shown: dict[str, Json] = {
+    def _shown(self, index: list[Shown], details: list[Shown], echo: str) -> Shown:
+        return {
             "index": [*index],
             "details": [*details],
             "total_count": self.answer.total,
@@ -83,15 +80,45 @@ class Recalled:
             "tokens_used": 0,
             "query": echo,
         }
-        for _ in range(3):  # its own digits count, too
-            shown["tokens_used"] = tokens_of(json_text(shown))
-        return shown
 
 
-def _entry(record: Record) -> dict[str, Json]:
+def _entry(record: Record) -> Shown:
     return {
         "id": record.id,
         "type": family_of(record.type),
         "summary": summary_of(record),
         "importance": record.importance,
     }
+
+
+def _cut(entry: Shown, room: int) -> Shown:
+    """With as many characters of its summary as there is room for."""
+    summary = str(entry["summary"])
+
+    def shortened(size: int) -> Shown:
+        return {**entry, "summary": summary[:size] + "…"}
+
+    return shortened(most_that_fit(len(summary), lambda size: len(_that_fit([shortened(size)], room)[0]) == 1))
+
+
+def _that_fit(items: Iterable[Shown], room: int) -> tuple[list[Shown], int]:
+    """Items in order until the room is taken, and the room that is left; as a list of JSON, indented by two."""
+    kept: list[Shown] = []
+    left = room - 2  # an empty list has no line of its own
+    for item in items:
+        text = json_text(item)
+        left -= _length(text) + 4 * (text.count("\n") + 1) + 2
+        if left < 0:
+            break
+        kept.append(item)
+        room = left
+    return kept, room
+
+
+def _own_cost(length: int) -> int:
+    """The tokens of so many characters and of the digits that say how many tokens there are."""
+    return next(cost for digits in count(1) if len(str(cost := -(-(length + digits) // 4))) <= digits)
+
+
+def _length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -38,7 +39,8 @@ from mindex.store.base import (
     StoreStatus,
     TermStatistics,
 )
-from mindex.store.sqlite import access, cache, health, keyword, records, told
+from mindex.store.rows import Dump, Link, Rehearsal, Restored, Restoring, Row
+from mindex.store.sqlite import access, cache, health, keyword, records, told, transfer
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import DEFAULT_WAIT, Database
 from mindex.store.sqlite.migrations import migrate, version_of
@@ -238,6 +240,35 @@ class SqliteStore:
         with self._database.read() as connection:
             rows = connection.execute("SELECT id FROM records WHERE expires_at < ?", (before,))
             return tuple(id_ for (id_,) in rows)
+
+    # ── everything told, out and in ───────────────────────────────────────────────────────────────────────────
+
+    @contextlib.contextmanager
+    def dump(self, agent: str = "*", *, vectors: bool = False) -> Iterator[Dump]:
+        with self._database.read() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield transfer.dump(connection, agent, vectors=vectors)
+            finally:
+                connection.execute("COMMIT")
+
+    def restore_rows(
+        self, rows: Sequence[Row], restoring: Restoring, rehearsal: Rehearsal | None = None
+    ) -> tuple[Restored, ...]:
+        if rehearsal is not None:
+            with self._database.read() as connection:
+                return transfer.restore(connection, rows, restoring, rehearsal)
+        with self._database.write(durable=True) as connection:
+            self._may_write(connection)
+            return transfer.restore(connection, rows, restoring)
+
+    def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
+        with self._database.write() as connection:
+            return transfer.restore_links(connection, links)
+
+    def owners(self, ids: Iterable[str]) -> dict[str, str]:
+        with self._database.read() as connection:
+            return transfer.owners(connection, ids)
 
     def note_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         if accesses:

@@ -60,6 +60,14 @@ def add(
             connection.execute("UPDATE records SET updated_at = ? WHERE id = ?", (record.updated_at, same[0]))
             return Added(same[0], created=False)
     record = replace(record, number=record.number or _next_number(connection, record.agent))
+    key = insert(connection, record)
+    _append(connection, record.id, record.updated_at, by, "add", reason, None, record)
+    note_changes(connection, [key])
+    return Added(record.id, created=True)
+
+
+def insert(connection: sqlite3.Connection, record: Record) -> int:
+    """The row, its tags and names, and its words unless it is retired; answers its key."""
     cursor = connection.execute(
         _ADD,
         (record.id, record.kind, record.agent, record.number, record.type, record.importance, record.confidence,
@@ -73,9 +81,7 @@ def add(
     _put_entities(connection, key, record.entities)
     if record.retired_at is None:
         keyword.index(connection, key, record)
-    _append(connection, record.id, record.updated_at, by, "add", reason, None, record)
-    note_changes(connection, [key])
-    return Added(record.id, created=True)
+    return key
 
 
 def revise(
@@ -194,12 +200,19 @@ def link(connection: sqlite3.Connection, source: str, target: str, kind: str, we
 
 def _next_number(connection: sqlite3.Connection, agent: str) -> int:
     """Never given twice, purged or not."""
-    key = f"number:{agent}"
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    (taken,) = connection.execute("SELECT coalesce(max(number), 0) FROM records WHERE agent = ?", (agent,)).fetchone()
-    number = max(int(row[0]) if row else 0, int(taken)) + 1
-    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, str(number)))
+    number = last_number(connection, agent) + 1
+    raise_number(connection, agent, number)
     return number
+
+
+def last_number(connection: sqlite3.Connection, agent: str) -> int:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (f"number:{agent}",)).fetchone()
+    (taken,) = connection.execute("SELECT coalesce(max(number), 0) FROM records WHERE agent = ?", (agent,)).fetchone()
+    return max(int(row[0]) if row else 0, int(taken))
+
+
+def raise_number(connection: sqlite3.Connection, agent: str, number: int) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (f"number:{agent}", str(number)))
 
 
 def _put_entities(connection: sqlite3.Connection, key: int, entities: Iterable[str]) -> None:
@@ -227,7 +240,7 @@ def _append(
 ) -> Change:
     cursor = connection.execute(
         "INSERT INTO history (record, at, by, action, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (id_, at, by, action, reason, None if before is None else _snapshot(before), _snapshot(after)),
+        (id_, at, by, action, reason, None if before is None else snapshot(before), snapshot(after)),
     )
     assert cursor.lastrowid is not None
     return Change(cursor.lastrowid, id_, at, by, action, reason, before, after)
@@ -296,7 +309,7 @@ _SNAPSHOT = (
 )  # fmt: skip
 
 
-def _snapshot(record: Record) -> str:
+def snapshot(record: Record) -> str:
     values = {name: getattr(record, name) for name in _SNAPSHOT}
     required = ("id", "kind", "text")
     return json.dumps(

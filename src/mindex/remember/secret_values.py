@@ -1,0 +1,193 @@
+"""Is this value somebody's secret, or a word about secrets? Judgements on a match; none keeps or prints it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+# What stands where a secret would: placeholders, references, paths, and what people say of a password.
+_STAND_IN = re.compile(
+    r"\[redacted:|[<{%]|\$[({A-Za-z_]|\.{3}|…|//|\.{0,2}/|~/|\w+://|arn:"
+    r"|(?:your|my|the|some|an?|insert|enter|replace|put|use|new|old|confirm|test|fake)[-_. ]"
+    r"|.{0,20}?(?:change.?me|placeholder|redacted|example|dummy|xxxx|\*\*\*|os\.environ|process\.env|getenv|-here)"
+    r"|(?:none|null|nil|true|false|undefined|unset|default|optional|required|string|boolean|integer|number|object"
+    r"|bytes|unicode|secret|hidden|masked|missing|unknown|invalid|incorrect|correct|stored|encrypted|hashed|expired"
+    r"|wrong|strong|secure|visible|stolen|always|really|longer|simple|complex|random|private|public|unique|useless"
+    r"|bearer|basic|forgotten|reset|login|[\w-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name)"
+    r")s?\W*$",
+    re.IGNORECASE,
+)
+_EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_][\w-]*)+$|[@&*]\w+$|\W*$")
+_TECHNICAL = re.compile(
+    r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|v|iso|rfc|x|win|1pass)[-_]?\d"
+    r"|\d+[-.:/]?[a-z]*$|\d+(?:st|nd|rd|th)|\d+-[a-z]+|\d{4}-\d\d|[\w.+-]+@[\w-]+\.[a-z.]+$"
+    r"|[a-z-]+-(?:\w*ed|\w*ive|\w*able|\w*ing|only|free|less|like|in|by|up|to|level|wide|side|time|sign|on)$",
+    re.IGNORECASE,
+)
+_PREDICATE = re.compile(r".*(?:ed|ing|ly|able|ible|ous|ful|less|er|en)$")
+_LABEL = re.compile(
+    r"\b(?:enter|your|please|must|invalid|forgot|confirm|the|for|and|or|not|is|of|to|in|with)\b| \w*(?:ed|s)$"
+)
+_MINE = re.compile(r"\b(?:my|our|his|her|their|meine?|unser|mi|mon|notre|minha|mijn)\b[^.\n]{0,30}$", re.IGNORECASE)
+_NO_TOKEN = re.compile(r"[\s\[\](){}^*]")
+_DIGIT = re.compile(r"[0-9]")
+_LETTER = re.compile(r"[^\W\d_]")
+_HUMP = re.compile(r"[a-z][A-Z]")
+# Before the key: an option of a command, a line of code, or a name that is no key to anything
+# (`AWS::IAM::AccessKey`, `arn:…:1234:secret:`, `NextToken`, `publicKeyToken`).
+_OPTION = re.compile(r"--[\w-]*$")
+_CODE = re.compile(r"[.,(]|\b(?:const|let|var|val|final|auto|string)\b", re.IGNORECASE)
+_OTHER_KEY = re.compile(
+    r"::\w*$|\d:$|(?:next|page|starting|continuation|change|cancel|idempotency|verification|public.?key)[_-]?$",
+    re.IGNORECASE,
+)
+# `pass` is a verb and `pwd` a command: they name a password only before `=` or `:`.
+_SHORT = re.compile(r"pass\b|pwd|psk", re.IGNORECASE)
+
+
+def is_assigned_password(match: re.Match[str]) -> bool:
+    """`password = "swordfish"`, not `password = get_password()`."""
+    value, sep = match["v"], match["sep"]
+    if not _can_be_assigned(match):
+        return False
+    if not _says_equals(sep):
+        return _is_apposed(match)
+    if match["q"]:
+        return not _is_label(value)
+    if _is_strong(value) or value.isdigit():
+        return True
+    if not value.isalpha() or match.string[match.end() : match.end() + 1] not in ("", "\n"):
+        return False
+    if "=" not in sep:
+        return value.islower() and not _PREDICATE.match(value)
+    # A plain word is a setting of a shell or an INI file, unless the line reads like code.
+    key = match[0].partition("=")[0].rstrip()
+    return key.isupper() or (value.islower() and not _CODE.search(_before(match).rpartition("\n")[2]))
+
+
+def is_assigned_secret(match: re.Match[str]) -> bool:
+    """`api_key: a8f5f167f4`, not `api_key: str`: tokens are made by machines and look it."""
+    if not _can_be_assigned(match):
+        return False
+    return _is_random(match["v"]) if _says_equals(match["sep"]) else _is_apposed(match)
+
+
+def is_said(match: re.Match[str]) -> bool:
+    """`my password is hunter22`, not `the password is case-sensitive`."""
+    value = match["v"].strip("*_~")
+    if _is_stand_in(value) or _SHORT.match(match[0]):
+        return False
+    if match["q"]:
+        return not _is_label(value)
+    if _EXPRESSION.match(value):
+        return False
+    if value.isalpha():  # only of one's own does one say it in a plain word
+        return bool(_MINE.search(_before(match))) and not _PREDICATE.match(value)
+    return _is_strong(value) or value.isdigit()
+
+
+def is_said_secret(match: re.Match[str]) -> bool:
+    value = match["v"]
+    return not _is_stand_in(value) and not _EXPRESSION.match(value) and _is_random(value)
+
+
+def is_said_first(match: re.Match[str]) -> bool:
+    """`hunter22 is my password`: digits among letters, whatever the length."""
+    value = match["v"]
+    return len(_DIGIT.findall(value)) > 1 and not _is_stand_in(value) and _is_strong(value)
+
+
+def is_in_link(match: re.Match[str]) -> bool:
+    value = match["v"]
+    return not _is_stand_in(value) and value[0] != "[" and value.lower() not in ("pass", "pwd", "pw")
+
+
+def is_mixed(match: re.Match[str]) -> bool:
+    """A random token has digits and letters; `sk-learn-style-estimators` has only words."""
+    value = match[0][:64]
+    return bool(_DIGIT.search(value) and _LETTER.search(value)) and len(set(value)) >= 8
+
+
+def is_no_sample(match: re.Match[str]) -> bool:
+    """The keys of Amazon's documentation say that they are examples."""
+    return "EXAMPLE" not in match[0]
+
+
+def has_jwt_header(match: re.Match[str]) -> bool:
+    header = match["header"]
+    try:
+        decoded = base64.urlsafe_b64decode(header + "=" * (-len(header) % 4))
+    except (binascii.Error, ValueError):
+        return False
+    return decoded.startswith(b"{") and b'"' in decoded and decoded.rstrip().endswith(b"}")
+
+
+# First digits and lengths of the card networks.
+_CARD = re.compile(
+    r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|62\d{14}(?:\d{3})?|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}"
+)
+
+
+def is_card(match: re.Match[str]) -> bool:
+    digits = match[0].replace(" ", "").replace("-", "")
+    if not _CARD.fullmatch(digits) or (match[0].startswith("4") and match[0].isdigit() and len(digits) == 19):
+        return False  # nineteen in one run that begin with 4 are ids of messages far more often than cards
+    doubled = (2 * int(d) for d in digits[-2::-2])
+    return (sum(map(int, digits[-1::-2])) + sum(d - 9 if d > 9 else d for d in doubled)) % 10 == 0
+
+
+def _before(match: re.Match[str]) -> str:
+    return match.string[max(0, match.start() - 40) : match.start()]
+
+
+def _says_equals(sep: str) -> bool:
+    return not sep.isspace() and "|" not in sep
+
+
+def _can_be_assigned(match: re.Match[str]) -> bool:
+    value = match["v"]
+    if _is_stand_in(value) or _OTHER_KEY.search(_before(match)):
+        return False
+    if match["q"]:
+        return value[0] not in " ,;)+"  # such a quote closed a prompt: `getpass("Password: ", stream)`
+    if _EXPRESSION.match(value):
+        return False
+    after = match.string[match.end() : match.end() + 1]
+    return not ("=" in match["sep"] and after in ("(", ")", ",", "[") and value.isidentifier())  # a variable passed on
+
+
+def _is_apposed(match: re.Match[str]) -> bool:
+    """`| password | hunter22ab |`, `--password hunter22`, `with password hunter22`."""
+    value = match["v"]
+    if "|" in match["sep"]:
+        return _is_random(value)
+    if _OPTION.search(_before(match)):
+        return not match["q"] and _is_strong(value)
+    digits = len(_DIGIT.findall(value))
+    return digits > 1 and value.isalnum() and value[0].isalpha() and _is_strong(value) and not _SHORT.match(match[0])
+
+
+def _is_stand_in(value: str) -> bool:
+    return bool(_STAND_IN.match(value)) or len(set(value.lower())) < 4
+
+
+def _is_strong(value: str) -> bool:
+    """Nobody's word: letters with digits or signs among them (`hunter22`, `correct-horse`, `P@ssw!rd`)."""
+    words = value.replace("_", "")
+    return bool(_LETTER.search(words)) and not words.isalpha() and not _TECHNICAL.match(value)
+
+
+def _is_label(value: str) -> bool:
+    """`Enter your password`, as programs show it."""
+    return value.replace(" ", "").isalpha() and bool(_LABEL.search(value.lower()))
+
+
+def _is_random(value: str) -> bool:
+    """What machines make: digits among letters, or capitals where no writer puts them."""
+    value = value[:64]
+    if len(value) < 10 or _NO_TOKEN.search(value) or _TECHNICAL.match(value):
+        return False
+    digits, humps = len(_DIGIT.findall(value)), len(_HUMP.findall(value))
+    return (digits > 1 and bool(_LETTER.search(value)) and len(set(value)) >= 7) or humps * 6 > len(value) >= 20

@@ -1,0 +1,95 @@
+"""Something told with all that belongs to it, on its way out of one store and into another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from mindex.model import Change, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """From the record that holds it to another."""
+
+    target: str
+    kind: str
+    weight: float
+    created_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVectors:
+    """A record's vectors in one embedding space: float32, little-endian, one piece after the other."""
+
+    model: str  # the fingerprint
+    dimensions: int
+    fluency: float
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record, its changes (oldest first), what it is linked to and, where wanted, its vectors.
+
+    Without a history, its coming in becomes its first change. `where` says where it was read, for reports.
+    """
+
+    record: Record
+    history: tuple[Change, ...] = ()
+    links: tuple[Link, ...] = ()
+    vectors: tuple[StoredVectors, ...] = ()
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """Everything told at one moment, in order of agent and number; and the last number each agent was given."""
+
+    last_numbers: Mapping[str, int]
+    total: int
+    rows: Iterator[Row]
+
+
+Outcome: TypeAlias = Literal["added", "duplicate", "conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What became of a row: stored under a number, there already (as `id`), or in the way of another one (`id`)."""
+
+    outcome: Outcome
+    id: str
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Restoring:
+    """How rows come in: above which numbers new ones are given, which field of a kind is unique, who brings them."""
+
+    by: str
+    reason: str = ""
+    above: Mapping[str, int] = field(default_factory=dict)  # agent → number
+    unique: Mapping[str, str] = field(default_factory=dict)  # kind → field
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """What a dry run would have stored so far, so that later rows are judged as if it had."""
+
+    ids: dict[str, Kept] = field(default_factory=dict)
+    words: dict[tuple[str, str], str] = field(default_factory=dict)  # (agent, content hash) → id
+    unique: dict[tuple[str, str, str], str] = field(default_factory=dict)  # (agent, kind, value) → id
+    numbers: set[tuple[str, int]] = field(default_factory=set)
+    last_numbers: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The little that tells whether a record that has an id is the one that is to come in under it."""
+
+    kind: str
+    agent: str
+    created_at: int
+    content_hash: str

@@ -1,0 +1,259 @@
+"""Everything told, row by row, out of the file and into it: with its history, its links and its vectors.
+
+Rows come in hundreds at a time: what is known of them is asked once for all, then each is judged in order.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from mindex.clock import now_ms
+from mindex.ids import content_hash
+from mindex.model import Change, Record
+from mindex.store.rows import Dump, Kept, Link, Rehearsal, Restored, Restoring, Row, StoredVectors
+from mindex.store.sqlite import records, told
+from mindex.store.sqlite.records import batches, note_changes
+from mindex.store.sqlite.scope import marks
+
+# No client counts further, and it leaves the engine room to count on.
+LAST_NUMBER = 2**53
+_PAGE = 50
+# Of these an agent has one under each id: another's with the same id is not the same.
+_PLACES = frozenset({"profile", "note"})
+
+_IDS = "SELECT id FROM records WHERE agent = ? AND number > 0 AND kind != 'chunk' ORDER BY number"
+_UNNUMBERED = "SELECT id FROM records WHERE agent = ? AND number IS NULL AND kind != 'chunk' ORDER BY id"
+_LINKS = """
+SELECT b.id, l.kind, l.weight, l.created_at
+FROM records a JOIN links l ON l.source = a.key JOIN records b ON b.key = l.target
+WHERE a.id = ? AND b.kind != 'chunk' ORDER BY l.kind, b.id
+"""
+_VECTORS = """
+SELECT m.fingerprint, m.dimensions, v.fluency, v.data
+FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
+WHERE r.id = ? ORDER BY m.fingerprint
+"""
+_SAME_WORDS = """
+SELECT agent, content_hash, id FROM records
+WHERE content_hash IN {marks} AND kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
+"""
+_UNIQUE = """
+SELECT lower(json_extract(fields, '$.' || ?)), id FROM records WHERE agent = ? AND kind = ? AND retired_at IS NULL
+"""
+_ADD_LINK = """
+INSERT OR IGNORE INTO links (source, target, kind, weight, created_at)
+SELECT a.key, b.key, ?3, ?4, ?5 FROM records a, records b WHERE a.id = ?1 AND b.id = ?2
+"""
+_ADD_CHANGE = """
+INSERT INTO history (change, record, at, by, action, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+
+# ── out ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def dump(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> Dump:
+    """Everything of one agent or, for `*`, of all; whoever calls holds a transaction for as long as rows are read."""
+    known = [name for (name,) in connection.execute("SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")]
+    agents = sorted(name for name in known if agent in ("*", name))
+    (total,) = connection.execute(
+        f"SELECT count(*) FROM records WHERE kind != 'chunk' AND agent IN {marks(agents)}", agents
+    ).fetchone()
+    last = {name: told.last_number(connection, name) for name in agents}
+    return Dump(last, total, _rows(connection, agents, vectors))
+
+
+def _rows(connection: sqlite3.Connection, agents: Sequence[str], vectors: bool) -> Iterator[Row]:
+    for agent in agents:
+        for query in (_UNNUMBERED, _IDS):
+            for ids in batches((id_ for (id_,) in connection.execute(query, (agent,))), _PAGE):
+                for record in records.records(connection, ids, retired=True):
+                    links = tuple(Link(*row) for row in connection.execute(_LINKS, (record.id,)))
+                    kept = connection.execute(_VECTORS, (record.id,)) if vectors else ()
+                    spaces = tuple(StoredVectors(*row) for row in kept)
+                    yield Row(record, told.history(connection, record.id), links, spaces)
+
+
+# ── in ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def restore(
+    connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring, rehearsal: Rehearsal | None = None
+) -> tuple[Restored, ...]:
+    """Store rows as they are, ids and times and history, in one transaction; a rehearsal only says what would be."""
+    now = now_ms()
+    known = _known(connection, rows, restoring, now)
+    if rehearsal is not None:
+        _remember(known, rehearsal)
+    restored, stored = [], []
+    for row in rows:
+        outcome = _judged(row.record, known, restoring, now)
+        restored.append(outcome)
+        if outcome.outcome == "added":
+            stored.append(_numbered(row, outcome.number))
+    if rehearsal is not None:
+        _remember(rehearsal, known)
+    elif stored:
+        _store(connection, stored, restoring)
+        for agent in {row.record.agent for row in stored}:
+            told.raise_number(connection, agent, known.last_numbers[agent])
+    return tuple(restored)
+
+
+def restore_links(connection: sqlite3.Connection, links: Sequence[tuple[str, Link]]) -> int:
+    """Make links whose two ends are there; answers how many were new."""
+    made = connection.total_changes
+    connection.executemany(
+        _ADD_LINK, [(source, link.target, link.kind, link.weight, link.created_at) for source, link in links]
+    )
+    return connection.total_changes - made
+
+
+def owners(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for batch in batches(ids):
+        found.update(connection.execute(f"SELECT id, agent FROM records WHERE id IN {marks(batch)}", batch))
+    return found
+
+
+def _known(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring, now: int) -> Rehearsal:
+    """What the store has that rows could be, or be in the way of."""
+    known = Rehearsal()
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    told_records = [row.record for row in rows]
+    for batch in batches(told_records):
+        found = connection.execute(
+            f"SELECT id, kind, agent, created_at, coalesce(content_hash, '') FROM records WHERE id IN {marks(batch)}",
+            [record.id for record in batch],
+        )
+        known.ids.update((id_, Kept(*rest)) for id_, *rest in found)
+        hashes = [content_hash(record.text) for record in batch if record.kind == "memory"]
+        same = connection.execute(_SAME_WORDS.format(marks=marks(hashes)), (*hashes, now))
+        known.words.update(((agent, words), id_) for agent, words, id_ in same)
+        for record in batch:
+            if record.number is not None and 0 < record.number <= LAST_NUMBER:
+                numbers[record.agent].append(record.number)
+    for agent in {record.agent for record in told_records}:
+        known.last_numbers[agent] = max(told.last_number(connection, agent), restoring.above.get(agent, 0))
+        for some in batches(numbers[agent]):
+            taken = connection.execute(
+                f"SELECT number FROM records WHERE agent = ? AND number IN {marks(some)}", (agent, *some)
+            )
+            known.numbers.update((agent, number) for (number,) in taken)
+    for agent, kind in {(record.agent, record.kind) for record in told_records if record.kind in restoring.unique}:
+        holders = connection.execute(_UNIQUE, (restoring.unique[kind], agent, kind))
+        known.unique.update(((agent, kind, str(value)), id_) for value, id_ in holders if value is not None)
+    return known
+
+
+def _remember(known: Rehearsal, more: Rehearsal) -> None:
+    known.ids.update(more.ids)
+    known.words.update(more.words)
+    known.unique.update(more.unique)
+    known.numbers.update(more.numbers)
+    for agent, number in more.last_numbers.items():
+        known.last_numbers[agent] = max(number, known.last_numbers.get(agent, 0))
+
+
+def _judged(record: Record, known: Rehearsal, restoring: Restoring, now: int) -> Restored:
+    """Whether a record comes in, and under which number; if it does, it is known from then on."""
+    words = content_hash(record.text)
+    mine = Kept(record.kind, record.agent, record.created_at, words)
+    if (there := known.ids.get(record.id)) is not None:
+        same = (there.kind, there.agent) == (mine.kind, mine.agent) and (
+            record.kind not in _PLACES or there.created_at == mine.created_at or there.content_hash == words
+        )
+        return Restored("duplicate" if same else "conflict", record.id)
+    live = record.retired_at is None and (record.expires_at is None or record.expires_at > now)
+    if record.kind == "memory" and live:
+        if (twin := known.words.get((record.agent, words))) is not None:
+            return Restored("duplicate", twin)
+        known.words[record.agent, words] = record.id
+    value = record.fields.get(restoring.unique.get(record.kind, ""))
+    if value is not None and record.retired_at is None:
+        place = (record.agent, record.kind, _lower(str(value)))
+        if (holder := known.unique.get(place)) is not None:
+            return Restored("conflict", holder)
+        known.unique[place] = record.id
+    number = record.number
+    if number is None or not 0 < number <= LAST_NUMBER or (record.agent, number) in known.numbers:
+        number = known.last_numbers[record.agent] + 1
+    known.numbers.add((record.agent, number))
+    known.last_numbers[record.agent] = max(number, known.last_numbers[record.agent])
+    known.ids[record.id] = mine
+    return Restored("added", record.id, number)
+
+
+def _lower(text: str) -> str:
+    """As SQLite does: A to Z only."""
+    return "".join(chr(ord(char) + 32) if "A" <= char <= "Z" else char for char in text)
+
+
+def _numbered(row: Row, number: int | None) -> Row:
+    if row.record.number == number:
+        return row
+    history = tuple(
+        replace(
+            change,
+            before=None if change.before is None else replace(change.before, number=number),
+            after=replace(change.after, number=number),
+        )
+        for change in row.history
+    )
+    return replace(row, record=replace(row.record, number=number), history=history)
+
+
+def _store(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring) -> None:
+    keys = [told.insert(connection, row.record) for row in rows]
+    _store_history(connection, rows, restoring)
+    for key, row in zip(keys, rows, strict=True):
+        if row.vectors and row.record.retired_at is None:
+            _store_vectors(connection, key, row.vectors)
+    note_changes(connection, keys)
+
+
+def _store_history(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring) -> None:
+    """Changes keep their numbers where all of a record's are free: their order is the order of the numbers."""
+    wanted = [change.change for row in rows for change in row.history]
+    free = {number for number in wanted if 0 < number <= LAST_NUMBER}
+    for batch in batches(wanted):
+        taken = connection.execute(f"SELECT change FROM history WHERE change IN {marks(batch)}", batch)
+        free.difference_update(number for (number,) in taken)
+    for row in rows:
+        numbers = [change.change for change in row.history]
+        keep = free.issuperset(numbers) and numbers == sorted(set(numbers))
+        free.difference_update(numbers)
+        record = row.record
+        changes = row.history or (
+            Change(0, record.id, record.created_at, restoring.by, "import", restoring.reason, None, record),
+        )
+        values = [
+            (change.change if keep and row.history else None, record.id, change.at, change.by, change.action,
+             change.reason, None if change.before is None else told.snapshot(change.before),
+             told.snapshot(change.after))
+            for change in changes
+        ]  # fmt: skip
+        connection.executemany(_ADD_CHANGE, values)
+
+
+def _store_vectors(connection: sqlite3.Connection, key: int, spaces: Sequence[StoredVectors]) -> None:
+    """Those that can be what they say they are; the others are made again, like any that are missing."""
+    import numpy as np
+
+    for one in spaces:
+        if one.dimensions < 1 or not one.data or len(one.data) % (4 * one.dimensions):
+            continue
+        if not np.isfinite(np.frombuffer(one.data, "<f4")).all():
+            continue
+        connection.execute(
+            "INSERT OR IGNORE INTO models (fingerprint, dimensions, created_at) VALUES (?, ?, ?)",
+            (one.model, one.dimensions, now_ms()),
+        )
+        connection.execute(
+            "INSERT INTO vectors (model, record, fluency, data)"
+            " SELECT key, ?, ?, ? FROM models WHERE fingerprint = ? AND dimensions = ?",
+            (key, one.fluency, one.data, one.model, one.dimensions),
+        )

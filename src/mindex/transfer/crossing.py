@@ -1,0 +1,225 @@
+"""What every row crosses on its way in, whoever read it: it must make sense, it changes hands, and leaves its secrets.
+
+All texts of a row are looked at together first, for most hold no secret: one look instead of a dozen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mindex.errors import SecretError
+from mindex.ids import short_hash
+from mindex.model import KINDS, Record
+from mindex.remember import kinds
+from mindex.remember.secrets import Mode, clean
+from mindex.store.rows import Row
+from mindex.transfer.base import profile_id
+from mindex.transfer.lines import Malformed
+
+_ID = re.compile(r"[a-z0-9]{4,64}")
+_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
+_DEEPEST = 64
+_MOST_BYTES = 8 * 1024 * 1024
+_WORDS = ("text", "title", "summary", "context", "source")
+_LISTS = ("tags", "entities")
+
+Revise = Callable[[Record], Record]
+
+
+# ── sense ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check(row: Row) -> None:
+    """Raise Malformed or UsageError for what no store of ours would hold."""
+    record = row.record
+    if not _ID.fullmatch(record.id):
+        raise Malformed(f"'{record.id:.40}' is no id of ours: letters and digits, at least four")
+    if record.kind not in KINDS or record.kind == "chunk":
+        raise Malformed(f"'{record.kind:.40}' is no kind of what is told")
+    if not record.agent.strip() or record.agent == "*":
+        raise Malformed("it belongs to no agent")
+    if record.kind == "memory":
+        kinds.checked_text(record.text)
+    for state in _states(row):
+        if state.kind == "memory":
+            kinds.checked_type(state.type)
+        if state.importance is not None:
+            kinds.checked_importance(state.importance)
+        if state.confidence is not None:
+            kinds.checked_confidence(state.confidence)
+        for moment in (state.created_at, state.updated_at, state.expires_at or 0, state.retired_at or 0):
+            _check_time(moment)
+    for moment in (*(change.at for change in row.history), *(link.created_at for link in row.links)):
+        _check_time(moment)
+    _check_texts(row)
+
+
+def _check_time(moment: object) -> None:
+    if not isinstance(moment, int) or not _FIRST <= moment <= _LAST:
+        raise Malformed("it has a time that no calendar holds")
+
+
+def _check_texts(row: Row) -> None:
+    size = 0
+    try:
+        for text in _texts(row):
+            size += len(text.encode())
+    except UnicodeEncodeError:
+        raise Malformed("it holds half a character (a lone surrogate)") from None
+    if size > _MOST_BYTES * (1 + len(row.history)):
+        raise Malformed(f"it is longer than {_MOST_BYTES // 2**20} MiB")
+
+
+# ── another agent ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a row becomes. An id that another agent's record has in this store becomes one of its own.
+
+    `taken` are the ids of others; it is the same for all rows that name each other, so that they still do.
+    """
+
+    agent: str
+    taken: frozenset[str]
+
+    def id_of(self, id_: str) -> str:
+        return short_hash(id_, self.agent) if id_ in self.taken else id_
+
+    def takes(self, row: Row) -> Row:
+        record = row.record
+        id_ = profile_id(self.agent) if record.kind == "profile" else self.id_of(record.id)
+        if (id_, self.agent) == (record.id, record.agent) and not self.taken:
+            return row
+        named = f"Profile of {record.agent}"
+
+        def owned(state: Record) -> Record:
+            changes: dict[str, Any] = {"id": id_, "agent": self.agent, "superseded_by": self.id_of(state.superseded_by)}
+            if state.kind == "profile" and state.title == named:
+                changes |= {"title": f"Profile of {self.agent}", "summary": f"Profile of {self.agent}"}
+            return replace(state, **changes)
+
+        links = tuple(replace(link, target=self.id_of(link.target)) for link in row.links)
+        return replace(_revised(row, owned), links=links)
+
+
+def references(row: Row) -> Iterator[str]:
+    """Every id that a row names: its own, and those of others."""
+    yield row.record.id
+    for state in _states(row):
+        if state.superseded_by:
+            yield state.superseded_by
+    for link in row.links:
+        yield link.target
+
+
+# ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def cleaned(row: Row, mode: Mode) -> tuple[Row, tuple[str, ...]]:
+    """The row without its secrets, and which kinds of them it had; in strict mode a secret raises SecretError."""
+    # A line break is to every pattern what the end of a text is, so none is missed here; what is found only because
+    # two texts stand together is looked at again, each by itself.
+    together = "\n".join(_texts(row))
+    try:
+        if clean(together, mode).text == together:
+            return row, ()
+    except SecretError:
+        pass
+    found: dict[str, None] = {}
+
+    def crosses(text: str) -> str:
+        crossed = clean(text, mode)
+        found.update(dict.fromkeys(crossed.redacted))
+        return crossed.text
+
+    def told(state: Record) -> Record:
+        changes: dict[str, Any] = {name: crosses(getattr(state, name)) for name in _WORDS}
+        changes |= {name: tuple(filter(None, map(crosses, getattr(state, name)))) for name in _LISTS}
+        return replace(state, **changes, fields=_deep(state.fields, crosses))
+
+    crossed = _revised(row, told)
+    history = tuple(replace(change, reason=crosses(change.reason)) for change in crossed.history)
+    same_words = (crossed.record.title, crossed.record.text) == (row.record.title, row.record.text)
+    crossed = replace(crossed, history=history, vectors=row.vectors if same_words else ())
+    if crossed.record.kind == "memory":
+        kinds.checked_text(crossed.record.text)
+    return crossed, tuple(found)
+
+
+def _deep(value: Any, crosses: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return crosses(value)
+    if isinstance(value, Mapping):
+        return {crosses(name): _deep(inner, crosses) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_deep(inner, crosses) for inner in value]
+    return value
+
+
+# ── all states of a row ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _states(row: Row) -> list[Record]:
+    """The record as it is and was, each state once."""
+    states = [row.record]
+    for change in reversed(row.history):
+        states += (state for state in (change.after, change.before) if state is not None and state is not states[-1])
+    return states
+
+
+def _revised(row: Row, revise: Revise) -> Row:
+    """The row with every state revised, each once."""
+    done: dict[int, Record] = {}
+
+    def revised(state: Record) -> Record:
+        if id(state) not in done:
+            done[id(state)] = revise(state)
+        return done[id(state)]
+
+    record = revised(row.record)
+    history = tuple(
+        replace(
+            change,
+            record=record.id,
+            before=None if change.before is None else revised(change.before),
+            after=revised(change.after),
+        )
+        for change in row.history
+    )
+    return replace(row, record=record, history=history)
+
+
+def _texts(row: Row) -> Iterator[str]:
+    """Every text of a row, each value once: what does not change from one state to the next is not looked at again."""
+    seen: set[int] = set()
+    for state in _states(row):
+        for name in _WORDS:
+            text = getattr(state, name)
+            if text and id(text) not in seen:
+                seen.add(id(text))
+                yield text
+        for name in _LISTS:
+            yield from getattr(state, name)
+        if state.fields and id(state.fields) not in seen:
+            seen.add(id(state.fields))
+            yield from _texts_within(state.fields)
+    for change in row.history:
+        yield from (text for text in (change.by, change.action, change.reason) if text)
+
+
+def _texts_within(value: object, depth: int = 0) -> Iterator[str]:
+    if depth > _DEEPEST:
+        raise Malformed("its fields are nested too deeply")
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _texts_within(inner, depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts_within(inner, depth + 1)

@@ -1,0 +1,139 @@
+"""Reads what `mindex export` wrote as JSONL. A line that cannot be read is named, and the rest comes in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from mindex.errors import MindexError, UsageError
+from mindex.transfer.base import Outline, Row, Unread
+from mindex.transfer.jsonl import FORMAT, LONGEST_LINE
+from mindex.transfer.lines import Malformed, history_of, objects, row_of
+
+# Each costs many times its two bytes in memory: a line of nothing else would be a bomb.
+_MOST_VALUES = 2_000_000
+_HEAD = 64 * 1024
+
+
+class JsonlImporter:
+    name = "jsonl"
+
+    def recognises(self, path: Path) -> bool:
+        try:
+            return path.is_file() and _header(path) is not None
+        except MindexError:  # ours, but of a newer mindex: `read` says so
+            return True
+
+    def outline(self, path: Path) -> Outline:
+        header = _header(path) or {}
+        numbers = header.get("last_numbers")
+        return Outline(
+            total=_count(header.get("records")),
+            last_numbers={agent: _count(last) for agent, last in numbers.items()} if isinstance(numbers, dict) else {},
+        )
+
+    def read(self, path: Path) -> Iterator[Row | Unread]:
+        header = _header(path)
+        if header is None:
+            raise UsageError(f"{path} is no export of mindex", "its first line would say so; use --from for others")
+        seen = 0
+        with path.open("rb") as file:
+            file.readline()
+            for found in _rows(file):
+                seen += isinstance(found, Row) or found.reason != _STRAY
+                yield found
+        promised = _count(header.get("records"))
+        if seen < promised:
+            yield Unread("end of file", f"{promised:,} records were announced, {seen:,} are here: it was cut off")
+
+
+def _header(path: Path) -> dict[str, Any] | None:
+    """The first line, if it is one of ours; raises when a newer mindex wrote it."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(_HEAD)
+        found = json.loads(first.removeprefix(b"\xef\xbb\xbf"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("mindex"), int):
+        return None
+    if found["mindex"] > FORMAT:
+        raise UsageError(
+            f"{path} was written by a newer mindex (format {found['mindex']}, this one reads {FORMAT})",
+            "upgrade with `pip install -U mindex`",
+        )
+    return found
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+_STRAY = "it goes on with a record that is not above it"
+
+
+def _rows(file: IO[bytes]) -> Iterator[Row | Unread]:
+    """Rows with their history, which may go on in the lines below a record's own."""
+    current: Row | None = None
+    entries: list[Any] = []
+    number = 1
+    while raw := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
+            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                pass
+            yield Unread(f"line {number}", f"it is longer than {LONGEST_LINE // 2**20} MiB")
+            continue
+        if not raw.strip():
+            continue
+        try:
+            line = _parsed(raw)
+            if "more" in line:
+                if current is None or line.get("id") != current.record.id:
+                    raise Malformed(_STRAY)
+                entries += objects(line["more"], "changes")
+                continue
+            row = row_of(line, f"line {number}")
+            history = objects(line["history"], "changes") if "history" in line else []
+        except (Malformed, RecursionError) as error:
+            yield Unread(f"line {number}", _reason(error))
+            continue
+        if current is not None:
+            yield _finished(current, entries)
+        current, entries = row, history
+    if current is not None:
+        yield _finished(current, entries)
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    if raw.count(b"[") + raw.count(b"{") > _MOST_VALUES:
+        raise Malformed("it holds too many values")
+    try:
+        line = json.loads(raw)
+    except UnicodeDecodeError:
+        raise Malformed("it is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        cut = "" if raw.endswith(b"\n") else ": the file ends in the middle of it"
+        raise Malformed(f"it is not JSON ({error.msg} at column {error.colno}){cut}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise Malformed(f"it is not JSON ({error})") from None
+    if not isinstance(line, dict):
+        raise Malformed("it is not a JSON object")
+    return line
+
+
+def _finished(row: Row, entries: list[Any]) -> Row | Unread:
+    try:
+        return replace(row, history=history_of(row.record, entries))
+    except (Malformed, RecursionError) as error:
+        return Unread(row.where, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+importer = JsonlImporter()

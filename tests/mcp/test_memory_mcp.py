@@ -1,0 +1,479 @@
+"""Memory MCP's users change one line: its tools, its JSON, its errors and its budget."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+
+from mcp import Client, MCPError, StdioServerParameters
+from mindex.clock import now_ms, parse_time
+from mindex.mcp.dialects.memory_mcp import all_words
+from mindex.mcp.dialects.memory_mcp_recall import Recalled, tokens_of
+from mindex.mcp.dialects.memory_mcp_rules import FAMILIES, classify, days_kept
+from mindex.mcp.strict import json_text
+from mindex.memory import Memory
+from mindex.model import TYPES, Answer, Hit, Record
+from tests.mcp.conftest import Served, structured, text
+from tests.mcp.test_serve import MINDEX
+from tests.running import wait_until
+
+pytestmark = pytest.mark.anyio
+
+DAY_MS = 86_400_000
+STANDARD = ["id", "type", "summary", "content", "importance", "created_at", "last_accessed"]
+DUAL = ["index", "details", "total_count", "has_more", "tokens_used", "query"]
+
+
+@pytest.fixture
+def served(serving: Callable[..., Served]) -> Served:
+    return serving("memory-mcp")
+
+
+@pytest.fixture
+def memory(served: Served) -> Memory:
+    return served.service.memory
+
+
+@pytest.fixture
+async def client(served: Served) -> AsyncIterator[Client]:
+    async with Client(served.server) as connected:
+        yield connected
+
+
+async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
+    """The answer, of which text and structured content are the same."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, text(result)
+    answered: dict[str, Any] = json.loads(text(result))
+    assert structured(result) == answered
+    assert text(result) == json.dumps(answered, ensure_ascii=False, indent=2)
+    return answered
+
+
+async def stored(client: Client, content: str, **more: object) -> str:
+    return str((await call(client, "memory_store", content=content, **more))["id"])
+
+
+async def recalled(client: Client, query: str, **more: object) -> list[str]:
+    return [entry["id"] for entry in (await call(client, "memory_recall", query=query, **more))["index"]]
+
+
+# ── its names ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_seeds_tools_and_arguments(client: Client) -> None:
+    arguments = {tool.name: list(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
+    assert arguments == {
+        "memory_store": [
+            "content", "id", "type", "importance", "entities", "tags", "metadata", "ttl_days", "expires_at",
+            "provenance",
+        ],
+        "memory_recall": [
+            "query", "max_tokens", "type", "entities", "limit", "offset", "minImportance", "includeExpired",
+        ],
+        "memory_forget": ["id", "reason"],
+    }  # fmt: skip
+
+
+# ── a whole life ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_stored_recalled_corrected_and_forgotten(client: Client, memory: Memory) -> None:
+    kept = await call(client, "memory_store", content="Ana prefers TypeScript with strict mode.", type="self")
+    assert list(kept) == [*STANDARD, "entities"]
+    assert (kept["type"], kept["content"]) == ("self", "Ana prefers TypeScript with strict mode.")
+    assert kept["created_at"] == kept["last_accessed"]
+    assert kept["created_at"].endswith("Z")
+    assert "Ana" in kept["entities"]
+
+    answer = await call(client, "memory_recall", query="typescript")
+    assert list(answer) == DUAL
+    assert answer["index"] == [{name: kept[name] for name in ("id", "type", "summary", "importance")}]
+    assert answer["details"] == [kept]
+    assert (answer["total_count"], answer["has_more"], answer["query"]) == (1, False, "typescript")
+
+    changed = await call(client, "memory_store", id=kept["id"], content="Ana prefers Python.", type="fact")
+    assert (changed["id"], changed["type"], changed["summary"]) == (kept["id"], "self", "Ana prefers Python.")
+    assert await recalled(client, "python") == [kept["id"]]
+    assert await recalled(client, "typescript") == []
+
+    gone = await call(client, "memory_forget", id=kept["id"], reason="she moved on")
+    assert (gone["success"], gone["memory_id"]) == (True, kept["id"])
+    assert "she moved on" in gone["message"]
+    assert await recalled(client, "python") == []
+    assert [change.action for change in memory.history(kept["id"])] == ["add", "update", "forget"]
+    memory.restore(kept["id"])
+    assert await recalled(client, "python") == [kept["id"]]
+
+
+async def test_being_recalled_is_noted(client: Client, memory: Memory) -> None:
+    id_ = await stored(client, "The office is in Bern.")
+    await recalled(client, "office")
+    memory.store.settle()
+    assert memory.store.signals([id_])[id_].access_count == 1
+
+
+async def test_an_update_merges_metadata_and_replaces_tags_and_entities(client: Client, memory: Memory) -> None:
+    content = "The gateway talks to Redis."
+    origin = {"source": "chat", "timestamp": "2026-03-01T10:00:00Z", "context": "planning", "user_id": "u1"}
+    given = {"tags": ["a", "b"], "entities": ["Redis"], "metadata": {"x": 1, "y": 2}, "provenance": origin}
+    id_ = await stored(client, content, **given)
+    record = memory.store.record(id_)
+    assert record is not None
+    assert (record.source, record.context) == ("chat", "planning")
+    assert record.fields == {
+        "metadata": {"x": 1, "y": 2},
+        "provenance": {"timestamp": "2026-03-01T10:00:00Z", "user_id": "u1"},
+    }
+    kept = await call(
+        client, "memory_store", id=id_, content=content, tags=["c"], entities=[], metadata={"y": 3, "z": 4}
+    )
+    assert "entities" not in kept
+    record = memory.store.record(id_)
+    assert record is not None
+    assert (record.tags, record.fields["metadata"]) == (("c",), {"x": 1, "y": 3, "z": 4})
+    assert record.source == "chat"
+
+
+async def test_a_secret_in_the_metadata_is_not_stored_either(client: Client, memory: Memory) -> None:
+    key = "ghp_" + "a8Kd02LmQx71ZpTr55VwYb3NcE9uHs46JfGi"
+    id_ = await stored(client, "The deploy key is in the vault.", metadata={"notes": [{"key": key}]})
+    record = memory.store.record(id_)
+    assert record is not None
+    assert "[redacted:" in json.dumps(dict(record.fields))
+    assert key not in json.dumps(dict(record.fields))
+
+
+# ── types, importance, lifetime ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("content", "type_"),
+    [
+        ("User prefers dark mode", "self"),
+        ("I work best in the morning.", "self"),
+        ("Ana likes short functions.", "self"),
+        ("The gateway depends on Redis.", "relationship"),
+        ("Mara reports to Jonas.", "relationship"),
+        ("FastAPI is a web framework for Python.", "entity"),
+        ("Jonas Berg, head of billing", "entity"),
+        ("The nightly backup takes forty minutes.", "fact"),
+    ],
+)
+async def test_a_type_that_is_not_given_is_found_by_rules(client: Client, content: str, type_: str) -> None:
+    assert classify(content) == type_
+    assert (await call(client, "memory_store", content=content))["type"] == type_
+
+
+def test_every_type_of_ours_belongs_to_one_of_the_four() -> None:
+    assert sorted(type_ for types in FAMILIES.values() for type_ in types) == sorted(TYPES)
+
+
+async def test_what_was_told_elsewhere_is_recalled_as_the_family_it_belongs_to(client: Client, memory: Memory) -> None:
+    """A client that knows four types meets no fifth, and its filter finds what it is shown as."""
+    told = {type_: memory.add(f"A note about lighthouses, of type {type_}.", type=type_).id for type_ in TYPES}
+    answer = await call(client, "memory_recall", query="lighthouses", max_tokens=5_000)
+    assert {entry["id"] for entry in answer["index"]} == set(told.values())
+    assert {entry["type"] for entry in answer["index"]} == {"fact", "entity", "relationship", "self"}
+    shown = {entry["id"]: entry["type"] for entry in answer["index"]}
+    assert shown[told["preference"]] == "self"
+    for family in FAMILIES:
+        of_it = {id_ for id_, type_ in shown.items() if type_ == family}
+        assert set(await recalled(client, "lighthouses", type=family, max_tokens=5_000)) == of_it
+
+
+@pytest.mark.parametrize(("given", "kept"), [(0, 1), (0.4, 1), (1, 1), (7, 7), (7.6, 8), (10, 10)])
+async def test_the_answer_shows_the_importance_that_is_kept(client: Client, given: float, kept: int) -> None:
+    assert (await call(client, "memory_store", content="The office is in Bern.", importance=given))[
+        "importance"
+    ] == kept
+
+
+@pytest.mark.parametrize(
+    ("importance", "days"),
+    [(0, 7), (1, 7), (2, 30), (3, 30), (4, 90), (5, 90), (6, 180), (7, 180), (8, 365), (9, 365), (10, None)],
+)
+async def test_a_lifetime_follows_from_importance(
+    client: Client, memory: Memory, importance: int, days: int | None
+) -> None:
+    assert days_kept(importance) == days
+    record = memory.store.record(await stored(client, "The office is in Bern.", importance=importance))
+    assert record is not None
+    if days is None:
+        assert record.expires_at is None
+    else:
+        assert record.expires_at == pytest.approx(record.created_at + days * DAY_MS, abs=5_000)
+
+
+async def test_a_lifetime_can_be_given_changed_and_taken_away(client: Client, memory: Memory) -> None:
+    content = "The office is in Bern."
+
+    async def expiry(**given: object) -> int | None:
+        record = memory.store.record(await stored(client, content, **given))
+        assert record is not None
+        return record.expires_at
+
+    id_ = await stored(client, content, ttl_days=1.5)
+    record = memory.store.record(id_)
+    assert record is not None
+    assert record.expires_at == pytest.approx(now_ms() + 1.5 * DAY_MS, abs=5_000)
+    assert await expiry(id=id_, ttl_days=None) is None
+    assert await expiry(id=id_, importance=2) is None  # an update that says nothing about it leaves it
+    moment = "2099-05-01T12:00:00.000Z"
+    assert await expiry(id=id_, expires_at=moment, ttl_days=3) == parse_time(moment)
+
+
+async def test_the_expired_are_recalled_only_when_asked_for(client: Client, memory: Memory) -> None:
+    id_ = await stored(client, "The lift is broken today.", ttl_days=0.000_001)
+    record = memory.store.record(id_)
+    assert record is not None
+    assert record.expires_at is not None
+    wait_until(lambda: now_ms() > (record.expires_at or 0), what="its end")
+    assert await recalled(client, "lift") == []
+    assert await recalled(client, "lift", includeExpired=True) == [id_]
+
+
+# ── recall, by the seed's examples ────────────────────────────────────────────────────────────────────────────
+
+NOTES = {
+    "ts": "The frontend is written in TypeScript.",
+    "style": "Notes on coding preferences: small functions, early returns.",
+    "apart": "Coding goes before preferences of any kind.",
+    "python": "Python runs the importer.",
+    "js": "JavaScript runs the widgets.",
+    "program": "The program starts at nine.",
+    "programmer": "Every programmer here reviews drafts.",
+    "programming": "Pair programming on Tuesdays.",
+    "other": "The canteen serves soup.",
+}
+
+
+@pytest.fixture
+async def notes(client: Client) -> dict[str, str]:
+    return {await stored(client, content): name for name, content in NOTES.items()}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("{content}: typescript", {"ts"}),
+        ("{summary}: typescript", {"ts"}),
+        ('"coding preferences"', {"style"}),
+        ("python OR javascript", {"python", "js"}),
+        ("program*", {"program", "programmer", "programming"}),
+        ("coding NOT functions", {"apart"}),
+        ("coding preferences", {"style", "apart"}),  # all of the words …
+        ("coding soup", {"style", "apart", "other"}),  # … and any of them where nothing has all
+        ("What are the user's coding preferences?", {"style", "apart"}),
+        ("runs widgets", {"js"}),
+        ("(((", set()),
+        ('"', set()),
+        ("zebra", set()),
+    ],
+)
+async def test_queries_mean_what_the_seed_says(
+    client: Client, notes: dict[str, str], query: str, names: set[str]
+) -> None:
+    answer = await call(client, "memory_recall", query=query)
+    assert {notes[entry["id"]] for entry in answer["index"]} == names
+    assert answer["query"] == query
+    assert answer["total_count"] == len(names)
+
+
+def test_only_plain_words_are_made_a_demand() -> None:
+    assert all_words("coding preferences") == '"coding" "preferences"'
+    assert all_words("python OR javascript") == "python OR javascript"
+    assert all_words('a "b') == '"a" "b"'
+    assert all_words("(") == "("
+
+
+async def test_filters_act(client: Client) -> None:
+    low = await stored(client, "Mara knows Redis.", importance=2, entities=["Mara"])
+    high = await stored(client, "Jonas knows Redis.", importance=9, entities=["Jonas"], type="entity")
+    assert set(await recalled(client, "redis")) == {low, high}
+    assert await recalled(client, "redis", minImportance=8.5) == [high]
+    assert await recalled(client, "redis", entities=["mara", "nobody"]) == [low]
+    assert await recalled(client, "redis", type="entity") == [high]
+
+
+async def test_its_four_signals_and_nothing_else_make_the_score(client: Client, memory: Memory) -> None:
+    ids = [await stored(client, f"Redis note number {n}.", importance=n) for n in (3, 9, 6)]
+    assert await recalled(client, "redis") == [ids[1], ids[2], ids[0]]
+    hit = memory.search("redis", mode="keyword", fusion="signals", floor=0).hits[0]
+    assert hit.score == pytest.approx(0.4 * 1 + 0.3 * 0.9 + 0.2 * 1 + 0.1 * 0, abs=0.01)
+
+
+async def test_pages_follow_each_other(client: Client) -> None:
+    ids = {await stored(client, f"Lighthouse number {n} stands on a rock.") for n in range(7)}
+    seen: list[str] = []
+    for offset in (0, 3, 6):
+        answer = await call(client, "memory_recall", query="lighthouse", limit=3, offset=offset)
+        assert (answer["total_count"], answer["has_more"]) == (7, offset < 6)
+        seen += [entry["id"] for entry in answer["index"]]
+    assert set(seen) == ids
+    assert len(seen) == 7
+
+
+# ── the budget ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def fifty(memory: Memory) -> None:
+    for number in range(60):
+        memory.add(f"Lighthouse {number}: " + f"a long tale of storms and rocks, part {number}, told slowly. " * 30)
+
+
+@pytest.mark.parametrize("max_tokens", [100, 101, 137, 250, 500, 1_000, 2_500, 5_000])
+async def test_what_is_sent_never_costs_more_than_allowed(client: Client, fifty: None, max_tokens: int) -> None:
+    result = await client.call_tool("memory_recall", {"query": "lighthouse", "max_tokens": max_tokens, "limit": 50})
+    answer = structured(result)
+    assert -(-len(text(result)) // 4) == answer["tokens_used"] <= max_tokens
+    assert len(json.dumps(answer)) / 4 <= max_tokens
+    assert answer["index"]
+    assert answer["total_count"] == 60
+    assert answer["has_more"] is True
+
+
+async def test_a_thousand_tokens_unless_given_and_the_index_before_the_details(client: Client, fifty: None) -> None:
+    result = await client.call_tool("memory_recall", {"query": "lighthouse", "limit": 5})
+    answer = structured(result)
+    assert answer["tokens_used"] == -(-len(text(result)) // 4) <= 1_000
+    assert len(answer["index"]) == 5
+    assert [detail["id"] for detail in answer["details"]] == [entry["id"] for entry in answer["index"][:1]]
+
+
+async def test_amounts_too_large_are_cut(client: Client, fifty: None) -> None:
+    answer = await call(client, "memory_recall", query="lighthouse", max_tokens=10**9, limit=10**9)
+    assert len(answer["index"]) <= 50
+    assert answer["tokens_used"] <= 5_000
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=400)
+
+
+@given(
+    texts=st.lists(ANY_TEXT, max_size=12),
+    query=ANY_TEXT,
+    budget=st.integers(100, 1_500),
+)
+def test_the_budget_is_never_exceeded(texts: list[str], query: str, budget: int) -> None:
+    hits = tuple(
+        Hit(Record(f"id{n:010}", "memory", text, summary=text[:200], importance=5, entities=(text[:9],)), 1.0, 1.0)
+        for n, text in enumerate(texts)
+    )
+    shown = Recalled(Answer(query, "keyword", "signals", len(hits) + 3, True, hits), query).within(budget)
+    sent = json_text(shown)
+    assert tokens_of(sent) == shown["tokens_used"]
+    assert tokens_of(sent) <= budget
+    assert bool(shown["index"]) is bool(hits)
+    assert shown["has_more"] is True
+    assert shown["total_count"] == len(hits) + 3
+
+
+# ── mistakes are errors of the protocol ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code", "said"),
+    [
+        ("memory_store", {}, INVALID_PARAMS, "argument 'content' is missing"),
+        (
+            "memory_store",
+            {"content": "12345", "color": 1},
+            INVALID_PARAMS,
+            "unknown argument 'color'; memory_store takes",
+        ),
+        ("memory_store", {"content": "1234"}, INTERNAL_ERROR, "content has 4 characters; use 5 to 10,000"),
+        ("memory_store", {"content": "x" * 10_001}, INTERNAL_ERROR, "content has 10001 characters"),
+        ("memory_store", {"content": "      "}, INVALID_PARAMS, "there is nothing to remember"),
+        (
+            "memory_store",
+            {"content": "words", "type": "preference"},
+            INVALID_PARAMS,
+            "type: input should be 'fact', 'entity', 'relationship' or 'self'",
+        ),
+        ("memory_store", {"content": "words", "importance": 11}, INVALID_PARAMS, "importance: input should be less"),
+        ("memory_store", {"content": "words", "importance": -1}, INVALID_PARAMS, "importance: input should be greater"),
+        ("memory_store", {"content": "words", "ttl_days": 0}, INVALID_PARAMS, "ttl_days: input should be greater"),
+        ("memory_store", {"content": "words", "ttl_days": 1e300}, INVALID_PARAMS, "ttl_days 1e+300 is out of range"),
+        ("memory_store", {"content": "words", "expires_at": "soon"}, INVALID_PARAMS, "'soon' is not a time"),
+        ("memory_store", {"content": "words", "expires_at": "2001-01-01"}, INVALID_PARAMS, "the expiry is in the past"),
+        (
+            "memory_store",
+            {"content": "words", "provenance": {"who": "me"}},
+            INVALID_PARAMS,
+            "provenance: unknown 'who'",
+        ),
+        ("memory_store", {"content": "words", "provenance": {"context": "c"}}, INVALID_PARAMS, "provenance: no source"),
+        ("memory_store", {"content": "words", "id": "zzzzzz"}, INTERNAL_ERROR, "'zzzzzz' is nothing that was told"),
+        ("memory_recall", {}, INVALID_PARAMS, "argument 'query' is missing"),
+        ("memory_recall", {"query": " "}, INVALID_PARAMS, "the query is empty"),
+        ("memory_recall", {"query": "x", "max_tokens": 99}, INVALID_PARAMS, "max_tokens: input should be greater"),
+        ("memory_recall", {"query": "x", "limit": 0}, INVALID_PARAMS, "limit: input should be greater"),
+        ("memory_recall", {"query": "x", "minImportance": 11}, INVALID_PARAMS, "minImportance: input should be less"),
+        ("memory_forget", {"id": "zzzzzz"}, INTERNAL_ERROR, "'zzzzzz' is nothing that was told"),
+        ("memory_forget", {"id": ""}, INTERNAL_ERROR, "'' is nothing that was told"),
+        ("memory_list", {}, METHOD_NOT_FOUND, "unknown tool 'memory_list'; there are memory_store"),
+    ],
+)
+async def test_mistakes_never_are_tool_results(
+    client: Client, memory: Memory, tool: str, arguments: dict[str, object], code: int, said: str
+) -> None:
+    with pytest.raises(MCPError) as raised:
+        await client.call_tool(tool, arguments)
+    assert raised.value.code == code
+    assert raised.value.message.startswith(said)
+    assert memory.statistics().total == 0
+
+
+async def test_what_is_forgotten_is_neither_updated_nor_forgotten_again(client: Client) -> None:
+    id_ = await stored(client, "The office is in Bern.")
+    await call(client, "memory_forget", id=id_)
+    for tool, arguments in (("memory_forget", {}), ("memory_store", {"content": "The office is in Basel."})):
+        with pytest.raises(MCPError, match="is not found or forgotten") as raised:
+            await client.call_tool(tool, {"id": id_, **arguments})
+        assert raised.value.code == INTERNAL_ERROR
+
+
+async def test_a_failure_of_ours_is_an_internal_error_without_inner_words(
+    client: Client, memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the secret inside")
+
+    monkeypatch.setattr(memory, "search", broken)
+    with pytest.raises(MCPError) as raised:
+        await client.call_tool("memory_recall", {"query": "x"})
+    assert raised.value.code == INTERNAL_ERROR
+    assert "the secret inside" not in raised.value.message
+    assert "the secret inside" in caplog.text
+
+
+# ── as a process of its own ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[StdioServerParameters]:
+    environment = {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none"}
+    arguments = [*MINDEX[1:], "--db", str(tmp_path / "own.db"), "serve", "--tools", "memory-mcp"]
+    yield StdioServerParameters(command=MINDEX[0], args=arguments, env=environment)
+
+
+async def test_over_stdio(command: StdioServerParameters) -> None:
+    async with Client(command) as client:
+        id_ = await stored(client, "The user prefers TypeScript.")
+        assert await recalled(client, "{content}: typescript") == [id_]
+        with pytest.raises(MCPError) as raised:
+            await client.call_tool("memory_forget", {"id": "zzzzzz"})
+        assert raised.value.code == INTERNAL_ERROR
+    async with Client(command) as client:
+        await call(client, "memory_forget", id=id_)
+        assert await recalled(client, "typescript") == []

@@ -1,0 +1,294 @@
+"""mudpuppy's users change one line: its tools, its integer ids, its JSON and its errors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp import Client, StdioServerParameters
+from mindex.clock import now_ms
+from mindex.mcp.dialects.mudpuppy import FAMILIES
+from mindex.memory import Memory
+from mindex.model import TYPES
+from tests.mcp.conftest import Served, structured, text
+from tests.mcp.test_serve import MINDEX
+from tests.running import wait_until
+
+pytestmark = pytest.mark.anyio
+
+RESULT = ["id", "content", "entryType", "source", "confidence", "importance", "tags", "score", "matchedBy", "createdAt"]
+ENTRY = [
+    "id", "content", "contentHash", "entryType", "source", "confidence", "importance", "tags", "createdAt",
+    "updatedAt", "accessCount",
+]  # fmt: skip
+
+
+@pytest.fixture
+def served(serving: Callable[..., Served]) -> Served:
+    return serving("mudpuppy")
+
+
+@pytest.fixture
+def memory(served: Served) -> Memory:
+    return served.service.memory
+
+
+@pytest.fixture
+async def client(served: Served) -> AsyncIterator[Client]:
+    async with Client(served.server) as connected:
+        yield connected
+
+
+async def call(client: Client, tool: str, *, is_error: bool = False, **arguments: object) -> dict[str, Any]:
+    """The answer, of which text and structured content are the same."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error is is_error, text(result)
+    answered: dict[str, Any] = json.loads(text(result))
+    assert structured(result) == answered
+    assert text(result) == json.dumps(answered, ensure_ascii=False, indent=2)
+    return answered
+
+
+async def test_the_seeds_tools_and_arguments(client: Client) -> None:
+    arguments = {tool.name: list(tool.input_schema.get("properties", ())) for tool in (await client.list_tools()).tools}
+    assert arguments == {
+        "memory_add": [
+            "content", "entryType", "source", "context", "confidence", "importance", "tags", "expiresAt",
+        ],
+        "memory_search": ["query", "mode", "limit", "entryTypes", "minImportance", "minConfidence", "tags"],
+        "memory_get": ["id"],
+        "memory_stats": [],
+        "memory_delete": ["id"],
+    }  # fmt: skip
+
+
+# ── a whole life ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_added_found_got_counted_and_deleted(client: Client, memory: Memory) -> None:
+    content = "User prefers dark mode."
+    added = await call(client, "memory_add", content=content, entryType="preference", tags=["ui"])
+    assert added == {"id": 1, "created": True, "duplicate": False}
+
+    found = await call(client, "memory_search", query="dark mode", mode="keyword")
+    assert found["total"] == 1
+    (result,) = found["results"]
+    assert list(result) == RESULT
+    assert (result["id"], result["content"], result["entryType"]) == (1, content, "preference")
+    assert (result["source"], result["confidence"], result["importance"], result["tags"]) == ("manual", 1.0, 5, ["ui"])
+    assert (result["score"], result["matchedBy"]) == (1.0, ["keyword"])
+    assert result["createdAt"] == pytest.approx(now_ms(), abs=10_000)
+
+    memory.store.settle()
+    entry = (await call(client, "memory_get", id=1))["entry"]
+    assert list(entry) == [*ENTRY, "lastAccessedAt"]
+    assert entry["contentHash"] == hashlib.sha256(content.encode()).hexdigest()
+    assert entry["accessCount"] == 1  # the search; this access is not counted yet
+    memory.store.settle()
+    assert (await call(client, "memory_get", id=1))["entry"]["accessCount"] == 2
+
+    memory.store.settle()
+    assert await call(client, "memory_stats") == {
+        "totalEntries": 1,
+        "byType": {"preference": 1},
+        "avgImportance": 5.0,
+        "avgConfidence": 1.0,
+        "totalAccesses": 3,
+        "oldestEntry": entry["createdAt"],
+        "newestEntry": entry["createdAt"],
+    }
+
+    assert await call(client, "memory_delete", id=1) == {"success": True, "deleted": True}
+    assert (await call(client, "memory_search", query="dark mode", mode="keyword"))["results"] == []
+    assert await call(client, "memory_get", id=1) == {"error": "Memory entry not found: 1"}
+    assert await call(client, "memory_delete", id=1) == {"success": False, "deleted": False}
+    (added_again,) = [change for change in memory.store.changes_between(0, now_ms() + 1) if change.action == "forget"]
+    memory.restore(added_again.record)
+    assert (await call(client, "memory_get", id=1))["entry"]["content"] == content
+
+
+async def test_the_same_content_again_answers_the_old_id(client: Client) -> None:
+    await call(client, "memory_add", content="First.")
+    second = await call(client, "memory_add", content="Second.")
+    again = await call(client, "memory_add", content="Second.", importance=9)
+    assert again == {"id": second["id"], "created": False, "duplicate": True}
+
+
+async def test_a_deleted_content_can_be_added_again(client: Client) -> None:
+    first = await call(client, "memory_add", content="First.")
+    await call(client, "memory_delete", id=first["id"])
+    assert await call(client, "memory_add", content="First.") == {"id": 2, "created": True, "duplicate": False}
+
+
+async def test_absent_values_are_left_out_and_given_ones_shown(client: Client) -> None:
+    end = now_ms() + 3_600_000
+    given = {"source": "chat", "context": "planning", "confidence": 0.5, "importance": 9, "expiresAt": end}
+    id_ = (await call(client, "memory_add", content="The office is in Bern.", **given))["id"]
+    entry = (await call(client, "memory_get", id=id_))["entry"]
+    assert {name: entry[name] for name in given} == given
+    assert "lastAccessedAt" not in entry
+
+
+async def test_empty_statistics_have_no_times(client: Client) -> None:
+    stats = await call(client, "memory_stats")
+    assert (stats["totalEntries"], stats["byType"]) == (0, {})
+    assert (stats["oldestEntry"], stats["newestEntry"]) == (None, None)
+
+
+async def test_every_agent_counts_for_itself(serving: Callable[..., Served]) -> None:
+    one, other = serving("mudpuppy", agent="one"), serving("mudpuppy", agent="other")
+    async with Client(one.server) as first, Client(other.server) as second:
+        assert (await call(first, "memory_add", content="Mine."))["id"] == 1
+        assert (await call(second, "memory_add", content="Yours."))["id"] == 1
+        assert (await call(second, "memory_get", id=1))["entry"]["content"] == "Yours."
+        assert (await call(second, "memory_delete", id=1))["deleted"] is True
+        assert (await call(first, "memory_get", id=1))["entry"]["content"] == "Mine."
+
+
+# ── search ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_filters_act(client: Client) -> None:
+    for content, given in {
+        "Redis one.": {"entryType": "task", "importance": 9, "tags": ["a"]},
+        "Redis two.": {"entryType": "event", "confidence": 0.4, "tags": ["b"]},
+        "Redis three.": {"tags": ["a", "c"]},
+    }.items():
+        await call(client, "memory_add", content=content, **given)
+
+    async def ids(**filters: object) -> set[int]:
+        return {row["id"] for row in (await call(client, "memory_search", query="redis", **filters))["results"]}
+
+    assert await ids() == {1, 2, 3}
+    assert await ids(entryTypes=["task", "event"]) == {1, 2}
+    assert await ids(minImportance=6) == {1}
+    assert await ids(minConfidence=0.5) == {1, 3}
+    assert await ids(tags=["b", "c"]) == {2, 3}
+    assert len(await ids(limit=2)) == 2
+
+
+async def test_what_was_told_elsewhere_is_shown_as_one_of_the_six(client: Client, memory: Memory) -> None:
+    assert sorted(type_ for types in FAMILIES.values() for type_ in types) == sorted(TYPES)
+    for type_ in TYPES:
+        memory.add(f"A note about lighthouses, of type {type_}.", type=type_)
+    rows = (await call(client, "memory_search", query="lighthouses", limit=50))["results"]
+    assert {row["entryType"] for row in rows} == set(FAMILIES)
+    assert len(rows) == len(TYPES)
+    preferences = await call(client, "memory_search", query="lighthouses", entryTypes=["preference"])
+    assert preferences["total"] == len(FAMILIES["preference"])
+    assert sum((await call(client, "memory_stats"))["byType"].values()) == len(TYPES)
+
+
+async def test_the_limit_has_a_cap_that_is_said(client: Client) -> None:
+    await call(client, "memory_add", content="Redis one.")
+    assert "limit cut to 50" in (await call(client, "memory_search", query="redis", limit=10**6))["notes"]
+
+
+async def test_dark_theme_finds_dark_mode_by_seven_and_three_tenths(serving: Callable[..., Served]) -> None:
+    served = serving("mudpuppy", settings={})
+    memory = served.service.memory
+    memory.embeds_in_background = False
+    async with Client(served.server) as client:
+        for content in ("user prefers dark mode", "the canteen serves soup", "user deploys on Fridays"):
+            await call(client, "memory_add", content=content)
+        found = await call(client, "memory_search", query="dark theme")
+        by_meaning = await call(client, "memory_search", query="night colour scheme", mode="vector")
+    assert "notes" not in found
+    first = found["results"][0]
+    assert first["content"] == "user prefers dark mode"
+    assert first["matchedBy"] == ["vector", "keyword"]
+    assert found["results"][1]["matchedBy"] == ["vector"]
+    assert by_meaning["results"][0]["content"] == "user prefers dark mode"
+
+    hits = memory.search("dark theme", fusion="weighted", floor=0, kinds=["memory"]).hits
+    distances = [sqrt(2 - 2 * (hit.trace.cosine or 0)) for hit in hits]
+    similarity = 1 - distances[0] / max(2 * max(distances), 2)
+    assert first["score"] == round(0.7 * similarity + 0.3 * 1, 3)
+
+
+# ── mistakes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("memory_add", {}, "argument 'content' is missing"),
+        ("memory_add", {"content": ""}, "content: string should have at least 1 character"),
+        ("memory_add", {"content": " \n"}, "there is nothing to remember"),
+        ("memory_add", {"content": "x", "entryType": "decision"}, "entryType: input should be 'fact', 'preference', "),
+        ("memory_add", {"content": "x", "importance": 11}, "importance: input should be less than or equal to 10"),
+        ("memory_add", {"content": "x", "importance": 2.5}, "importance: input should be a valid integer"),
+        ("memory_add", {"content": "x", "confidence": 2}, "confidence: input should be less than or equal to 1"),
+        ("memory_add", {"content": "x", "expiresAt": 1}, "the expiry is in the past"),
+        ("memory_add", {"content": "x", "expiresAt": 10**30}, "the expiry is after the year 9999"),
+        ("memory_add", {"content": "x", "type": "fact"}, "unknown argument 'type'; memory_add takes content"),
+        ("memory_search", {"query": ""}, "query: string should have at least 1 character"),
+        ("memory_search", {"query": "x", "mode": "magic"}, "mode: input should be 'hybrid', 'keyword' or 'vector'"),
+        ("memory_search", {"query": "x", "limit": 0}, "limit: input should be greater than or equal to 1"),
+        ("memory_search", {"query": "x", "entryTypes": ["self"]}, "entryTypes.0: input should be 'fact'"),
+        ("memory_get", {"id": "abc"}, "id: input should be a valid integer"),
+        ("memory_get", {"id": 0}, "id: input should be greater than or equal to 1"),
+        ("memory_delete", {}, "argument 'id' is missing"),
+        ("memory_stats", {"agent": "x"}, "unknown argument 'agent'; memory_stats takes no arguments"),
+        ("memory_list", {}, "Unknown tool: memory_list"),
+    ],
+)
+async def test_what_is_asked_wrongly_is_an_error_in_json(
+    client: Client, memory: Memory, tool: str, arguments: dict[str, object], said: str
+) -> None:
+    answer = await call(client, tool, is_error=True, **arguments)
+    assert list(answer) == ["error"]
+    assert answer["error"].startswith(said)
+    assert memory.statistics().total == 0
+
+
+@pytest.mark.parametrize("id_", [7, 2**63, 10**30])
+async def test_what_is_not_there_is_an_ordinary_answer(client: Client, id_: int) -> None:
+    assert await call(client, "memory_get", id=id_) == {"error": f"Memory entry not found: {id_}"}
+    assert await call(client, "memory_delete", id=id_) == {"success": False, "deleted": False}
+
+
+async def test_a_store_that_fails_answers_in_the_shape_of_each_tool(serving: Callable[..., Served]) -> None:
+    served = serving("mudpuppy")
+    async with Client(served.server) as client:
+        await call(client, "memory_add", content="First.")
+        served.service.memory.store.close()
+        found = await call(client, "memory_search", query="first")
+        gone = await call(client, "memory_delete", id=1)
+        stats = await call(client, "memory_stats")
+    assert found["error"].startswith("this memory is closed")
+    assert (found["results"], found["total"]) == ([], 0)
+    assert (gone["success"], gone["deleted"]) == (False, False)
+    assert list(stats) == ["error"]
+
+
+# ── as a process of its own ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_over_stdio(tmp_path: Path) -> None:
+    arguments = [*MINDEX[1:], "--db", str(tmp_path / "own.db"), "serve", "--tools", "mudpuppy"]
+    command = StdioServerParameters(command=MINDEX[0], args=arguments, env={**os.environ})
+    async with Client(command) as client:
+        assert (await call(client, "memory_add", content="user prefers dark mode"))["id"] == 1
+        assert (await call(client, "memory_add", content="user prefers dark mode"))["duplicate"] is True
+    with Memory(tmp_path / "own.db") as memory:
+        assert memory.statistics().total == 1  # durable, whether or not its vector was made in time
+    async with Client(command) as client:
+        found = await call(client, "memory_search", query="dark theme")
+        assert [row["id"] for row in found["results"]] == [1]
+        assert (await call(client, "memory_delete", id=1))["deleted"] is True
+
+
+def test_the_vector_of_a_memory_follows_in_the_background(served: Served, serving: Callable[..., Served]) -> None:
+    memory = serving("mudpuppy", settings={}).service.memory
+    memory.add("user prefers dark mode")
+    assert memory.embedder is not None
+    model = memory.embedder.model
+    wait_until(lambda: memory.store.pending(model) == 0, what="its vector")

@@ -1,0 +1,284 @@
+"""The life of a memory over the native tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp import Client
+from mindex.clock import now_ms
+from mindex.memory import Memory
+from mindex.model import TYPES
+from mindex.present.tokens import count_tokens
+from tests.mcp.conftest import Served, structured, text
+from tests.running import wait_until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def client(own: Served) -> AsyncIterator[Client]:
+    async with Client(own.server) as connected:
+        yield connected
+
+
+async def told(client: Client, words: str, **properties: object) -> str:
+    result = await client.call_tool("remember", {"text": words, **properties})
+    assert not result.is_error, text(result)
+    return str(structured(result)["id"])
+
+
+async def found(client: Client, query: str, **arguments: object) -> list[dict[str, Any]]:
+    return list(structured(await client.call_tool("search", {"query": query, **arguments}))["results"])
+
+
+# ── a whole life ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_told_found_corrected_forgotten_restored_and_undone(client: Client) -> None:
+    result = await client.call_tool("remember", {"text": "Mara prefers tabs over spaces.", "type": "preference"})
+    id_ = structured(result)["id"]
+    assert structured(result) == {"id": id_, "created": True, "duplicate": False, "similar": [], "redacted": []}
+    assert text(result) == f"{id_} remembered"
+    assert [row["id"] for row in await found(client, "tabs")] == [id_]
+
+    result = await client.call_tool("update", {"id": id_[:6], "text": "Mara prefers spaces.", "reason": "she said so"})
+    assert structured(result)["id"] == id_
+    assert text(result).startswith(f"{id_} updated (change ")
+    assert (await found(client, "spaces"))[0]["text"] == "Mara prefers spaces."
+
+    result = await client.call_tool("forget", {"id": id_, "reason": "she left"})
+    assert structured(result)["forgotten"] is True
+    assert await found(client, "spaces") == []
+    assert (await client.call_tool("get", {"refs": id_})).is_error
+
+    assert text(await client.call_tool("update", {"id": id_, "restore": True})).startswith(f"{id_} restored")
+    assert [row["id"] for row in await found(client, "spaces")] == [id_]
+
+    history = await client.call_tool("get", {"refs": [f"history:{id_}"]})
+    changes = structured(history)["changes"]
+    assert [change["action"] for change in changes] == ["add", "update", "forget", "restore"]
+    assert "text: Mara prefers tabs over spaces. → Mara prefers spaces." in text(history)
+    assert "she said so" in text(history)
+
+    result = await client.call_tool("update", {"id": id_, "undo": changes[1]["change"]})
+    assert structured(result)["undid"] == changes[1]["change"]
+    assert (await found(client, "tabs"))[0]["text"] == "Mara prefers tabs over spaces."
+    await client.call_tool("update", {"id": id_, "undo": True})  # the latest change: that undo
+    assert (await found(client, "Mara"))[0]["text"] == "Mara prefers spaces."
+
+
+async def test_every_property_is_kept_and_can_be_changed(client: Client) -> None:
+    given = {
+        "type": "decision",
+        "importance": 9,
+        "confidence": 0.8,
+        "tags": ["db"],
+        "entities": ["Postgres"],
+        "summary": "Postgres it is.",
+        "context": "billing",
+        "source": "meeting",
+        "expires": "2099-01-31",
+    }
+    id_ = await told(client, "We store invoices in Postgres.", **given)
+    (record,) = structured(await client.call_tool("get", {"refs": id_}))["records"]
+    for name in ("type", "importance", "confidence", "tags", "summary", "context", "source"):
+        assert record[name] == given[name]
+    assert record["expires_at"].startswith("2099-01-3")
+    assert [row["id"] for row in await found(client, "invoices", entities="postgres")] == [id_]
+    await client.call_tool("update", {"id": id_, "tags": [], "expires": "", "importance": 3, "entities": "MySQL"})
+    (record,) = structured(await client.call_tool("get", {"refs": id_}))["records"]
+    assert record["importance"] == 3
+    assert "tags" not in record
+    assert "expires_at" not in record
+    assert await found(client, "invoices", entities="Postgres") == []
+    assert [row["id"] for row in await found(client, "invoices", entities="MySQL")] == [id_]
+
+
+async def test_the_same_words_again_are_the_same_memory(client: Client) -> None:
+    id_ = await told(client, "The build runs on port 5432.")
+    again = await client.call_tool("remember", {"text": "The build  runs on port 5432. "})
+    assert structured(again) == {"id": id_, "created": False, "duplicate": True, "similar": [], "redacted": []}
+    assert text(again) == f"{id_} known already"
+
+
+async def test_what_is_similar_is_named_and_can_be_superseded(client: Client) -> None:
+    old = await told(client, "The nightly backup of the billing database runs at two in the morning.")
+    words = "The nightly backup of the billing database runs late in the morning."
+    result = await client.call_tool("remember", {"text": words})
+    assert [one["id"] for one in structured(result)["similar"]] == [old]
+    assert f"similar: {old} The nightly backup" in text(result)
+    await client.call_tool("update", {"id": structured(result)["id"], "supersedes": old})
+    assert [row["id"] for row in await found(client, "nightly backup")] == [structured(result)["id"]]
+    assert structured(await client.call_tool("get", {"refs": old}))["records"]  # kept, and shown to who asks for it
+
+
+async def test_a_secret_is_left_out_and_named(client: Client) -> None:
+    key = "sk-ant-" + "api03-Zk9pQ2xWv7Rt4Yb8Nc1Md6Fg3Hj5Ls0"
+    result = await client.call_tool("remember", {"text": f"The key of staging is {key}"})
+    assert structured(result)["redacted"]
+    assert text(result).splitlines()[1].startswith("redacted: ")
+    (record,) = structured(await client.call_tool("get", {"refs": structured(result)["id"]}))["records"]
+    assert key not in json.dumps(record)
+    assert "[redacted:" in record["text"]
+
+
+async def test_the_past_can_be_asked(client: Client, own: Served) -> None:
+    id_ = await told(client, "The office is in Bern.")
+    told_at = own.service.memory.history(id_)[0].at
+    then = datetime.fromtimestamp(told_at / 1000, UTC).isoformat(timespec="milliseconds")
+    wait_until(lambda: now_ms() > told_at, what="the clock's next tick")
+    await client.call_tool("update", {"id": id_, "text": "The office is in Basel."})
+    assert (await found(client, "office", as_of=then))[0]["text"] == "The office is in Bern."
+    got = structured(await client.call_tool("get", {"refs": id_, "as_of": then}))
+    assert got["records"][0]["text"] == "The office is in Bern."
+    assert (await found(client, "office"))[0]["text"] == "The office is in Basel."
+
+
+# ── what is wrong is said, and nothing is changed ─────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"text": ""}, "there is nothing to remember: the text is empty"),
+        ({"text": " \n\t"}, "there is nothing to remember"),
+        ({"text": "x" * 5_000_000}, "the text has 5,000,000 bytes, a memory may have 1,048,576"),
+        ({"text": "words", "type": "rumour"}, f"unknown type 'rumour'; use one of {', '.join(TYPES)}"),
+        ({"text": "words", "importance": 11}, "importance 11 is out of range; use 1 (trivial) to 10 (vital)"),
+        ({"text": "words", "importance": 0}, "importance 0 is out of range"),
+        ({"text": "words", "confidence": 2}, "confidence 2 is out of range"),
+        ({"text": "words", "expires": "someday"}, "'someday' is not a time"),
+        ({"text": "words", "expires": "2001-01-01"}, "the expiry is in the past"),
+        ({"text": "words", "expires": "999999y"}, "the expiry is after the year 9999"),
+        ({"text": "words", "supersedes": "zzzzzz"}, "'zzzzzz' is nothing that was told"),
+        ({"text": "words", "kind": "contact"}, "a contact cannot be remembered yet"),
+        ({"text": "words", "colour": "red"}, "unknown argument 'colour'; remember takes text, type"),
+        ({}, "argument 'text' is missing"),
+    ],
+)
+async def test_what_cannot_be_remembered(client: Client, arguments: dict[str, object], complaint: str) -> None:
+    result = await client.call_tool("remember", arguments)
+    assert result.is_error
+    assert text(result).startswith(complaint)
+    assert "\n" not in text(result)
+    assert structured(await client.call_tool("status", {}))["records"].get("memory", 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({}, "update does one thing at a time; say what changes"),
+        ({"reason": "just so"}, "update does one thing at a time; say what changes"),
+        ({"text": "new", "restore": True}, "update does one thing at a time; say either"),
+        ({"restore": True, "undo": "latest"}, "update does one thing at a time; say either"),
+        ({"restore": True}, "'{id}' is not forgotten"),
+        ({"undo": 99_999}, "'{id}' has no change 99999; its latest are "),
+        ({"undo": "soon"}, "'{id}' has no change soon"),
+        ({"importance": 11}, "importance 11 is out of range"),
+        ({"confidence": -1}, "confidence -1 is out of range"),
+        ({"type": "rumour"}, "unknown type 'rumour'; use one of fact"),
+        ({"expires": "1999"}, "the expiry is in the past"),
+        ({"text": "  "}, "there is nothing to remember"),
+        ({"supersedes": "zzzzzz"}, "'zzzzzz' is nothing that was told"),
+        ({"supersedes": "{id}"}, "'{id}' cannot supersede '{id}'"),
+        ({"id": "zzzzzz", "text": "new"}, "'zzzzzz' is nothing that was told"),
+        ({"text": "Another one."}, "memory '{other}' says the same already"),
+    ],
+)
+async def test_what_cannot_be_updated(client: Client, arguments: dict[str, Any], complaint: str) -> None:
+    id_, other = await told(client, "One thing."), await told(client, "Another one.")
+    given = {name: value.format(id=id_) if isinstance(value, str) else value for name, value in arguments.items()}
+    result = await client.call_tool("update", {"id": id_, **given})
+    assert result.is_error
+    assert text(result).startswith(complaint.format(id=id_, other=other))
+    assert len(structured(await client.call_tool("get", {"refs": f"history:{id_}"}))["changes"]) == 1
+
+
+async def test_a_change_of_another_memory_is_not_undone_by_mistake(client: Client) -> None:
+    one, other = await told(client, "One thing."), await told(client, "Another one.")
+    changed = structured(await client.call_tool("update", {"id": other, "importance": 9}))["change"]
+    assert (await client.call_tool("update", {"id": one, "undo": changed})).is_error
+
+
+async def test_an_ambiguous_start_and_a_second_forget_are_errors(client: Client) -> None:
+    ids = [await told(client, f"Thing number {n}.") for n in range(40)]
+    shared = next(start for start in (id_[:1] for id_ in ids) if sum(id_.startswith(start) for id_ in ids) > 1)
+    assert f"'{shared}' is the start of" in text(await client.call_tool("forget", {"id": shared}))
+    await client.call_tool("forget", {"id": ids[0]})
+    again = await client.call_tool("forget", {"id": ids[0]})
+    assert again.is_error
+    assert text(again).startswith(f"'{ids[0]}' is forgotten already")
+
+
+async def test_a_history_keeps_to_its_budget_and_shows_the_latest(client: Client) -> None:
+    id_ = await told(client, "Version 0. " + "words " * 50)
+    for number in range(1, 12):
+        await client.call_tool("update", {"id": id_, "text": f"Version {number}. " + "words " * 50})
+    result = await client.call_tool("get", {"refs": f"history:{id_}", "budget": 900})
+    assert count_tokens(text(result)) <= 900
+    assert count_tokens(json.dumps(structured(result), ensure_ascii=False, separators=(",", ":"))) <= 900
+    changes = structured(result)["changes"]
+    assert changes[-1]["after"]["text"].startswith("Version 11.")
+    assert f"the latest {len(changes)} of 12 changes" in text(result)
+    too_small = await client.call_tool("get", {"refs": f"history:{id_}", "budget": 60})
+    assert text(too_small).startswith("not even the latest change fits 60 tokens; allow ")
+    mixed = await client.call_tool("get", {"refs": [f"history:{id_}", id_]})
+    assert text(mixed).startswith("a history is asked for by itself")
+
+
+# ── behind the server's back ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_vectors_follow_what_is_told_in_a_server(serving: Callable[..., Served]) -> None:
+    served = serving("native", settings={})
+    memory = served.service.memory
+    assert memory.embedder is not None
+    model = memory.embedder.model
+    async with Client(served.server) as client:
+        for number in range(5):
+            await told(client, f"The user prefers dark mode, said for the {number}th time.")
+        wait_until(lambda: memory.store.pending(model) == 0, what="every vector")
+        answer = structured(await client.call_tool("search", {"query": "dark theme"}))
+    assert (answer["tier"], answer["total"]) == ("hybrid", 5)
+
+
+def test_what_a_killed_process_left_without_a_vector_gets_it_after_the_start(
+    tmp_path: Path, serving: Callable[..., Served]
+) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.add("The user prefers dark mode.", embed=False)
+        assert memory.embedder is not None
+        assert memory.store.pending(memory.embedder.model) == 1
+    service = serving("native", settings={}).service
+    service.start()
+    assert service.memory.embedder is not None
+    model = service.memory.embedder.model
+    wait_until(lambda: service.memory.store.pending(model) == 0, what="its vector")
+
+
+def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable[..., Served]) -> None:
+    service = serving("native", settings={}).service
+    for number in range(200):
+        service.memory.add(f"Thing number {number} that was told in a hurry.")
+    service.close()
+    with Memory(tmp_path / "memory.db") as memory:
+        assert memory.statistics().total == 200
+        memory.embed_pending()
+        assert memory.embedder is not None
+        assert memory.store.pending(memory.embedder.model) == 0
+
+
+def test_what_expired_long_ago_is_purged_after_the_start(serving: Callable[..., Served]) -> None:
+    service = serving("native", settings={"embedding.provider": "none", "memory.grace_days": 0}).service
+    kept = service.memory.add("The office is in Bern.").id
+    gone = service.memory.add("The lift is broken today.", expires=now_ms() + 30).id
+    wait_until(lambda: now_ms() > (service.memory.store.record(gone).expires_at or 0) + 5)  # type: ignore[union-attr]
+    service.start()
+    wait_until(lambda: service.memory.store.record(gone) is None, what="the clean-up")
+    assert service.memory.store.record(kept) is not None
