@@ -23,6 +23,7 @@ from measure import Row, load
 from mindex import __version__
 from searching import hybrid_large, hybrid_small, vector_stage
 from starting import cold_hybrid, cold_keyword, initialize, resident
+from telling import adding, bulk, lookup, recall, updating
 
 ROWS: dict[str, Callable[[Ground], Row]] = {
     "hybrid-10k": hybrid_small,
@@ -34,6 +35,11 @@ ROWS: dict[str, Callable[[Ground], Row]] = {
     "cold-keyword": cold_keyword,
     "cold-hybrid": cold_hybrid,
     "resident": resident,
+    "add": adding,
+    "near-lookup": lookup,
+    "bulk": bulk,
+    "update": updating,
+    "recall": recall,
 }
 _WIDTHS = (12, 50, 44, 7, 22, 6)
 _TITLES = ("name", "measured", "baseline", "ratio", "target", "")

@@ -59,7 +59,7 @@ class Knowing(Telling):
 
     def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
         """An exchange with its neighbours in the same session, in order."""
-        from mindex.remember.memories import find_told
+        from mindex.remember.finding import find_told
 
         return self.store.neighbours(find_told(self.store, id_).id, before, after)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
@@ -42,14 +43,17 @@ from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT, Ranking, Searcher
 from mindex.store.base import Access, Page
 from mindex.store.sqlite.store import SqliteStore
+from mindex.transferring import Transferring
 
 if TYPE_CHECKING:
     from mindex.remember.secrets import Mode as SecretsMode
 
 Report = Callable[[Progress], None]
 
+_MOST_AROUND = 20
 
-class Memory(Knowing):
+
+class Memory(Transferring, Knowing):
     """One memory: a database, its settings and its models.
 
     `with Memory("memory.db") as m: m.index("docs"); m.search("how is data cached?")`. Safe to use from several
@@ -102,7 +106,9 @@ class Memory(Knowing):
 
     @cached_property
     def _query_embedder(self) -> QueryEmbedder | None:
-        return QueryEmbedder(self.embedder, self.store, self._query_wait) if self.embedder else None
+        if self.embedder is None:
+            return None
+        return QueryEmbedder(self.embedder, self.store, self._query_wait, self.settings.number("embedding.timeout"))
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -292,9 +298,11 @@ class Memory(Knowing):
         as_of: str | None = None,
         agent: str | None = None,
         floor: float | None = None,
+        around: int = 0,
     ) -> Answer:
         """Answer a question. Plain words, or the query language of `mindex search --help`.
 
+        `around` brings so many exchanges before and after each one of a conversation that is found.
         `floor` is the relevance below which a hit is not shown (None: as the settings say, 0: show all).
         """
         if mode not in MODES:
@@ -318,7 +326,22 @@ class Memory(Knowing):
         asked = Query(query, filters, limit, offset, mode, fusion, current_file, floor=floor)
         answer = self._searcher.search(asked, self._domain_of(current_file) if current_file else None)
         self._note_access([hit.record for hit in answer.hits], "search", query, answer)
-        return answer
+        return self._with_surroundings(answer, around)
+
+    def _with_surroundings(self, answer: Answer, around: int) -> Answer:
+        """The hits with what only those that are shown need: where an anchor stands, what was said before and after."""
+        if around < 0:
+            raise UsageError(f"around {around} is too small", f"use 0 to {_MOST_AROUND}")
+        shown = {hit.record.id for hit in answer.hits}
+        hits = []
+        for hit in answer.hits:
+            turns: tuple[Record, ...] = ()
+            if around and hit.record.kind == "turn":
+                turns = self.store.neighbours(hit.record.id, min(around, _MOST_AROUND), min(around, _MOST_AROUND))
+            beside = tuple(turn for turn in turns if turn.id not in shown)
+            hits.append(replace(hit, record=_standing(hit.record), around=beside))
+        cut = (f"around cut to {_MOST_AROUND}",) if around > _MOST_AROUND else ()
+        return replace(answer, hits=tuple(hits), notes=(*answer.notes, *cut))
 
     def filters(
         self,
@@ -368,13 +391,16 @@ class Memory(Knowing):
     def get(self, *references: str, as_of: str | None = None) -> Found:
         """Records by id, short id, path, `path:10-40`, glob or a comma-separated list of these.
 
+        Also `profile[.path]`, `history:ID`, `timeline:FROM..TO`, `due`, and `ID±2` for an exchange with its neighbours.
         `as_of` brings what was told as it stood then; files come as they are now.
         """
         from mindex.reading import get
+        from mindex.references import special
 
-        found = get(self.store, references, self._boundary(reading=True), parse_time(as_of) if as_of else None)
+        moment = parse_time(as_of) if as_of else None
+        found = get(self.store, references, self._boundary(reading=True), moment, lambda one: special(self, one, as_of))
         self._note_access(found.records, "get")
-        return found
+        return replace(found, records=tuple(map(_standing, found.records)))
 
     def read_file(self, path: str) -> Record:
         """One indexed file, whole, as it is on disk now."""
@@ -468,6 +494,17 @@ class Memory(Knowing):
         """Remove what expired long ago, rebuild and merge the indexes, give unused space back."""
         self.purge_expired()
         self.store.optimize()
+
+
+def _standing(record: Record) -> Record:
+    """A record whose anchor says where it stands now, and whether what was there still is."""
+    kept = record.fields.get("anchor")
+    if not isinstance(kept, Mapping):
+        return record
+    from mindex.remember.anchors import anchored
+
+    now = anchored(kept)
+    return replace(record, fields={**record.fields, "anchor": {**kept, "at": now.at, "state": now.state}})
 
 
 def _known(what: str, given: Sequence[str], known: Sequence[str]) -> None:

@@ -20,24 +20,37 @@ _MOST_MATCHES = 100
 
 # The boundary that a file's text crosses whenever it is read: what is not stored is not shown either.
 Crosses = Callable[[str], str]
+# What a reference stands for that names neither a record nor a file; None when it is no such reference.
+Special = Callable[[str], Sequence[Record] | None]
 
 
-def get(store: Store, references: Sequence[str], crosses: Crosses, as_of: int | None = None) -> Found:
+def get(
+    store: Store,
+    references: Sequence[str],
+    crosses: Crosses,
+    as_of: int | None = None,
+    special: Special = lambda _: None,
+) -> Found:
     """Every reference's records, in order; what nothing was found for is listed, not raised."""
     if not any(reference.strip(" ,\t\n") for reference in references):
         raise UsageError("nothing was asked for", "name an id, a file, lines of a file or a glob")
     records: dict[str, Record] = {}
     missing: list[str] = []
+    notes: list[str] = []
     for reference in _split(store, references):
+        answered: Sequence[Record] | None = None
         try:
-            found = list(_one(store, reference, crosses, as_of))
+            answered = special(reference)
+            found = list(_one(store, reference, crosses, as_of) if answered is None else answered)
         except (NotFoundError, ForbiddenPathError):
             found = []
-        if not found:
+        if answered is not None and not found:
+            notes.append(f"nothing is {reference}")
+        elif not found:
             missing.append(reference)
         for record in found:
             records.setdefault(f"{record.id}:{record.first_line}-{record.last_line}", record)
-    return Found(tuple(records.values()), tuple(missing))
+    return Found(tuple(records.values()), tuple(missing), tuple(notes))
 
 
 def read_file(store: Store, path: str, crosses: Crosses) -> Record:

@@ -151,7 +151,7 @@ class Telling:
         """Remove for good, from every table, index, history and the file itself."""
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
-        told = self._as_told(ids)
+        told = self._as_told(map(self._memories.history, ids))
         purged = self._memories.purge(ids)
         lines, notes = self._unlog(told)
         return replace(purged, log_lines=lines, notes=notes)
@@ -159,7 +159,7 @@ class Telling:
     def purge_expired(self) -> int:
         """Remove what expired longer ago than `memory.grace_days`."""
         grace_days = self.settings.number("memory.grace_days")
-        told = self._as_told(self._memories.expired(grace_days))
+        told = self._as_told(map(self.store.history, self._memories.expired(grace_days)))
         purged = self._memories.purge_expired(grace_days)
         self._unlog(told)
         return purged
@@ -187,9 +187,9 @@ class Telling:
             return (f"it is not in the daily log: {error}",)
         return ()
 
-    def _as_told(self, ids: Iterable[str]) -> list[Record]:
+    def _as_told(self, histories: Iterable[tuple[Change, ...]]) -> list[Record]:
         """Memories as they were when their lines were written; to be asked before their history goes."""
-        return [] if self._journal is None else [self._memories.history(id_)[0].after for id_ in ids]
+        return [] if self._journal is None else [changes[0].after for changes in histories if changes]
 
     def _unlog(self, told: Iterable[Record]) -> tuple[int, tuple[str, ...]]:
         """Take the lines of what was purged out of the daily log, also when it is no longer written."""

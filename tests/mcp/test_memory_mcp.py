@@ -21,6 +21,7 @@ from mindex.mcp.dialects.memory_mcp_rules import FAMILIES, classify, days_kept
 from mindex.mcp.strict import json_text
 from mindex.memory import Memory
 from mindex.model import TYPES, Answer, Hit, Record
+from mindex.remember.memories import Told
 from tests.mcp.conftest import Served, structured, text
 from tests.mcp.test_serve import MINDEX
 from tests.running import wait_until
@@ -327,8 +328,8 @@ async def test_pages_follow_each_other(client: Client) -> None:
 
 @pytest.fixture
 def fifty(memory: Memory) -> None:
-    for number in range(60):
-        memory.add(f"Lighthouse {number}: " + f"a long tale of storms and rocks, part {number}, told slowly. " * 30)
+    tale = "a long tale of storms and rocks, told slowly. " * 40
+    memory.add_many(Told(f"Lighthouse {number}: {tale}") for number in range(60))
 
 
 @pytest.mark.parametrize("max_tokens", [100, 101, 137, 250, 500, 1_000, 2_500, 5_000])

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from mcp import Client, StdioServerParameters
+from mindex.mcp.dialects import DIALECTS
 from mindex.memory import Memory
 from tests.conftest import HANDBOOK
 from tests.mcp.conftest import KEYWORD, structured, text
@@ -120,7 +121,7 @@ def test_a_free_port_is_told_on_stderr_and_a_wide_host_is_warned_about(db: Path,
         (
             ["--tools", "nope"],
             2,
-            "error: unknown tools 'nope'; use one of native, memory-exchange, memory-mcp, mudpuppy",
+            f"error: unknown tools 'nope'; use one of {', '.join(DIALECTS)}",
         ),
         (["--http", "here"], 2, "error: 'here' is not an address; write --http 8080 or --http 127.0.0.1:8080"),
         (["--root", "/nope"], 1, "error: there is no folder /nope; check the path"),

@@ -61,13 +61,13 @@ async def test_told_found_corrected_forgotten_restored_and_undone(client: Client
     assert [row["id"] for row in await found(client, "spaces")] == [id_]
 
     history = await client.call_tool("get", {"refs": [f"history:{id_}"]})
-    changes = structured(history)["changes"]
-    assert [change["action"] for change in changes] == ["add", "update", "forget", "restore"]
+    changes = structured(history)["records"][::-1]
+    assert [change["fields"]["action"] for change in changes] == ["add", "update", "forget", "restore"]
     assert "text: Mara prefers tabs over spaces. → Mara prefers spaces." in text(history)
     assert "she said so" in text(history)
 
-    result = await client.call_tool("update", {"id": id_, "undo": changes[1]["change"]})
-    assert structured(result)["undid"] == changes[1]["change"]
+    result = await client.call_tool("update", {"id": id_, "undo": changes[1]["id"]})
+    assert str(structured(result)["undid"]) == changes[1]["id"]
     assert (await found(client, "tabs"))[0]["text"] == "Mara prefers tabs over spaces."
     await client.call_tool("update", {"id": id_, "undo": True})  # the latest change: that undo
     assert (await found(client, "Mara"))[0]["text"] == "Mara prefers spaces."
@@ -197,7 +197,7 @@ async def test_what_cannot_be_updated(client: Client, arguments: dict[str, Any],
     result = await client.call_tool("update", {"id": id_, **given})
     assert result.is_error
     assert text(result).startswith(complaint.format(id=id_, other=other))
-    assert len(structured(await client.call_tool("get", {"refs": f"history:{id_}"}))["changes"]) == 1
+    assert len(structured(await client.call_tool("get", {"refs": f"history:{id_}"}))["records"]) == 1
 
 
 async def test_a_change_of_another_memory_is_not_undone_by_mistake(client: Client) -> None:
@@ -223,13 +223,12 @@ async def test_a_history_keeps_to_its_budget_and_shows_the_latest(client: Client
     result = await client.call_tool("get", {"refs": f"history:{id_}", "budget": 900})
     assert count_tokens(text(result)) <= 900
     assert count_tokens(json.dumps(structured(result), ensure_ascii=False, separators=(",", ":"))) <= 900
-    changes = structured(result)["changes"]
-    assert changes[-1]["after"]["text"].startswith("Version 11.")
-    assert f"the latest {len(changes)} of 12 changes" in text(result)
-    too_small = await client.call_tool("get", {"refs": f"history:{id_}", "budget": 60})
-    assert text(too_small).startswith("not even the latest change fits 60 tokens; allow ")
-    mixed = await client.call_tool("get", {"refs": [f"history:{id_}", id_]})
-    assert text(mixed).startswith("a history is asked for by itself")
+    changes = structured(result)["records"]
+    assert 1 < len(changes) < 12
+    assert "→ Version 11." in changes[0]["text"]
+    assert "of 12 cut short or left out" in text(result)
+    mixed = structured(await client.call_tool("get", {"refs": [f"history:{id_}", id_], "budget": 25_000}))
+    assert [record["kind"] for record in mixed["records"]] == ["history"] * 12 + ["memory"]
 
 
 # ── behind the server's back ──────────────────────────────────────────────────────────────────────────────────

@@ -42,7 +42,7 @@ def test_standing_moves_a_score_within_its_band(level: int, count: int, days: in
     ((name, factor),) = boosts_for(memory(importance=level, access_count=count), None, Boosts(), now)
     assert name == "standing"
     assert 0.9 <= factor <= 1.1
-    assert Boosts().range[0] <= factor <= Boosts().range[1]
+    assert Boosts().range()[0] <= factor <= Boosts().range()[1]
 
 
 def test_the_preset_of_the_seed_is_four_three_two_one() -> None:

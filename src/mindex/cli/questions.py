@@ -102,11 +102,15 @@ def search_command(
 
 
 @click.command("get")
-@click.argument("references", nargs=-1, required=True, metavar="ID|PATH|PATH:10-40|GLOB...")
+@click.argument("references", nargs=-1, required=True, metavar="ID|PATH|PATH:10-40|GLOB|…")
 @click.option("--as-of", metavar="T", help="What was told as it stood then.")
 @click.pass_obj
 def get_command(context: Context, references: tuple[str, ...], as_of: str | None) -> None:
-    """Show records by id (a unique start is enough), file, lines of a file, or glob."""
+    """Show records by id (a unique start is enough), file, lines of a file, or glob.
+
+    Also profile or profile.user.name, history:ID, timeline:2026-03..2026-04, due, and ID±2 (or ID~2) for an exchange
+    with its neighbours.
+    """
     with context.memory() as memory:
         found = memory.get(*references, as_of=as_of)
     context.emit(found_json(found), lambda: found_text(found, colour=context.colour))

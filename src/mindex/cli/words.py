@@ -10,7 +10,7 @@ import click
 
 from mindex.cli.output import Context
 from mindex.errors import UsageError
-from mindex.model import TYPES
+from mindex.model import KINDS, TYPES
 from mindex.present import told
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,6 +31,7 @@ def properties(command: F) -> F:
             click.option("--expires", metavar="T", help="When it stops being true: 2027-01-31, 30d."),
             click.option("--ttl", metavar="30d", help="The same, counted from now."),
             click.option("--supersedes", metavar="ID", help="Retire that older memory."),
+            click.option("--anchor", metavar="PATH:10-40", help="The lines of a file it is about."),
         )
     ):
         command = option(command)
@@ -47,7 +48,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _read(text: str) -> str:
+def read(text: str) -> str:
     return sys.stdin.read() if text == "-" else text
 
 
@@ -61,7 +62,7 @@ def add_command(context: Context, /, text: str, **options: Any) -> None:
     The same words again are the same memory. Secrets are left out and named.
     """
     with context.memory() as memory:
-        remembered = memory.add(_read(text), **_given(options))
+        remembered = memory.add(read(text), **_given(options))
     context.emit(told.remembered_json(remembered), lambda: told.remembered_text(remembered))
 
 
@@ -75,7 +76,7 @@ def update_command(context: Context, /, id_: str, text: str | None, reason: str,
     """Change a memory: what is given is replaced, the rest stays."""
     changes = _given(options)
     if text is not None:
-        changes["text"] = _read(text)
+        changes["text"] = read(text)
     with context.memory() as memory:
         change = memory.update(id_, reason=reason, **changes)
     context.emit(told.change_json(change), lambda: told.change_text(change, "updated"))
@@ -138,12 +139,15 @@ def undo_command(context: Context, reference: str) -> None:
 @click.argument("query", default="")
 @click.option("--after", required=True, metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01.")
 @click.option("--before", metavar="T", help="Before this time (default: now).")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only what happened to this kind.")
 @click.option("--limit", default=50, show_default=True, help="How many events, at most 200.")
 @click.pass_obj
-def timeline_command(context: Context, query: str, after: str, before: str | None, limit: int) -> None:
-    """What was learnt, changed and forgotten between two times."""
+def timeline_command(
+    context: Context, query: str, after: str, before: str | None, kinds: tuple[str, ...], limit: int
+) -> None:
+    """What was learnt, said, changed and forgotten between two times."""
     with context.memory() as memory:
-        events = memory.timeline(after, before, query, limit=limit)
+        events = memory.timeline(after, before, query, kinds=kinds, limit=limit)
     context.emit(told.timeline_json(events), lambda: told.timeline_text(events))
 
 

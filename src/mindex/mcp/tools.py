@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
 import anyio.from_thread
 from mcp.server.mcpserver import Context
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.errors import NotFoundError, UsageError
+from mindex.errors import NotFoundError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.service import Service
 from mindex.mcp.strict import READS, REFRESHES, REVISES, StrictTool, Texts, answer
@@ -21,9 +21,7 @@ from mindex.memory import Memory
 from mindex.model import IndexReport, Mode, Progress
 from mindex.present.found import show_found
 from mindex.present.reports import index_json, index_text, status_json, status_text
-from mindex.present.tokens import count_tokens
-from mindex.present.told import history_json, history_text
-from mindex.present.views import View, compact_json, most_that_fit, show
+from mindex.present.views import View, show
 from mindex.search.pipeline import MAX_LIMIT
 
 DEFAULT_BUDGET = 4_000
@@ -38,10 +36,9 @@ _SEARCH = (
     " strict. Notes say when nothing is relevant."
 )
 _GET = (
-    "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; history:ID for"
-    " a memory's changes."
+    "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also"
+    " profile[.path], history:ID, timeline:FROM..TO, due (skills), ID±2 (an exchange with its neighbours)."
 )
-_HISTORY = "history:"
 _INDEX = "Index a folder of markdown, or bring collections up to date."
 _STATUS = "What is indexed, how much, with which model."
 
@@ -108,33 +105,12 @@ class NativeTools:
         return answer(shown.text(), shown.json())
 
     def get(self, refs: Texts, budget: Budget = DEFAULT_BUDGET, as_of: str = "") -> CallToolResult:
-        if any(ref.startswith(_HISTORY) for ref in refs):
-            return self._history(refs, budget)
         found = self._service.memory.get(*refs, as_of=as_of or None)
-        if not found.records:
-            raise NotFoundError(
-                f"nothing found for {', '.join(found.missing)[:200] or 'nothing'}", "search for it first"
-            )
+        if not found.records and found.missing:
+            raise NotFoundError(f"nothing found for {', '.join(found.missing)[:200]}", "search for it first")
         budget, notes = self._amount(budget)
         shown = show_found(found, budget=budget, notes=notes)
         return answer(shown.text(), shown.json())
-
-    def _history(self, refs: Sequence[str], budget: int) -> CallToolResult:
-        """All changes of memories, the latest within the budget. It shows what was forgotten, too."""
-        if not all(ref.startswith(_HISTORY) for ref in refs):
-            raise UsageError("a history is asked for by itself", f"give only references like {_HISTORY}ID")
-        changes = [change for ref in refs for change in self._service.memory.history(ref.removeprefix(_HISTORY))]
-        budget, notes = self._amount(budget)
-
-        def shown(count: int) -> CallToolResult:
-            cut = f"budget of {budget} tokens: the latest {count} of {len(changes)} changes"
-            kept = changes[len(changes) - count :]
-            return answer(history_text(kept), history_json(kept), (*notes, *([cut] if count < len(changes) else [])))
-
-        count = most_that_fit(len(changes), lambda count: _cost(shown(count)) <= budget)
-        if not count:
-            raise UsageError(f"not even the latest change fits {budget} tokens", f"allow {_cost(shown(1))}")
-        return shown(count)
 
     def index(
         self,
@@ -163,12 +139,6 @@ class NativeTools:
         """The budget in range, and what the answer has to say beside its content."""
         cut = (f"budget cut to {MOST_BUDGET}",) if budget > MOST_BUDGET else ()
         return min(budget, MOST_BUDGET), (*cut, *self._service.notes())
-
-
-def _cost(result: CallToolResult) -> int:
-    """Whichever is dearer of text and JSON."""
-    texts = [block.text for block in result.content if isinstance(block, TextContent)]
-    return max(count_tokens("".join(texts)), count_tokens(compact_json(result.structured_content)))
 
 
 def _bounded(report: IndexReport) -> IndexReport:

@@ -39,6 +39,7 @@ class Hit:
     score: float
     relevance: float
     trace: Trace = field(default_factory=Trace)
+    around: tuple[Record, ...] = ()  # of an exchange, if asked for: what was said before and after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Found:
 
     records: tuple[Record, ...]
     missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     Vectors: TypeAlias = NDArray[np.float32]
 
-Kind: TypeAlias = Literal["chunk", "memory", "turn", "profile", "contact", "project", "skill", "note"]
+# The last two are never stored: `get` answers with them.
+Kind: TypeAlias = Literal[
+    "chunk", "memory", "turn", "profile", "contact", "project", "skill", "note", "history", "timeline"
+]
 KINDS: tuple[Kind, ...] = ("chunk", "memory", "turn", "profile", "contact", "project", "skill", "note")
 
 TYPES = (

@@ -41,7 +41,7 @@ def show_found(found: Found, *, budget: int | None = None, notes: Sequence[str] 
     """Records in order until the budget is spent; the one that no longer fits is cut short and marked."""
     if budget is not None and budget < LEAST_BUDGET:
         raise UsageError(f"a budget of {budget} tokens is too small", f"allow at least {LEAST_BUDGET}")
-    whole = ShownRecords(tuple(record_row(record) for record in found.records), found.missing, tuple(notes))
+    whole = ShownRecords(tuple(record_row(record) for record in found.records), found.missing, (*found.notes, *notes))
     if budget is None or whole.tokens <= budget:
         return whole
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from typing import TypeAlias
 
 from mindex.clock import to_iso
@@ -46,23 +48,28 @@ class Row:
     source: str | None = None
     context: str | None = None
     tags: tuple[str, ...] | None = None
+    anchor: Mapping[str, Json] | None = None
+    fields: Mapping[str, Json] | None = None  # what the text does not say already
     summary: str | None = None
     text: str | None = None
     truncated: bool | None = None
     explain: Mapping[str, Json] | None = None
+    around: tuple[Row, ...] | None = None
 
     def json(self) -> dict[str, Json]:
         """As an object; what is absent is left out."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in dataclass_fields(self)}
         return {
-            name: list(value) if isinstance(value, tuple) else value
+            name: [part.json() if isinstance(part, Row) else part for part in value]
+            if isinstance(value, tuple)
+            else value
             for name, value in values.items()
             if value is not None and value != ()
         }
 
 
 def digest_row(hit: Hit) -> Row:
-    return Row(id=hit.record.id, at=place(hit.record) or None)
+    return Row(id=hit.record.id, at=place(hit.record) or None, anchor=_anchor(hit.record))
 
 
 def compact_row(hit: Hit) -> Row:
@@ -75,11 +82,18 @@ def compact_row(hit: Hit) -> Row:
         score=round(hit.score, 3),
         date=to_iso(record.created_at)[:10] if record.created_at else None,
         tokens=count_tokens(record.text),
+        anchor=_anchor(record),
     )
 
 
 def full_row(hit: Hit, *, explain: bool = False) -> Row:
-    return record_row(hit.record, score=hit.score, relevance=hit.relevance, trace=hit.trace if explain else None)
+    row = record_row(hit.record, score=hit.score, relevance=hit.relevance, trace=hit.trace if explain else None)
+    return replace(row, around=tuple(map(_beside, hit.around))) if hit.around else row
+
+
+def _beside(turn: Record) -> Row:
+    """An exchange that is shown for the sake of another."""
+    return Row(id=turn.id, created_at=to_iso(turn.created_at), text=turn.text)
 
 
 def index_row(hit: Hit) -> Row:
@@ -114,10 +128,45 @@ def record_row(
         source=record.source or None,
         context=record.context or None,
         tags=record.tags[:_MOST_TAGS],
+        anchor=_anchor(record),
+        fields=own_fields(record) or None,
         summary=record.summary or None,
         text=record.text,
         explain=None if trace is None else explained(trace, relevance),
     )
+
+
+def _anchor(record: Record) -> dict[str, Json] | None:
+    """Where it stands now, if whoever fetched the record looked; else where it stood."""
+    kept = record.fields.get("anchor")
+    if not isinstance(kept, Mapping) or "path" not in kept:
+        return None
+    if "state" in kept:
+        return {"at": kept["at"], "state": kept["state"]}
+    return {"at": f"{kept['path']}:{kept.get('first')}-{kept.get('last')}"}
+
+
+def own_fields(record: Record) -> dict[str, Json]:
+    """What a kind's fields say beside the record's text, which is made of most of them."""
+    if record.kind == "turn":
+        return {"session_id": str(record.fields["session_id"])} if record.fields.get("session_id") else {}
+    if record.kind not in ("contact", "project", "skill", "history"):
+        return {}
+    fields: dict[str, Json] = dict(record.fields)  # type: ignore[arg-type]
+    return {
+        name: value
+        for name, value in fields.items()
+        if name != "type" and f"{name}: {field_text(value)}" not in record.text
+    }
+
+
+def field_text(value: Json) -> str:
+    """A value in a line for people: lists of texts by commas, the rest as JSON has it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False)
 
 
 def explained(trace: Trace, relevance: float | None) -> dict[str, Json]:

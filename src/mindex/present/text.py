@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mindex.present.rows import Json, Row
+from mindex.present.rows import Json, Row, field_text
 
 if TYPE_CHECKING:
     from mindex.present.views import Shown
@@ -52,6 +52,7 @@ def _line(row: Row) -> str:
         None if row.score is None else f"{row.score:g}",
         row.date,
         None if row.tokens is None else f"{row.tokens} tokens",
+        _anchor(row.anchor) if row.anchor else None,
         "truncated" if row.truncated else None,
     ]
     return " · ".join(part for part in parts if part)
@@ -63,10 +64,18 @@ def record_text(row: Row, colour: bool = False) -> str:
     for name, value in (("summary", row.summary), ("context", row.context)):
         if value and value != row.text:
             lines.append(f"{name}: {value}")
+    if row.anchor:
+        lines.append(_anchor(row.anchor))
+    lines += [f"{name}: {field_text(value)}" for name, value in (row.fields or {}).items()]
     if row.explain:
         lines.append(paint(f"why: {explanation(row.explain)}", _CYAN, colour))
     lines.append((row.text or "") + (" […truncated]" if row.truncated else ""))
+    lines += [f"around: {beside.id} · {beside.created_at}\n{beside.text}" for beside in row.around or ()]
     return "\n".join(lines)
+
+
+def _anchor(anchor: Mapping[str, Json]) -> str:
+    return " ".join(map(str, ("anchor", *anchor.values())))
 
 
 def _facts(row: Row, colour: bool) -> list[str]:

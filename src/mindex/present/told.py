@@ -6,12 +6,17 @@ from collections.abc import Sequence
 
 from mindex.clock import to_iso
 from mindex.model import Change, Event, MemoryStatistics, Purged, Record, Remembered, Suspect
+from mindex.present.differences import differences, differences_text
 from mindex.present.rows import Json, record_row
 
 _COMPARED = (
     "text", "type", "title", "tags", "entities", "importance", "confidence", "summary", "context", "source",
     "expires_at", "fields", "retired_at", "superseded_by",
 )  # fmt: skip
+
+# Kinds whose words only repeat their fields.
+_WITH_FIELDS = ("profile", "contact", "project", "skill")
+_MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
 
 
 def remembered_json(told: Remembered) -> dict[str, Json]:
@@ -65,7 +70,7 @@ def _change_json(change: Change) -> dict[str, Json]:
 def _state(record: Record) -> dict[str, Json]:
     shown = record_row(record).json()
     shown.pop("tokens", None)
-    if record.fields:
+    if record.fields and record.kind != "turn":  # its fields are its text
         shown["fields"] = dict(record.fields)  # type: ignore[arg-type]
     if record.retired_at is not None and not record.superseded_by:
         shown["forgotten_at"] = to_iso(record.retired_at)
@@ -79,17 +84,33 @@ def history_text(changes: Sequence[Change]) -> str:
 def _change_text(change: Change) -> str:
     reason = f": {change.reason}" if change.reason else ""
     head = f"{change.change} {to_iso(change.at)} {change.action} by {change.by}{reason}"
-    if change.before is None:
-        return f"{head}\n  {change.after.text}"
-    differences = [
-        f"  {name}: {_shown(getattr(change.before, name))} → {_shown(getattr(change.after, name))}"
-        for name in _COMPARED
-        if getattr(change.before, name) != getattr(change.after, name)
+    return "\n  ".join([head, *changed_lines(change)])
+
+
+def changed_lines(change: Change) -> list[str]:
+    """What it was and became, line by line; of the first change, the text."""
+    before, after = change.before, change.after
+    if before is None:
+        return [after.text]
+    made = _MADE_OF_FIELDS if before.kind in _WITH_FIELDS else ("fields",)
+    return [
+        *differences_text(differences(held(before), held(after))),
+        *(
+            f"{name}: {_shown(name, getattr(before, name))} → {_shown(name, getattr(after, name))}"
+            for name in _COMPARED
+            if name not in made and getattr(before, name) != getattr(after, name)
+        ),
     ]
-    return "\n".join([head, *differences])
 
 
-def _shown(value: object) -> str:
+def held(record: Record) -> object:
+    """What its fields hold; of a profile, what is known."""
+    return record.fields.get("data", {}) if record.kind == "profile" else record.fields
+
+
+def _shown(name: str, value: object) -> str:
+    if name in ("expires_at", "retired_at") and isinstance(value, int):
+        return to_iso(value)
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "nothing"
     return "nothing" if value in (None, "") else str(value)

@@ -43,7 +43,8 @@ def anchor(reference: str, base: Path) -> dict[str, object]:
     lines = _lines(path)
     if lines is None:
         raise NotFoundError(
-            f"there is no file {span['path']} of at most {_MAX_BYTES:,} bytes", "anchor a memory to a file that is there"
+            f"there is no file {span['path']} of at most {_MAX_BYTES:,} bytes",
+            "anchor a memory to a file that is there",
         )
     if not 1 <= first <= last <= len(lines) or last - first >= _MOST_LINES:
         raise UsageError(f"{span['path']} has {len(lines)} lines", f"anchor at most {_MOST_LINES} lines that are there")

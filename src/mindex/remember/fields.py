@@ -155,7 +155,7 @@ FIELDS: Mapping[Kind, tuple[Field, ...]] = {
 }
 
 # No two live records of one agent share these.
-UNIQUE: Mapping[Kind, str] = {"contact": "email", "project": "name", "skill": "name"}
+UNIQUE: Mapping[Kind, str] = {"contact": "email", "project": "name", "skill": "name", "note": "path"}
 
 
 def checked(kind: Kind, values: Mapping[str, object], *, partial: bool = False) -> dict[str, object]:

@@ -11,18 +11,20 @@ from pathlib import Path
 from typing import cast
 
 from mindex.clock import now_ms
-from mindex.errors import ConflictError, NotFoundError, UsageError
+from mindex.errors import ConflictError, UsageError
 from mindex.ids import new_id
 from mindex.model import AnyOf, Change, Filters, Kind, Purged, Record, Remembered, Similar, Term
 from mindex.remember import kinds
 from mindex.remember.anchors import anchor
 from mindex.remember.entities import extract
-from mindex.remember.fields import UNIQUE, described
+from mindex.remember.fields import UNIQUE
+from mindex.remember.finding import find_told as find_told
 from mindex.remember.importance import estimate
 from mindex.remember.overlap import NEAR as NEAR_OVERLAP
 from mindex.remember.overlap import contradict, keywords, overlap, probe_words
 from mindex.remember.secrets import Mode, clean, clean_within
 from mindex.remember.summary import summarize
+from mindex.remember.undoing import undo
 from mindex.store.base import Store
 
 _MOST_SIMILAR = 5
@@ -274,39 +276,7 @@ class Memories:
 
     def undo(self, reference: str) -> tuple[Change, int]:
         """Take back one change, by its number, or a record's latest; what was changed since stays as it is."""
-        undone = self._change(reference)
-        reason = f"undo of change {undone.change}"
-        if undone.before is None:
-            return self._retire(undone.record, "undo", reason), undone.change
-        differing = {
-            name: getattr(undone.before, name)
-            for name in _UNDOABLE
-            if getattr(undone.before, name) != getattr(undone.after, name)
-        }
-        was, became = undone.before.fields, undone.after.fields
-
-        def reverted(record: Record) -> Record:
-            if record.kind not in UNIQUE:
-                return replace(record, **differing)
-            back = {name: was.get(name) for name in {*was, *became} if was.get(name) != became.get(name)}
-            made = described(record.kind, {**record.fields, **back})
-            return replace(record, **{**differing, **made})  # type: ignore[arg-type]
-
-        unique = UNIQUE.get(undone.before.kind, "")
-        change = self._store.revise(
-            undone.record, reverted, by=self._by, action="undo", reason=reason, unique=unique
-        )
-        return change, undone.change
-
-    def _change(self, reference: str) -> Change:
-        if reference.isdigit() and (found := self._store.change(int(reference))) is not None:
-            return found
-        if reference.isdigit() and not self._store.resolve(reference, retired=True):
-            raise NotFoundError(f"there is no change {reference}", "`mindex history ID` lists a memory's changes")
-        changes = self.history(reference)
-        if not changes:
-            raise NotFoundError(f"'{reference}' has no history", "only what was told has one")
-        return changes[-1]
+        return undo(self._store, reference, self._by)
 
     # ── looking up ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -324,24 +294,6 @@ class Memories:
             seen.add(current)
             record = self._store.record(current)
             current = record.superseded_by if record else ""
-
-
-def find_told(store: Store, reference: str) -> Record:
-    from mindex.errors import AmbiguousIdError
-
-    ids = store.resolve(reference.lower(), retired=True) if reference else ()
-    if len(ids) > 1 and reference.lower() not in ids:
-        raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
-    record = store.record(reference.lower() if reference.lower() in ids else ids[0]) if ids else None
-    if record is None or record.kind == "chunk":
-        what = "a piece of a file" if record else "nothing that was told"
-        raise NotFoundError(f"'{reference}' is {what}", "search for it, or `mindex list --kind memory`")
-    return record
-
-
-_UNDOABLE = tuple(
-    one.name for one in fields(Record) if one.name not in ("id", "kind", "number", "agent", "created_at", "updated_at")
-)
 
 
 def _distinct(values: Iterable[str]) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def _worded(kind: str, pattern: str, starts: tuple[str, ...], check: Check | Non
 # Between the lines stand quotes, the `\n` of JSON, comment and diff marks.
 _BETWEEN = r"(?:[\s\"'>|#*;,+]|\\[nrt]?|(?<=\n)-(?!-))*+"
 _PRIVATE_KEY = (
-    r"(?:-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d+)"
+    r"(?:-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d++)"
     rf"(?:{_BETWEEN}[A-Za-z-]{{3,20}}: [^\n]{{0,200}}+){{0,10}}+"
     rf"(?:{_BETWEEN}[A-Za-z0-9+/=]{{16,}}+)++"
     # What is left up to END belongs to it; without END a short last line does when its padding says base64.
@@ -89,14 +89,14 @@ _SECRET_WORDS = (
 )
 
 # What may stand without quotes: `&`, `,` and `;` end it only before another field, a space or the line's end.
-_BARE = r"(?:[^\s\"'`<>|&,;。，；、）」』]|[&,;](?![\w.-]{0,40}[=:\s]|$))"
+_BARE = r"(?:[^\s\"'`<>|&,;。，；、）」』]|[,;](?![\w.-]{0,40}[=:\s]|$)|&(?![\w.#-]{0,40}[=:;\s]|$))"
 _QUOTED = r"(?:(?!(?P=q))(?:\\.|[^\n]))"
 _END = r"(?<![.,;:)\]}?])"
 _EQUALS = r"(?::(?![:/])|：|＝|={1,3}>?|:=|->)"
 # Closing quote or bracket of the key, a type, bold marks; then what says "equals", a table's bar or just a space.
 _ASSIGNED = (
     r"(?:\\?[\"'`]\]?)?+(?::[ ]?[\w\[\]., |]{2,30}?(?=[ ]?=))?"
-    rf"(?P<sep>[ \t]*+(?:\*\*)?{_EQUALS}(?:\*\*)?[ \t]*+|[ \t]*+\|[ \t]*+|[ ]+)(?:[rbuf]{{1,2}}(?=[\"']))?+"
+    rf"(?P<sep>[ \t]*+(?:\*\*)?{_EQUALS}(?:\*\*)?[ \t]*+|[ \t]*+\|[ \t]*+|[ ]++)(?:[rbuf]{{1,2}}(?=[\"']))?+"
     rf"(?P<q>\\?[\"'`])?+(?P<v>(?(q){_QUOTED}{{6,{LIMIT}}}+|{_BARE}{{6,{LIMIT}}}{_END}))"
 )
 _SAID = (

@@ -8,20 +8,22 @@ import re
 
 # What stands where a secret would: placeholders, references, paths, and what people say of a password.
 _STAND_IN = re.compile(
-    r"\[redacted:|[<{%]|\$[({A-Za-z_]|\.{3}|…|//|\.{0,2}/|~/|\w+://|arn:"
-    r"|(?:your|my|the|some|an?|insert|enter|replace|put|use|new|old|confirm|test|fake)[-_. ]"
-    r"|.{0,20}?(?:change.?me|placeholder|redacted|example|dummy|xxxx|\*\*\*|os\.environ|process\.env|getenv|-here)"
+    r"\[redacted:|[<{]|&(?:lt|#)|%[(]|%\w+%$|\$[({]|(?-i:\$[A-Z_][A-Z0-9_]*$|\$[a-z_]+\d?$)|\.{3}|…|//|\w+://|arn:"
+    r"|(?:\.{0,2}|~)/[a-z_.-]*(?:/|$)|(?:your|insert|enter|replace|put)[-_. ]"
+    r"|(?:my|the|some|an?|use|new|old|confirm|test|fake)[-_. ]\D*$"
+    r"|.{0,20}?(?:change.?me|placeholder|redacted|example|dummy|xxxx|\*\*\*|os\.environ|process\.env|getenv|-here$)"
     r"|(?:none|null|nil|true|false|undefined|unset|default|optional|required|string|boolean|integer|number|object"
     r"|bytes|unicode|secret|hidden|masked|missing|unknown|invalid|incorrect|correct|stored|encrypted|hashed|expired"
     r"|wrong|strong|secure|visible|stolen|always|really|longer|simple|complex|random|private|public|unique|useless"
-    r"|bearer|basic|forgotten|reset|login|[\w-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name)"
-    r")s?\W*$",
+    r"|sample|bearer|basic|forgotten|reset|login"
+    r"|[a-z_-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name))s?\W*$",
     re.IGNORECASE,
 )
-_EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_][\w-]*)+$|[@&*]\w+$|\W*$")
+_EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*][A-Za-z_.]+$|\W*$")
 _TECHNICAL = re.compile(
-    r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|v|iso|rfc|x|win|1pass)[-_]?\d"
-    r"|\d+[-.:/]?[a-z]*$|\d+(?:st|nd|rd|th)|\d+-[a-z]+|\d{4}-\d\d|[\w.+-]+@[\w-]+\.[a-z.]+$"
+    r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|v|iso|rfc|x|win)[-_]?\d[\d.]*(?:id)?"
+    r"(?![0-9a-z])|\d+[-.]?(?:bits?|bytes?|char\w*|days?|hours?|min\w*|sec\w*|[km]b|st|nd|rd|th|digits?|letters?)$"
+    r"|\d{4}-\d\d-\d\d[t\d:.z+-]*$|[\w.+-]+@[\w-]+\.[a-z.]+$"
     r"|[a-z-]+-(?:\w*ed|\w*ive|\w*able|\w*ing|only|free|less|like|in|by|up|to|level|wide|side|time|sign|on)$",
     re.IGNORECASE,
 )
@@ -67,7 +69,7 @@ def is_assigned_password(match: re.Match[str]) -> bool:
 
 
 def is_assigned_secret(match: re.Match[str]) -> bool:
-    """`api_key: a8f5f167f4`, not `api_key: str`: tokens are made by machines and look it."""
+    """A token, not the type in `api_key: str`: tokens are made by machines and look it."""
     if not _can_be_assigned(match):
         return False
     return _is_random(match["v"]) if _says_equals(match["sep"]) else _is_apposed(match)

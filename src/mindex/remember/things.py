@@ -11,7 +11,7 @@ from mindex.errors import AmbiguousIdError, ConflictError, NotFoundError, UsageE
 from mindex.ids import new_id
 from mindex.model import Change, Filters, Record
 from mindex.remember.fields import UNIQUE, ThingKind, checked, described
-from mindex.remember.memories import find_told
+from mindex.remember.finding import find_told
 from mindex.remember.schedule import checked_trigger
 from mindex.store.base import Page, Store
 

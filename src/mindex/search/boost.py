@@ -23,12 +23,12 @@ class Boosts:
     memory: float = 0.1
     decay: float = 0.0  # of importance, a year
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """The least and the most that all boosts together can do to a score."""
-        factors = (self.domain, self.instruction)
-        least = prod(min(1.0, factor) for factor in factors) * (1 - self.memory)
-        return least, prod(max(1.0, factor) for factor in factors) * (1 + self.memory)
+    def range(self, *, domain: bool = True, files: bool = True, told: bool = True) -> tuple[float, float]:
+        """The least and the most that boosts can do to a score; less where some of them cannot apply."""
+        factors = [self.domain if domain else 1.0, self.instruction] if files else []
+        band = self.memory if told else 0.0
+        least = min(prod(min(1.0, factor) for factor in factors), 1 - band)
+        return least, max(prod(max(1.0, factor) for factor in factors), 1 + band)
 
 
 def boosts_for(signals: Signals, domain: str | None, boosts: Boosts, now: int) -> Iterator[tuple[str, float]]:

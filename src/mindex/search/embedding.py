@@ -31,13 +31,14 @@ class QueryEmbedder:
     """Embeds questions in a thread of its own, so that the keyword half can run meanwhile.
 
     `wait` bounds how long a question may wait for a model that is still loading; None waits until it is there, so
-    that two runs of a command never differ.
+    that two runs of a command never differ. `timeout` bounds how long a loaded one may take for a question.
     """
 
-    def __init__(self, embedder: Embedder, store: Store, wait: float | None = None) -> None:
+    def __init__(self, embedder: Embedder, store: Store, wait: float | None = None, timeout: float = 30.0) -> None:
         self.embedder = embedder
         self._store = store
         self._wait = wait
+        self._timeout = timeout
         self._pool = ThreadPoolExecutor(1, "mindex-query")
         self._loading = threading.Lock()
 
@@ -46,13 +47,17 @@ class QueryEmbedder:
 
     def finish(self, pending: Future[Vectors]) -> QueryVector:
         """The vector, as soon as it is there or waiting longer makes no sense."""
-        wait = None if self._wait is None or self.embedder.loaded else self._wait
+        loaded = self.embedder.loaded
         try:
-            return QueryVector(pending.result(wait))
+            return QueryVector(pending.result(self._timeout if loaded else self._wait))
         except FutureTimeoutError:
-            return QueryVector(None, "the embedding model is still loading; answered by keyword")
+            pending.cancel()  # unless it has begun, nobody waits for it any more
+            slow = f"took longer than {self._timeout:g} s" if loaded else "is still loading"
+            return QueryVector(None, f"the embedding model {slow}; answered by keyword")
         except EmbeddingError as error:
             return QueryVector(None, f"no vectors: {error}")
+        except Exception as error:  # whatever a model fails with, the other half answers
+            return QueryVector(None, f"no vectors: the embedding model failed ({type(error).__name__}: {error})")
 
     def _embed(self, text: str) -> Vectors:
         import numpy as np

@@ -66,15 +66,14 @@ class Searcher:
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
         certain = _relevances(candidates, fused)
         floor = self._ranking.floor if query.floor is None else query.floor
-        kept = sorted(
-            (id_ for id_ in fused if certain[id_] >= floor), key=lambda id_: (-fused[id_].total, -certain[id_], id_)
-        )
+        kept = [id_ for id_ in fused if certain[id_] >= floor]
+        kept.sort(key=lambda id_: (-fused[id_].total, -certain[id_], id_))
         if not kept:
             literal = self._substring(query, retrieved.parsed, notes)
             if literal is not None:
                 return literal
             notes += (self._nothing(certain),)
-        shown = self._top(query, kept, fused, certain, domain, retrieved.past)
+        shown = self._top(query, candidates, kept, fused, certain, domain, retrieved.past)
         return Answer(
             query=query.text,
             tier=_tier(candidates),
@@ -92,6 +91,7 @@ class Searcher:
     def _top(
         self,
         query: Query,
+        candidates: Candidates,
         kept: list[str],
         fused: Fused,
         certain: Mapping[str, float],
@@ -100,11 +100,19 @@ class Searcher:
     ) -> list[_Ranked]:
         """The page that was asked for, after boosts. Only those whom boosts could lift onto it are looked at."""
         needed = query.offset + query.limit
+        boosts = self._ranking.boosts
+        if query.fusion in NEEDS_SIGNALS:  # a memory's standing is in its score already
+            boosts = replace(boosts, memory=0.0)
         if len(kept) > needed:
-            least, most = self._ranking.boosts.range
+            least, most = boosts.range(
+                domain=domain is not None,
+                files=not query.filters.kinds or "chunk" in query.filters.kinds,
+                told=query.filters.kinds != ("chunk",),
+            )
             enough = fused[kept[needed - 1]].total * least / most
             kept = [id_ for id_ in kept if fused[id_].total >= enough]
-        signals = self._store.signals([id_ for id_ in kept if id_ not in past])
+        known = candidates.signals
+        signals = dict(known) if known else self._store.signals([id_ for id_ in kept if id_ not in past])
         signals |= {
             id_: Signals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
             for id_ in kept
@@ -112,7 +120,7 @@ class Searcher:
         }
         now = now_ms()
         ranked = [
-            _Ranked(id_, self._stages(fused[id_], signals[id_], domain, now), certain[id_])
+            _Ranked(id_, self._stages(fused[id_], signals[id_], domain, now, boosts), certain[id_])
             for id_ in kept
             if id_ in signals  # else it has gone since it was retrieved
         ]
@@ -126,7 +134,7 @@ class Searcher:
             Stage("signals", contribution.standing),
         ]
         score = contribution.total
-        for name, factor in boosts_for(signals, domain, self._ranking.boosts, now):
+        for name, factor in boosts_for(signals, domain, boosts, now):
             stages.append(Stage(name, score * (factor - 1)))
             score *= factor
         return tuple(stage for stage in stages if stage.change)

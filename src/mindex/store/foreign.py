@@ -1,34 +1,52 @@
-"""Other programs' SQLite files, read and never touched: whatever tables and columns are there."""
+"""Other programs' SQLite files, read and never changed: whatever tables and columns are there.
+
+Their vectors are left where they are: none of these programs records which model made them, and vectors of different
+models must never meet. What comes in is embedded anew.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mindex.errors import StoreError
+from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
 
-Row = dict[str, Any]
+ForeignRow = dict[str, Any]
+
+_MAGIC = b"SQLite format 3\0"
+_WAL_VERSION = b"\x02"  # at byte 18 of the header, where the file is kept with a write-ahead log
+_SECONDS = 5.0
 
 
 class ForeignDatabase:
-    """A read-only look at a database that belongs to somebody else, its write-ahead log included."""
+    """A look at one moment of a database that belongs to somebody else, its write-ahead log included.
+
+    A table that breaks off is read as far as it goes; `damage` says which ones did, and how.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.damage: dict[str, str] = {}
+        if not path.is_file():
+            raise UsageError(f"{path} is not a file", "name the database file itself")
+        with self._failing("cannot be read as a database"):
+            self._connection = sqlite3.connect(_address(path), uri=True, timeout=_SECONDS, isolation_level=None)
         try:
-            self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)
-            self._connection.row_factory = sqlite3.Row
-            # A broken text in one row must not hide the others.
-            self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
-            names = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"{path} cannot be read as a database: {error}", "check that it is the right file"
-            ) from error
+            with self._failing("cannot be read as a database"):
+                self._connection.row_factory = sqlite3.Row
+                # A broken text in one row must not hide the others.
+                self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
+                self._connection.execute("BEGIN")
+                names = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        except MindexError:
+            self._connection.close()
+            raise
         self.tables = frozenset(str(row[0]) for row in names)
+        self.modified = int(path.stat().st_mtime * 1000)  # for rows that do not know their own time
 
     def __enter__(self) -> ForeignDatabase:
         return self
@@ -41,35 +59,93 @@ class ForeignDatabase:
     def columns(self, table: str) -> frozenset[str]:
         if table not in self.tables:
             return frozenset()
-        return frozenset(str(row[1]) for row in self._connection.execute(f'PRAGMA table_info("{table}")'))
+        with self._failing("is damaged"):
+            described = self._connection.execute(f'PRAGMA table_info("{table}")').fetchall()
+        return frozenset(str(row[1]).lower() for row in described)
 
-    def count(self, table: str) -> int:
-        if table not in self.tables:
+    def count(self, *tables: str) -> int:
+        """How many rows there are; of a damaged table nobody knows, and none are counted."""
+        return sum(self._number(f'SELECT count(*) FROM "{table}"') for table in self.tables.intersection(tables))
+
+    def last(self, table: str, column: str, where: str = "", value: object = None) -> int:
+        """The highest whole number in a column, of the rows in which another one has a value."""
+        known = self.columns(table)
+        if column not in known or (where and where not in known):
             return 0
-        return int(self._connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0])
+        scope, values = (f'AND "{where}" IS ?', (value,)) if where else ("", ())
+        return self._number(
+            f"""SELECT coalesce(max("{column}"), 0) FROM "{table}" WHERE typeof("{column}") = 'integer' {scope}""",
+            values,
+        )
 
-    def rows(self, table: str) -> Iterator[Row]:
-        """Every row of a table as it stands; nothing for a table that is not there."""
-        if table not in self.tables:
+    def rows(self, table: str, *columns: str) -> Iterator[ForeignRow]:
+        """Every row with these columns and its `rowid`, in order; None for a column, nothing for a table not there."""
+        known = self.columns(table)
+        if not known:
             return
+        rowid = "rowid" if self._has_rowid(table) else "NULL"
+        shown = ", ".join([f'{rowid} AS "rowid"', *(f'"{name}"' for name in columns if name in known)])
+        missing = dict.fromkeys(columns)
+        read = 0
         try:
-            for row in self._connection.execute(f'SELECT rowid AS "rowid", * FROM "{table}"'):
-                yield dict(row)
+            for row in self._connection.execute(f'SELECT {shown} FROM "{table}" ORDER BY {rowid}'):
+                read += 1
+                yield {**missing, **dict(row), "rowid": row["rowid"] or read}
         except sqlite3.Error as error:
-            raise StoreError(
-                f"{self.path} is damaged in '{table}': {error}", "repair it with its own program"
-            ) from error
+            if _is_busy(error):
+                raise self._busy() from error
+            self.damage[table] = f"damaged after {read:,} rows ({error})"
 
-
-def holds(path: Path, *tables: str) -> bool:
-    """Whether a file is a database with these tables; never raises for one that is not."""
-    try:
-        if not path.is_file():
+    def _has_rowid(self, table: str) -> bool:
+        try:
+            self._connection.execute(f'SELECT rowid FROM "{table}" LIMIT 0')
+        except sqlite3.Error:
             return False
+        return True
+
+    def _number(self, query: str, values: tuple[object, ...] = ()) -> int:
+        try:
+            return int(self._connection.execute(query, values).fetchone()[0])
+        except sqlite3.Error:
+            return 0
+
+    @contextmanager
+    def _failing(self, how: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if _is_busy(error):
+                raise self._busy() from error
+            raise StoreError(f"{self.path} {how}: {error}", "check that it is the right file, and whole") from error
+
+    def _busy(self) -> StoreBusyError:
+        return StoreBusyError(f"{self.path} is locked by another program", "close that program and try again")
+
+
+def _address(path: Path) -> str:
+    """A database with a write-ahead log that nobody has open is read as it lies: SQLite would make files beside it."""
+    with path.open("rb") as file:
+        header = file.read(20)
+    at_rest = header[18:19] == _WAL_VERSION and not path.with_name(f"{path.name}-wal").exists()
+    return f"{path.absolute().as_uri()}?{'immutable=1' if at_rest else 'mode=ro'}"
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def holds(path: Path, **tables: Collection[str]) -> bool:
+    """Whether a file is a database with these tables and columns; raises only when it is locked: nobody can tell."""
+    try:
         with path.open("rb") as file:
-            if file.read(16) != b"SQLite format 3\0":
+            if file.read(len(_MAGIC)) != _MAGIC:
                 return False
         with ForeignDatabase(path) as database:
-            return database.tables.issuperset(tables)
-    except (OSError, StoreError):
+            return all(
+                table in database.tables and database.columns(table).issuperset(columns)
+                for table, columns in tables.items()
+            )
+    except StoreBusyError:
+        raise
+    except (OSError, MindexError):
         return False

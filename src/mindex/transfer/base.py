@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
+from mindex.model.transferred import ImportReport, Unread
 from mindex.store.rows import Link, Row
 
 __all__ = [
     "IMPORTERS",
+    "Counting",
     "ImportReport",
     "Importer",
     "Link",
-    "Outline",
-    "Outlining",
+    "Numbering",
     "Row",
     "Unread",
     "detect",
@@ -42,14 +42,6 @@ IMPORTERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """Something that did not come in: where it stands (`line 7`, `facts 12`) and why."""
-
-    where: str
-    reason: str
-
-
 class Importer(Protocol):
     """Reads one format. Each module in `importers/` has one, named `importer`."""
 
@@ -70,32 +62,18 @@ class Importer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What can be told before anything is read: how many rows there are, and each agent's last number."""
+@runtime_checkable
+class Counting(Protocol):
+    """An importer that can tell beforehand how many rows there are, for the progress bar."""
 
-    total: int = 0
-    last_numbers: Mapping[str, int] = field(default_factory=dict)
+    def count(self, path: Path) -> int: ...
 
 
 @runtime_checkable
-class Outlining(Protocol):
-    """An importer that knows this may say so: the progress bar is right, and no new number meets an old one."""
+class Numbering(Protocol):
+    """An importer that knows the last number of each agent, so that no new number meets one that is still to come."""
 
-    def outline(self, path: Path) -> Outline: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ImportReport:
-    """Every row that was read is added, a duplicate, or skipped by name. `renumbered` pairs old and new numbers."""
-
-    read: int
-    added: int
-    duplicates: int
-    skipped: tuple[Unread, ...] = ()
-    renumbered: tuple[tuple[int, int], ...] = ()
-    dry_run: bool = False
-    notes: tuple[str, ...] = ()
+    def last_numbers(self, path: Path) -> Mapping[str, int]: ...
 
 
 def foreign_id(importer: str, *parts: object) -> str:

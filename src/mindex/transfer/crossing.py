@@ -1,20 +1,23 @@
-"""What every row crosses on its way in, whoever read it: it must make sense, it changes hands, and leaves its secrets.
-
-All texts of a row are looked at together first, for most hold no secret: one look instead of a dozen.
-"""
+"""What every row crosses on its way in, whoever read it: it must make sense, it changes hands, and leaves its secrets."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from math import isfinite
+from typing import Any, cast
 
 from mindex.errors import SecretError
 from mindex.ids import short_hash
 from mindex.model import KINDS, Record
 from mindex.remember import kinds
+from mindex.remember.fields import FIELDS
+from mindex.remember.fields import checked as checked_fields
+from mindex.remember.schedule import checked_trigger
 from mindex.remember.secrets import Mode, clean
+from mindex.remember.things import cleaned as within
 from mindex.store.rows import Row
 from mindex.transfer.base import profile_id
 from mindex.transfer.lines import Malformed
@@ -41,20 +44,36 @@ def check(row: Row) -> None:
         raise Malformed(f"'{record.kind:.40}' is no kind of what is told")
     if not record.agent.strip() or record.agent == "*":
         raise Malformed("it belongs to no agent")
-    if record.kind == "memory":
-        kinds.checked_text(record.text)
+    _check_kind(record)
     for state in _states(row):
-        if state.kind == "memory":
-            kinds.checked_type(state.type)
-        if state.importance is not None:
-            kinds.checked_importance(state.importance)
-        if state.confidence is not None:
-            kinds.checked_confidence(state.confidence)
-        for moment in (state.created_at, state.updated_at, state.expires_at or 0, state.retired_at or 0):
-            _check_time(moment)
+        _check_state(state)
     for moment in (*(change.at for change in row.history), *(link.created_at for link in row.links)):
         _check_time(moment)
+    if not all(isfinite(link.weight) for link in row.links):
+        raise Malformed("a link has a weight that is no number")
     _check_texts(row)
+
+
+def _check_kind(record: Record) -> None:
+    if record.kind == "memory":
+        kinds.checked_text(record.text)
+    elif record.kind == "profile" and not isinstance(record.fields.get("data"), Mapping):
+        raise Malformed("a profile without data is none")
+    elif record.kind in FIELDS and record.retired_at is None:
+        checked_fields(record.kind, record.fields)
+        if record.kind == "skill":
+            checked_trigger(str(record.fields.get("trigger_type")), record.fields.get("trigger_config"))
+
+
+def _check_state(state: Record) -> None:
+    if state.kind == "memory":
+        kinds.checked_type(state.type)
+    if state.importance is not None:
+        kinds.checked_importance(state.importance)
+    if state.confidence is not None:
+        kinds.checked_confidence(state.confidence)
+    for moment in (state.created_at, state.updated_at, state.expires_at or 0, state.retired_at or 0):
+        _check_time(moment)
 
 
 def _check_time(moment: object) -> None:
@@ -65,7 +84,7 @@ def _check_time(moment: object) -> None:
 def _check_texts(row: Row) -> None:
     size = 0
     try:
-        for text in _texts(row):
+        for text in chain(_texts(row), _names(row)):
             size += len(text.encode())
     except UnicodeEncodeError:
         raise Malformed("it holds half a character (a lone surrogate)") from None
@@ -119,16 +138,29 @@ def references(row: Row) -> Iterator[str]:
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def suspects(rows: Sequence[Row], mode: Mode) -> list[Row]:
+    """Those of the rows that may hold a secret.
+
+    Most hold none, and one look at many texts costs little more than a look at one. A line break is to every pattern
+    what the end of a text is, so none is missed; what is found only because two stand together is looked at again.
+    """
+    if not rows or _is_clean("\n".join(chain.from_iterable(map(_texts, rows))), mode):
+        return []
+    if len(rows) == 1:
+        return list(rows)
+    half = len(rows) // 2
+    return [*suspects(rows[:half], mode), *suspects(rows[half:], mode)]
+
+
+def _is_clean(text: str, mode: Mode) -> bool:
+    try:
+        return clean(text, mode).text == text
+    except SecretError:
+        return False
+
+
 def cleaned(row: Row, mode: Mode) -> tuple[Row, tuple[str, ...]]:
     """The row without its secrets, and which kinds of them it had; in strict mode a secret raises SecretError."""
-    # A line break is to every pattern what the end of a text is, so none is missed here; what is found only because
-    # two texts stand together is looked at again, each by itself.
-    together = "\n".join(_texts(row))
-    try:
-        if clean(together, mode).text == together:
-            return row, ()
-    except SecretError:
-        pass
     found: dict[str, None] = {}
 
     def crosses(text: str) -> str:
@@ -139,25 +171,15 @@ def cleaned(row: Row, mode: Mode) -> tuple[Row, tuple[str, ...]]:
     def told(state: Record) -> Record:
         changes: dict[str, Any] = {name: crosses(getattr(state, name)) for name in _WORDS}
         changes |= {name: tuple(filter(None, map(crosses, getattr(state, name)))) for name in _LISTS}
-        return replace(state, **changes, fields=_deep(state.fields, crosses))
+        return replace(state, **changes, fields=cast("dict[str, object]", within(dict(state.fields), crosses)))
 
     crossed = _revised(row, told)
-    history = tuple(replace(change, reason=crosses(change.reason)) for change in crossed.history)
+    history = tuple(replace(one, by=crosses(one.by), reason=crosses(one.reason)) for one in crossed.history)
     same_words = (crossed.record.title, crossed.record.text) == (row.record.title, row.record.text)
     crossed = replace(crossed, history=history, vectors=row.vectors if same_words else ())
     if crossed.record.kind == "memory":
         kinds.checked_text(crossed.record.text)
     return crossed, tuple(found)
-
-
-def _deep(value: Any, crosses: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return crosses(value)
-    if isinstance(value, Mapping):
-        return {crosses(name): _deep(inner, crosses) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_deep(inner, crosses) for inner in value]
-    return value
 
 
 # ── all states of a row ───────────────────────────────────────────────────────────────────────────────────────
@@ -194,7 +216,7 @@ def _revised(row: Row, revise: Revise) -> Row:
 
 
 def _texts(row: Row) -> Iterator[str]:
-    """Every text of a row, each value once: what does not change from one state to the next is not looked at again."""
+    """Every text of a row; what does not change from one state to the next is not looked at again."""
     seen: set[int] = set()
     for state in _states(row):
         for name in _WORDS:
@@ -208,18 +230,31 @@ def _texts(row: Row) -> Iterator[str]:
             seen.add(id(state.fields))
             yield from _texts_within(state.fields)
     for change in row.history:
-        yield from (text for text in (change.by, change.action, change.reason) if text)
+        yield from filter(None, (change.by, change.reason))
 
 
-def _texts_within(value: object, depth: int = 0) -> Iterator[str]:
+def _texts_within(value: object, name: str = "", depth: int = 0) -> Iterator[str]:
+    """Texts with their names in front, as they cross the boundary."""
     if depth > _DEEPEST:
         raise Malformed("its fields are nested too deeply")
     if isinstance(value, str):
-        yield value
+        yield f"{name}: {value}" if name else value
     elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield str(name)
-            yield from _texts_within(inner, depth + 1)
+        for key, inner in value.items():
+            yield str(key)
+            yield from _texts_within(inner, str(key), depth + 1)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _texts_within(inner, depth + 1)
+            yield from _texts_within(inner, name, depth + 1)
+    elif isinstance(value, float) and not isfinite(value):
+        raise Malformed("its fields hold a number that is none")
+
+
+def _names(row: Row) -> Iterator[str]:
+    """The texts that nobody searches for."""
+    for state in _states(row):
+        yield from (state.agent, state.type, state.superseded_by)
+    yield from (change.action for change in row.history)
+    for link in row.links:
+        yield from (link.target, link.kind)
+    yield from (one.model for one in row.vectors)

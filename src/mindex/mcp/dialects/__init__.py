@@ -24,6 +24,9 @@ DIALECTS = {
     "memory-exchange": "mindex.mcp.dialects.memory_exchange",
     "memory-mcp": "mindex.mcp.dialects.memory_mcp",
     "mudpuppy": "mindex.mcp.dialects.mudpuppy",
+    "memorizer": "mindex.mcp.dialects.memorizer",
+    "anthropic": "mindex.mcp.dialects.anthropic",
+    "openai": "mindex.mcp.dialects.openai",
 }
 
 

@@ -202,13 +202,13 @@ def signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Sig
 
 
 def substring(connection: sqlite3.Connection, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
-    """LIKE with its wildcards escaped; most confident, then newest first."""
+    """LIKE with its wildcards escaped; the most confident, then the last accessed, then the newest first."""
     escaped = ["%" + word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%" for word in words]
     scope = condition(filters, now_ms())
     each = " AND ".join(["(r.text LIKE ? ESCAPE '\\' OR r.title LIKE ? ESCAPE '\\')"] * len(words))
     rows = connection.execute(
-        f"SELECT r.id FROM records r WHERE {each} AND {scope.sql}"
-        " ORDER BY r.confidence DESC, r.updated_at DESC, r.key LIMIT ?",
+        f"SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE {each} AND {scope.sql}"
+        " ORDER BY r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key LIMIT ?",
         (*(word for word in escaped for _ in range(2)), *scope.parameters, limit),
     )
     return tuple(id_ for (id_,) in rows)

@@ -197,6 +197,10 @@ class SqliteStore:
         with self._database.read() as connection:
             return told.by_number(connection, agent, number)
 
+    def agents(self) -> tuple[str, ...]:
+        with self._database.read() as connection:
+            return told.agents(connection)
+
     def history(self, id_: str) -> tuple[Change, ...]:
         with self._database.read() as connection:
             return told.history(connection, id_)

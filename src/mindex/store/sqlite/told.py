@@ -36,6 +36,13 @@ SELECT id FROM records
 WHERE content_hash = ? AND agent = ? AND kind = ? AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
 AND id != ? LIMIT 1
 """
+# From one agent to the next by the index: a DISTINCT would read all of it.
+_AGENTS = """
+WITH RECURSIVE known (agent) AS (
+    SELECT min(agent) FROM records WHERE agent > ''
+    UNION ALL SELECT (SELECT min(agent) FROM records WHERE agent > known.agent) FROM known WHERE agent IS NOT NULL
+) SELECT agent FROM known WHERE agent IS NOT NULL
+"""
 _PAGE = 500
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after FROM history"
 
@@ -207,7 +214,7 @@ def _next_number(connection: sqlite3.Connection, agent: str) -> int:
 
 def last_number(connection: sqlite3.Connection, agent: str) -> int:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (f"number:{agent}",)).fetchone()
-    (taken,) = connection.execute("SELECT coalesce(max(number), 0) FROM records WHERE agent = ?", (agent,)).fetchone()
+    (taken,) = connection.execute("SELECT coalesce(max(number), 0) FROM records WHERE agent = ? AND number IS NOT NULL", (agent,)).fetchone()
     return max(int(row[0]) if row else 0, int(taken))
 
 
@@ -301,6 +308,10 @@ def by_number(connection: sqlite3.Connection, agent: str, number: int) -> str | 
         return None
     row = connection.execute("SELECT id FROM records WHERE agent = ? AND number = ?", (agent, number)).fetchone()
     return str(row[0]) if row else None
+
+
+def agents(connection: sqlite3.Connection) -> tuple[str, ...]:
+    return tuple(agent for (agent,) in connection.execute(_AGENTS))
 
 
 _SNAPSHOT = (

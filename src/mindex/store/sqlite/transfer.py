@@ -9,6 +9,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import isfinite
 
 from mindex.clock import now_ms
 from mindex.ids import content_hash
@@ -219,7 +220,7 @@ def _store_history(connection: sqlite3.Connection, rows: Sequence[Row], restorin
     """Changes keep their numbers where all of a record's are free: their order is the order of the numbers."""
     wanted = [change.change for row in rows for change in row.history]
     free = {number for number in wanted if 0 < number <= LAST_NUMBER}
-    for batch in batches(wanted):
+    for batch in batches(list(free)):
         taken = connection.execute(f"SELECT change FROM history WHERE change IN {marks(batch)}", batch)
         free.difference_update(number for (number,) in taken)
     for row in rows:
@@ -244,7 +245,7 @@ def _store_vectors(connection: sqlite3.Connection, key: int, spaces: Sequence[St
     import numpy as np
 
     for one in spaces:
-        if one.dimensions < 1 or not one.data or len(one.data) % (4 * one.dimensions):
+        if one.dimensions < 1 or not one.data or len(one.data) % (4 * one.dimensions) or not isfinite(one.fluency):
             continue
         if not np.isfinite(np.frombuffer(one.data, "<f4")).all():
             continue

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import MindexError, UsageError
-from mindex.transfer.base import Outline, Row, Unread
+from mindex.transfer.base import Row, Unread
 from mindex.transfer.jsonl import FORMAT, LONGEST_LINE
 from mindex.transfer.lines import Malformed, history_of, objects, row_of
 
@@ -27,13 +27,12 @@ class JsonlImporter:
         except MindexError:  # ours, but of a newer mindex: `read` says so
             return True
 
-    def outline(self, path: Path) -> Outline:
-        header = _header(path) or {}
-        numbers = header.get("last_numbers")
-        return Outline(
-            total=_count(header.get("records")),
-            last_numbers={agent: _count(last) for agent, last in numbers.items()} if isinstance(numbers, dict) else {},
-        )
+    def count(self, path: Path) -> int:
+        return _count((_header(path) or {}).get("records"))
+
+    def last_numbers(self, path: Path) -> Mapping[str, int]:
+        numbers = (_header(path) or {}).get("last_numbers")
+        return {agent: _count(last) for agent, last in numbers.items()} if isinstance(numbers, dict) else {}
 
     def read(self, path: Path) -> Iterator[Row | Unread]:
         header = _header(path)
@@ -43,11 +42,12 @@ class JsonlImporter:
         with path.open("rb") as file:
             file.readline()
             for found in _rows(file):
-                seen += isinstance(found, Row) or found.reason != _STRAY
+                seen += isinstance(found, Row) or found.row
                 yield found
         promised = _count(header.get("records"))
         if seen < promised:
-            yield Unread("end of file", f"{promised:,} records were announced, {seen:,} are here: it was cut off")
+            reason = f"{promised:,} records were announced, {seen:,} are here: it was cut off"
+            yield Unread("end of file", reason, row=False)
 
 
 def _header(path: Path) -> dict[str, Any] | None:
@@ -72,7 +72,8 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-_STRAY = "it goes on with a record that is not above it"
+class _Stray(Malformed):
+    """A part of a history without its record."""
 
 
 def _rows(file: IO[bytes]) -> Iterator[Row | Unread]:
@@ -93,13 +94,13 @@ def _rows(file: IO[bytes]) -> Iterator[Row | Unread]:
             line = _parsed(raw)
             if "more" in line:
                 if current is None or line.get("id") != current.record.id:
-                    raise Malformed(_STRAY)
+                    raise _Stray("it goes on with a record that is not above it")
                 entries += objects(line["more"], "changes")
                 continue
             row = row_of(line, f"line {number}")
             history = objects(line["history"], "changes") if "history" in line else []
         except (Malformed, RecursionError) as error:
-            yield Unread(f"line {number}", _reason(error))
+            yield Unread(f"line {number}", _reason(error), row=not isinstance(error, _Stray))
             continue
         if current is not None:
             yield _finished(current, entries)

@@ -1,156 +1,116 @@
-"""Memorizer-MCP's database: facts, conversations, profiles, skills, contacts and projects."""
+"""Memorizer-MCP's database: facts, conversations, profiles with their history, contacts, projects and skills.
+
+Integer ids stay as numbers where those are free: facts first, for all four tables count from 1. A fact is linked to the
+conversation it comes from. Vectors are made anew: the database does not say which model made them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from mindex.clock import now_ms
-from mindex.errors import UsageError
-from mindex.ids import short_hash
-from mindex.model import Kind, Record
 from mindex.remember.conversations import turn
-from mindex.remember.fields import FIELDS, checked, words_of
-from mindex.remember.paths import flattened
-from mindex.remember.summary import summarize
-from mindex.store.foreign import ForeignDatabase, holds
-from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.values import confidence, listed, loaded, moment, table, text_of, type_of
+from mindex.store.foreign import ForeignDatabase, ForeignRow, holds
+from mindex.transfer.base import Link, Row, Unread, foreign_id
+from mindex.transfer.importers.databases import EMPTY, DatabaseImporter, key_of, memory
+from mindex.transfer.importers.memorizer_profiles import profiles
+from mindex.transfer.importers.memorizer_things import THINGS, thing, thing_id
+from mindex.transfer.importers.values import confidence, iso, kept, listed, moment, text_of, type_of, whole
 
-_THINGS: tuple[tuple[str, Kind], ...] = (("contacts", "contact"), ("projects", "project"), ("skills", "skill"))
-_TABLES = ("facts", "conversations", "profiles", "contacts", "projects", "skills")
-_JSON = frozenset(("trigger_config", "required_tools", "execution_plan", "participants"))
+_FACT = (
+    "id", "agent_id", "fact", "category", "source", "confidence", "created_at", "updated_at", "last_accessed_at",
+)  # fmt: skip
+_TURN = ("id", "agent_id", "session_id", "user_message", "agent_response", "tags", "created_at")
+_NUMBERED = ("facts", *THINGS)
+_UNKNOWN = "project_sources"  # of later versions, undocumented
+_COMES_FROM = "source"
 
 
-class Memorizer:
+class Memorizer(DatabaseImporter):
     name = "memorizer"
+    needs = {"facts": ("fact",)}  # noqa: RUF012
+    tables = ("facts", "conversations", "profiles", *THINGS)
 
     def recognises(self, path: Path) -> bool:
-        return holds(path, "facts", "conversations", "profiles")
+        return super().recognises(path) and any(holds(path, **{one: ()}) for one in ("conversations", "profiles"))
 
-    def count(self, path: Path) -> int:
+    def last_numbers(self, path: Path) -> Mapping[str, int]:
+        """Over all four tables, so that a fact that needs a new number does not take a contact's."""
+        last: dict[str, int] = {}
         with ForeignDatabase(path) as database:
-            return sum(database.count(table_) for table_ in _TABLES)
+            agents = {row["agent_id"] for table in _NUMBERED for row in database.rows(table, "agent_id")}
+            for agent in agents:
+                name = agent_of({"agent_id": agent})
+                numbers = (database.last(table, "id", "agent_id", agent) for table in _NUMBERED)
+                last[name] = max(last.get(name, 0), *numbers)
+        return last
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
-        with ForeignDatabase(path) as database:
-            yield from map(self._fact, database.rows("facts"))
-            yield from map(self._turn, database.rows("conversations"))
-            yield from map(self._profile, database.rows("profiles"))
-            # Contacts come first: projects name them by ids that are not theirs here.
-            people = {text_of(row.get("id")): _thing_id("contacts", row) for row in database.rows("contacts")}
-            for name, kind in _THINGS:
-                for row in database.rows(name):
-                    yield self._thing(name, kind, row, people)
-
-    def _fact(self, row: Mapping[str, Any]) -> Row | Unread:
-        key, text = text_of(row.get("id") or row["rowid"]), text_of(row.get("fact")).strip()
-        if not text:
-            return Unread(f"facts {key}", "it is empty")
-        at = moment(row.get("created_at"), now_ms())
-        return Row(
-            Record(
-                id=foreign_id(self.name, "facts", key, at, text),
-                kind="memory",
-                text=text,
-                agent=_agent(row),
-                created_at=at,
-                updated_at=moment(row.get("updated_at"), at),
-                number=int(key) if key.isdigit() else None,
-                type=type_of(row.get("category")),
-                summary=summarize(text),
-                context=text_of(row.get("source")),
-                source=f"{self.name}:facts:{key}",
-                importance=5,
-                confidence=confidence(row.get("confidence")),
-            )
-        )
-
-    def _turn(self, row: Mapping[str, Any]) -> Row | Unread:
-        key = text_of(row.get("id") or row["rowid"])
-        asked, answered = text_of(row.get("user_message")), text_of(row.get("agent_response"))
-        if not asked.strip() and not answered.strip():
-            return Unread(f"conversations {key}", "it is empty")
-        return Row(
-            turn(
-                asked,
-                answered,
-                agent=_agent(row),
-                session_id=text_of(row.get("session_id")) or key,
-                tags=listed(row.get("tags")),
-                at=moment(row.get("created_at"), now_ms()),
-                id_=foreign_id(self.name, "conversations", key),
-                source=f"{self.name}:conversations:{key}",
-            )
-        )
-
-    def _profile(self, row: Mapping[str, Any]) -> Row | Unread:
-        agent, data = _agent(row), loaded(row.get("profile_data"))
-        if not isinstance(data, dict):
-            return Unread(f"profiles {agent}", "it is not a JSON object")
-        at = moment(row.get("created_at"), now_ms())
-        name = f"Profile of {agent}"
-        return Row(
-            Record(
-                id=short_hash("profile", agent),  # the one record that `profile` commands know
-                kind="profile",
-                text="\n".join(f"{path}: {value}" for path, value in flattened(data)),
-                title=name,
-                agent=agent,
-                created_at=at,
-                updated_at=moment(row.get("updated_at"), at),
-                summary=name,
-                source=f"{self.name}:profiles:{agent}",
-                fields={"data": data},
-            )
-        )
-
-    def _thing(self, table_: str, kind: Kind, row: Mapping[str, Any], people: Mapping[str, str]) -> Row | Unread:
-        key = text_of(row.get("id") or row["rowid"])
-        values = {
-            field.name: (loaded(row.get(field.name)) if field.name in _JSON else row.get(field.name))
-            for field in FIELDS[kind]
+    def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
+        said = {key_of(row) for row in database.rows("conversations", "id")}
+        for row in database.rows("facts", *_FACT):
+            yield self._fact(row, database.modified, said)
+        for row in database.rows("conversations", *_TURN):
+            yield self._turn(row, database.modified)
+        yield from profiles(database)
+        # Projects name contacts by ids that are not theirs here.
+        people = {
+            key_of(row): thing_id("contacts", row) for row in database.rows("contacts", "id", "name", "created_at")
         }
-        if kind == "skill":
-            values["trigger_config"] = dict(table(row.get("trigger_config"))) or None
-        if kind == "project":
-            values["participants"] = [people.get(one, one) for one in listed(row.get("participants"))] or None
-            contact = text_of(row.get("primary_contact_id"))
-            values["primary_contact_id"] = people.get(contact, contact) or None
-        try:
-            fields = {name: value for name, value in checked(kind, _texts(values)).items() if value is not None}
-        except UsageError as error:
-            return Unread(f"{table_} {key}", str(error))
-        at = moment(row.get("created_at"), now_ms())
-        return Row(
-            Record(
-                id=_thing_id(table_, row),
-                kind=kind,
-                text=words_of(kind, fields),
-                title=str(fields["name"]),
-                agent=_agent(row),
-                created_at=at,
-                updated_at=moment(row.get("updated_at"), at),
-                type=str(fields.get("type") or ""),
-                summary=str(fields["name"]),
-                source=f"{self.name}:{table_}:{key}",
-                fields=fields,
-            )
+        for table, (kind, columns) in THINGS.items():
+            for row in database.rows(table, "id", "agent_id", "created_at", "updated_at", *columns):
+                yield thing(table, kind, row, people, agent_of(row), database.modified)
+        if others := database.count(_UNKNOWN):
+            yield Unread(_UNKNOWN, f"nothing is known of this table; its {others:,} rows stay there", row=False)
+
+    def _fact(self, row: ForeignRow, modified: int, said: set[str]) -> Row | Unread:
+        key, text, source = key_of(row), text_of(row["fact"]), text_of(row["source"])
+        where = f"facts {key}"
+        if not text.strip():
+            return Unread(where, EMPTY)
+        at = moment(row["created_at"], modified)
+        category = text_of(row["category"])
+        record = memory(
+            foreign_id(self.name, "facts", key, row["created_at"], text),
+            text,
+            at,
+            agent=agent_of(row),
+            updated_at=moment(row["updated_at"], at),
+            number=whole(key),
+            type=type_of(category),
+            source=f"{self.name}:facts:{key}:{source}" if source else f"{self.name}:facts:{key}",
+            confidence=confidence(row["confidence"]),
+            fields=kept(
+                category="" if type_of(category) == category else category,
+                last_accessed=iso(row["last_accessed_at"]),
+            ),
         )
+        links = (Link(self._turn_id(source), _COMES_FROM, 1.0, at),) if source in said else ()
+        return Row(record, links=links, where=where)
+
+    def _turn(self, row: ForeignRow, modified: int) -> Row | Unread:
+        key = key_of(row)
+        asked, answered = text_of(row["user_message"]), text_of(row["agent_response"])
+        where = f"conversations {key}"
+        if not asked.strip() and not answered.strip():
+            return Unread(where, EMPTY)
+        record = turn(
+            asked,
+            answered,
+            agent=agent_of(row),
+            session_id=text_of(row["session_id"]) or key,
+            tags=listed(row["tags"]),
+            at=moment(row["created_at"], modified),
+            id_=self._turn_id(key),
+            source=f"{self.name}:conversations:{key}",
+        )
+        return Row(record, where=where)
+
+    def _turn_id(self, key: str) -> str:
+        return foreign_id(self.name, "conversations", key)  # its keys hold a uuid: no other database has them
 
 
-def _thing_id(table_: str, row: Mapping[str, Any]) -> str:
-    return foreign_id("memorizer", table_, row.get("id") or row["rowid"], row.get("created_at"), row.get("name"))
-
-
-def _agent(row: Mapping[str, Any]) -> str:
-    return text_of(row.get("agent_id")) or "main"
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers where words are expected, as SQLite keeps them for programs that do not mind."""
-    return {name: str(value) if isinstance(value, float) else value for name, value in values.items()}
+def agent_of(row: Mapping[str, object]) -> str:
+    return text_of(row["agent_id"]).strip() or "main"
 
 
 importer = Memorizer()

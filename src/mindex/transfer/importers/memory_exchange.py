@@ -1,60 +1,56 @@
-"""MemoryExchange's database: pieces of files, kept as reference memories (better still: index the folder itself)."""
+"""MemoryExchange's database: pieces of files, kept as reference memories (better still: index the folder itself).
+
+Pieces of files below `personal/` stay out, as that program promises; each is named. Vectors are made anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from mindex.model import Record
-from mindex.remember.summary import summarize
-from mindex.store.foreign import ForeignDatabase, holds
+from mindex.store.foreign import ForeignDatabase, ForeignRow
 from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.values import listed, moment, text_of
+from mindex.transfer.importers.databases import EMPTY, DatabaseImporter, key_of, memory
+from mindex.transfer.importers.values import kept, listed, moment, text_of, whole
+
+_COLUMNS = (
+    "id", "content", "source_file", "heading_path", "domain", "tags", "related_files", "is_instruction",
+    "last_updated", "chunk_index",
+)  # fmt: skip
 
 
-class MemoryExchange:
+class MemoryExchange(DatabaseImporter):
     name = "memory-exchange"
+    needs = {"chunks": ("content", "source_file")}  # noqa: RUF012
+    tables = ("chunks",)
 
-    def recognises(self, path: Path) -> bool:
-        return holds(path, "chunks") and "source_file" in _columns(path)
+    def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
+        for row in database.rows("chunks", *_COLUMNS):
+            yield self._row(row, database.modified)
 
-    def count(self, path: Path) -> int:
-        with ForeignDatabase(path) as database:
-            return database.count("chunks")
-
-    def read(self, path: Path) -> Iterator[Row | Unread]:
-        with ForeignDatabase(path) as database:
-            for row in database.rows("chunks"):
-                text = text_of(row.get("content")).strip()
-                key = text_of(row.get("id") or row["rowid"])
-                if not text:
-                    yield Unread(f"chunks {key}", "it is empty")
-                    continue
-                at = moment(row.get("last_updated"))
-                yield Row(
-                    Record(
-                        id=foreign_id(self.name, key, text),
-                        kind="memory",
-                        text=text,
-                        title=text_of(row.get("heading_path")),
-                        tags=listed(row.get("tags")),
-                        agent="main",
-                        created_at=at,
-                        updated_at=at,
-                        type="reference",
-                        summary=summarize(text),
-                        context=text_of(row.get("source_file")),
-                        source=f"{self.name}:{key}",
-                        importance=5,
-                        confidence=1.0,
-                        fields={"domain": text_of(row.get("domain")) or "root"},
-                    )
-                )
-
-
-def _columns(path: Path) -> frozenset[str]:
-    with ForeignDatabase(path) as database:
-        return database.columns("chunks")
+    def _row(self, row: ForeignRow, modified: int) -> Row | Unread:
+        key, text, file = key_of(row), text_of(row["content"]), text_of(row["source_file"]).replace("\\", "/")
+        where = f"chunks {key}"
+        if not text.strip():
+            return Unread(where, EMPTY)
+        if "personal" in file.lower().split("/")[:-1]:
+            return Unread(where, f"{file} is personal")
+        record = memory(
+            foreign_id(self.name, key, text),
+            text,
+            moment(row["last_updated"], modified),
+            title=text_of(row["heading_path"]),
+            tags=listed(row["tags"]),
+            type="reference",
+            context=file,
+            source=f"{self.name}:{key}",
+            fields=kept(
+                domain=text_of(row["domain"]),
+                related_files=listed(row["related_files"]),
+                is_instruction=bool(whole(row["is_instruction"])),
+                chunk_index=whole(row["chunk_index"]),
+            ),
+        )
+        return Row(record, where=where)
 
 
 importer = MemoryExchange()

@@ -1,53 +1,72 @@
-"""Foreign values as ours: times, numbers, lists and types, however another program wrote them."""
+"""Foreign values as ours: times, numbers, lists and texts, however another program wrote them. Nothing here raises."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from math import isnan
 from typing import Any
 
+from mindex.clock import to_iso
 from mindex.model import TYPES
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_SECONDS_END = 1e11  # as seconds the year 5138, as milliseconds 1973: no program wrote either
+_AROUND = ' \t\r\n[]"'  # of a list that was cut off
+_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 
 
 def moment(value: Any, default: int = 0) -> int:
     """Milliseconds; from milliseconds, seconds, ISO 8601, or `YYYY-MM-DD HH:MM:SS` in UTC."""
-    if value is None or value == "":
+    if isinstance(value, bool):
         return default
-    if isinstance(value, int | float):
-        number = float(value)
-        return int(number * 1000) if number < 1e11 else int(number)  # seconds until the year 5138
+    number = value if isinstance(value, int | float) else _number_in(text_of(value).strip())
     try:
-        text = str(value).strip().replace(" ", "T", 1)
-        if "." in text:  # seven decimals, as .NET writes them, are too many for Python 3.11
-            whole, _, rest = text.partition(".")
-            digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-            text = f"{whole}.{digits[:6]}{rest[len(digits) :]}"
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
+        if number is None:
+            parsed = datetime.fromisoformat(text_of(value).strip())
+            found = ((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND
+        else:
+            found = round(number * 1000) if abs(number) < _SECONDS_END else int(number)
+    except (ValueError, OverflowError):
         return default
-    return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)
+    return found if _FIRST <= found <= _LAST else default
+
+
+def _number_in(text: str) -> float | None:
+    """Of a text that is a time as a number; eight digits are a day."""
+    digits = text.replace(".", "", 1)
+    return float(text) if len(text) > 8 and digits.isascii() and digits.isdecimal() else None
+
+
+def expiry(value: Any) -> int | None:
+    """When something ends; nothing, zero and what no calendar holds are never."""
+    return moment(value) or None
 
 
 def listed(value: Any) -> tuple[str, ...]:
-    """A list of texts from JSON, or from words with commas between them."""
-    if isinstance(value, list | tuple):
-        return tuple(str(part) for part in value if str(part).strip())
-    if not isinstance(value, str) or not value.strip():
-        return ()
-    try:
-        parsed = json.loads(value)
-    except (ValueError, RecursionError):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    return listed(parsed) if isinstance(parsed, list) else (str(parsed),)
+    """A list of texts, each once: from JSON, or from words with commas between them."""
+    if isinstance(value, str | bytes):
+        text = text_of(value)
+        parsed = loaded(text)
+        plain = parsed is None and text.strip() != "null"
+        value = [part.strip(_AROUND) for part in text.split(",")] if plain else parsed
+    parts = value if isinstance(value, list | tuple) else [value]
+    return tuple(dict.fromkeys(text for part in parts if (text := said(part).strip())))
+
+
+def said(value: Any) -> str:
+    """A value of JSON as a text: itself if it is one."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | bool) else text_of(value)
 
 
 def loaded(value: Any) -> Any:
     """JSON as it was meant; None where there is none or it is broken."""
-    if not isinstance(value, str):
+    if not isinstance(value, str | bytes):
         return value
     try:
-        return json.loads(value)
+        return json.loads(text_of(value), parse_constant=lambda _: None)  # NaN is no number, and no JSON
     except (ValueError, RecursionError):
         return None
 
@@ -57,19 +76,32 @@ def table(value: Any) -> Mapping[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def importance(value: Any) -> int | None:
+def importance(value: Any, default: int = 5) -> int:
     """1 to 10; programs that count from 0 meant the least by it."""
     try:
         return min(10, max(1, round(float(value))))
-    except (TypeError, ValueError):
-        return None
+    except (TypeError, ValueError, OverflowError):
+        return default
 
 
 def confidence(value: Any) -> float:
     try:
-        return min(1.0, max(0.0, float(value)))
+        found = float(value)
     except (TypeError, ValueError):
         return 1.0
+    return 1.0 if isnan(found) else min(1.0, max(0.0, found))
+
+
+def whole(value: Any) -> int | None:
+    """A number of a row, of accesses …; None for what is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    text = text_of(value)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
 
 
 def type_of(value: Any, default: str = "fact") -> str:
@@ -77,4 +109,17 @@ def type_of(value: Any, default: str = "fact") -> str:
 
 
 def text_of(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
     return "" if value is None else str(value)
+
+
+def iso(value: Any) -> str | None:
+    """A time for people; None where there is none."""
+    at = moment(value)
+    return to_iso(at) if at else None
+
+
+def kept(**values: Any) -> dict[str, object]:
+    """What a foreign row says and a record has no place for, as its `fields`; what says nothing is left out."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value}

@@ -1,0 +1,68 @@
+"""`mindex conversation`: what was said, kept exchange by exchange."""
+
+from __future__ import annotations
+
+import click
+
+from mindex.cli.output import Context
+from mindex.cli.words import read
+from mindex.errors import NotFoundError, UsageError
+from mindex.present import people
+from mindex.present.views import show
+from mindex.search.pipeline import MAX_LIMIT
+
+
+@click.group("conversation")
+def conversation_command() -> None:
+    """Keep, find and show what was said."""
+
+
+@conversation_command.command("add")
+@click.argument("user", metavar="USER")
+@click.argument("agent_response", metavar="AGENT|-")
+@click.option("--session", default="", metavar="S", help="Which conversation it belongs to (default: a new one).")
+@click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again.")
+@click.option("--at", metavar="T", help="When it was said (default: now).")
+@click.pass_obj
+def add(context: Context, user: str, agent_response: str, session: str, tags: tuple[str, ...], at: str | None) -> None:
+    """Keep one exchange: what the user said, and what the agent answered; `-` reads one of them from standard input."""
+    if user == agent_response == "-":
+        raise UsageError("only one of the two can come from standard input", "give the other as an argument")
+    with context.memory() as memory:
+        turn, redacted = memory.add_conversation(read(user), read(agent_response), session_id=session, tags=tags, at=at)
+    context.emit(people.turn_added_json(turn, redacted), lambda: people.turn_added_text(turn, redacted))
+
+
+@conversation_command.command("search")
+@click.argument("query")
+@click.option("--session", default="", metavar="S", help="Only in this conversation.")
+@click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01.")
+@click.option("--before", metavar="T", help="Before this time.")
+@click.option("--limit", default=10, show_default=True, help=f"How many results, at most {MAX_LIMIT}.")
+@click.option("--around", default=0, show_default=True, help="How many exchanges before and after each to show.")
+@click.pass_obj
+def search(
+    context: Context, query: str, session: str, after: str | None, before: str | None, limit: int, around: int
+) -> None:
+    """Search what was said."""
+    with context.memory() as memory:
+        answer = memory.search(
+            query, kinds=["turn"], session=session, after=after, before=before, limit=limit, around=around
+        )
+    shown = show(answer)
+    context.emit(shown.json(), lambda: shown.text(colour=context.colour))
+
+
+@conversation_command.command("show")
+@click.argument("reference", metavar="ID|SESSION")
+@click.option("--around", default=2, show_default=True, help="Of an exchange: how many before and after it.")
+@click.pass_obj
+def show_one(context: Context, reference: str, around: int) -> None:
+    """Show a whole conversation, or an exchange with its neighbours."""
+    if around < 0:
+        raise UsageError(f"around {around} is too small", "use 0 or more")
+    with context.memory() as memory:
+        turns = memory.conversation(reference) or memory.around(reference, around, around)
+    if not turns:
+        raise NotFoundError(f"'{reference}' is not part of a conversation", "search for it first")
+    context.emit(people.turns_json(turns), lambda: people.turns_text(turns, colour=context.colour))

@@ -1,0 +1,83 @@
+"""`mindex profile`: what is known of the user, with its history."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+import click
+
+from mindex.cli.output import Context
+from mindex.errors import UsageError
+from mindex.present import people
+
+
+@click.group("profile")
+def profile_command() -> None:
+    """What is known of the user: JSON, changed place by place, every change kept."""
+
+
+@profile_command.command("get")
+@click.argument("path", default="")
+@click.pass_obj
+def get(context: Context, path: str) -> None:
+    """Show the profile, or what stands at a path: user.name, projects[0].title."""
+    with context.memory() as memory:
+        value = memory.profile(path)
+    context.emit(people.profile_json(value, path), lambda: people.profile_text(value))
+
+
+@profile_command.command("set")
+@click.argument("path", required=False)
+@click.argument("value", required=False)
+@click.option("--remove", metavar="PATH", help="Take this place away.")
+@click.option("--reason", default="", metavar="R", help="Why, for the history.")
+@click.pass_obj
+def set_(context: Context, path: str | None, value: str | None, remove: str | None, reason: str) -> None:
+    """Change one place. VALUE is JSON where it reads as JSON (5, true, ["a"]), else a text."""
+    changes: dict[str, Any]
+    if remove is not None:
+        if path is not None:
+            raise UsageError("--remove goes without PATH and VALUE", f"`mindex profile set --remove {remove}`")
+        changes = {remove: None}
+    elif path is None or value is None:
+        raise UsageError("a path and a value are needed", "write `mindex profile set user.name Anna --reason …`")
+    else:
+        changes = {path: parsed(value)}
+    with context.memory() as memory:
+        change = memory.set_profile(changes, reason)
+    context.emit(people.changed_json(change), lambda: people.changed_text(change, "changed"))
+
+
+def parsed(text: str) -> Any:
+    """JSON where it is some, else the text itself."""
+    try:
+        return json.loads(text, parse_constant=_no_json)
+    except ValueError:
+        return text
+    except RecursionError:
+        raise UsageError("the value is nested too deep", "store it flatter, or as a text") from None
+
+
+def _no_json(name: str) -> NoReturn:
+    raise ValueError(name)  # NaN and Infinity are Python's, not JSON's
+
+
+@profile_command.command("history")
+@click.pass_obj
+def history(context: Context) -> None:
+    """Every version with what changed in it: when, by whom and why."""
+    with context.memory() as memory:
+        changes = memory.profile_history()
+    context.emit(people.versions_json(changes), lambda: people.versions_text(changes))
+
+
+@profile_command.command("rollback")
+@click.argument("version", type=int)
+@click.option("--reason", default="", metavar="R", help="Why, for the history.")
+@click.pass_obj
+def rollback(context: Context, version: int, reason: str) -> None:
+    """Bring the profile back to how a version left it; that is a change like any other."""
+    with context.memory() as memory:
+        change = memory.rollback_profile(version, reason)
+    context.emit(people.changed_json(change), lambda: people.changed_text(change, f"is as version {version} again"))

@@ -1,0 +1,97 @@
+"""Commands through which a memory leaves and comes in: export, import."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import IO, cast
+
+import click
+
+from mindex.cli.output import Context, ProgressBar
+from mindex.errors import UsageError
+from mindex.present import transfer as shown
+from mindex.transfer.base import IMPORTERS
+
+
+@click.command("export")
+@click.argument("target", metavar="FILE|DIR|-")
+@click.option("--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True)
+@click.option("--vectors", is_flag=True, help="Take the vectors along, too (jsonl).")
+@click.pass_obj
+def export_command(context: Context, target: str, form: str, vectors: bool) -> None:
+    """Write everything told into a file, or, as markdown, into a folder; `-` is standard output.
+
+    jsonl keeps all of it: every kind, what was forgotten, the whole history. markdown is for reading, and can be
+    imported, too. --agent takes only one agent's words.
+    """
+    place: str | IO[bytes] = _stdout() if target == "-" else target
+    with context.memory() as memory, ProgressBar() as bar:
+        report = memory.export(place, format=form, agent=context.agent or "*", vectors=vectors, report=bar)  # type: ignore[arg-type]
+    if target == "-":
+        told = json.dumps(shown.export_json(report), ensure_ascii=False) if context.as_json else None
+        click.echo(told or shown.export_text(report), err=True)
+    else:
+        context.emit(shown.export_json(report), lambda: shown.export_text(report))
+
+
+class _TextOut:
+    """Bytes for a stream that only takes text."""
+
+    def write(self, data: bytes) -> int:
+        return sys.stdout.write(data.decode())
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
+def _stdout() -> IO[bytes]:
+    """Standard output without anything changing the ends of its lines."""
+    return cast("IO[bytes]", getattr(sys.stdout, "buffer", None) or _TextOut())
+
+
+@click.command("import")
+@click.argument("path", metavar="FILE|DIR")
+@click.option("--from", "source", type=click.Choice(IMPORTERS), help="What it is (default: what it looks like).")
+@click.option("--map", "maps", multiple=True, metavar="OLD=NEW", help="Give one agent's words to another.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
+@click.option("--strict", is_flag=True, help="Exit 1 when anything was skipped; the rest comes in all the same.")
+@click.option("--no-embed", is_flag=True, help="Leave the vectors to `mindex backfill`.")
+@click.pass_obj
+def import_command(
+    context: Context,
+    path: str,
+    source: str | None,
+    maps: tuple[str, ...],
+    dry_run: bool,
+    strict: bool,
+    no_embed: bool,
+) -> None:
+    """Bring in an export of mindex, or what another memory kept.
+
+    What is there already is not added again, so an import that was stopped goes on when it is repeated. --agent gives
+    everything to that agent.
+    """
+    with context.memory() as memory, ProgressBar() as bar:
+        report = memory.import_(
+            path,
+            source=source or "",
+            agent=context.agent or "",
+            agents=_pairs(maps),
+            dry_run=dry_run,
+            embed=not no_embed,
+            report=bar,
+        )
+    context.emit(shown.import_json(report), lambda: shown.import_text(report))
+    if strict and report.skipped:
+        sys.exit(1)
+
+
+def _pairs(maps: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for one in maps:
+        old, equals, new = one.partition("=")
+        if not (old.strip() and equals and new.strip()):
+            raise UsageError(f"'{one}' maps nobody to anybody", "write --map OLD=NEW")
+        pairs[old.strip()] = new.strip()
+    return pairs

@@ -1,0 +1,173 @@
+"""Facts and conversations of the Memorizer dialect, and the search over both with its 0.6/0.4 fusion."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from mindex.clock import to_iso
+from mindex.mcp.dialects.memorizer_room import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
+from mindex.mcp.dialects.memorizer_rows import (
+    FAMILIES,
+    SEARCH_MODES,
+    Category,
+    Shown,
+    category_of,
+    conversation_row,
+    end_of,
+    fact_row,
+    plain,
+    start_of,
+)
+from mindex.mcp.strict import Unsaid
+from mindex.model import Answer, Change, Kind, Remembered
+
+_LEFT_OUT = "secrets were left out"
+
+
+class Facts(Room):
+    """Each public method is one tool."""
+
+    def store_fact(
+        self,
+        fact: str,
+        category: Category,
+        source: Annotated[str, Field(description="The conversation it comes from")] = "",
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        memory = self._memory
+        told = memory.add(fact, type=category, source=source, agent=agent_id or None)
+        record = memory.store.record(told.id)
+        assert record is not None
+        data: Shown = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
+        message = _message(told, category_of(record.type))
+        if message:
+            data["message"] = message
+        similar = memory.store.records([other.id for other in told.similar])
+        if similar:
+            data["similar_existing"] = [{"id": other.number, "fact": other.text} for other in similar]
+        return self._answer(data, *told.notes)
+
+    def list_facts(
+        self,
+        category: Category | Unsaid = None,
+        limit: Annotated[int, Field(ge=1, description="Default 50")] = 50,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        memory = self._memory
+        types = FAMILIES[category] if category else ()
+        filters = memory.filters(kinds=["memory"], types=types, agent=self._agent(agent_id))
+        page = memory.store.list(filters, limit=min(limit, MOST_LISTED))
+        facts: Shown = {"facts": [fact_row(record) for record in page.records], "total_count": page.total}
+        return self._answer(facts, *cut(limit))
+
+    def update_fact(
+        self, fact_id: Number, fact: str, category: Category | Unsaid = None, agent_id: WhoseId = ""
+    ) -> CallToolResult:
+        record = self._numbered("memory", fact_id, agent_id)
+        changes: dict[str, Any] = {"text": fact}
+        if category is not None and category != category_of(record.type):
+            changes["type"] = category
+        change = self._memory.update(record.id, reason="update_fact", **changes)
+        assert change.before is not None
+        data: Shown = {
+            "fact_id": fact_id,
+            "old_fact": change.before.text,
+            "new_fact": change.after.text,
+            "category": category_of(change.after.type),
+        }
+        if _was_redacted(change, fact):
+            data["message"] = _LEFT_OUT
+        return self._answer(data)
+
+    def delete_fact(self, fact_id: Number, agent_id: WhoseId = "") -> CallToolResult:
+        """The seed deletes for good. Here it is forgotten: out of every search, and `mindex restore` brings it back."""
+        change = self._memory.forget(self._numbered("memory", fact_id, agent_id).id, "delete_fact")
+        return self._answer({"deleted_fact": change.after.text})
+
+    # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def retrieve_memories(
+        self,
+        query: str,
+        limit: Annotated[int, Field(ge=1, description="Of each, 1-50, default 5")] = 5,
+        include_conversations: Annotated[bool, Field(description="Default true")] = True,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        facts = self._search("memory", query, limit, agent_id)
+        talks = self._search("turn", query, limit, agent_id) if include_conversations else None
+        data: Shown = {
+            "facts": [fact_row(hit.record, source=False) for hit in facts.hits],
+            "conversations": [conversation_row(hit.record, session=False) for hit in talks.hits] if talks else [],
+            "search_mode": SEARCH_MODES[facts.tier],  # beside the seed's two: which of the three tiers answered
+        }
+        return self._answer(data, *facts.notes)
+
+    def search_conversations(
+        self,
+        query: str,
+        limit: Annotated[int, Field(ge=1, description="1-50, default 10")] = 10,
+        date_from: Annotated[str, Field(description="YYYY-MM-DD")] = "",
+        date_to: Annotated[str, Field(description="YYYY-MM-DD, that day included")] = "",
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        found = self._search("turn", query, limit, agent_id, date_from, date_to)
+        rows: Shown = {
+            "conversations": [conversation_row(hit.record) for hit in found.hits],
+            "total_count": found.total,
+            "search_mode": SEARCH_MODES[found.tier],
+        }
+        return self._answer(rows, *found.notes)
+
+    def _search(
+        self, kind: Kind, query: str, limit: int, agent_id: str, date_from: str = "", date_to: str = ""
+    ) -> Answer:
+        return self._memory.search(
+            plain(query),
+            limit=limit,
+            fusion="minmax",
+            floor=0,
+            kinds=[kind],
+            after=to_iso(start_of(date_from)) if date_from else None,
+            before=to_iso(end_of(date_to)) if date_to else None,
+            agent=self._agent(agent_id),
+        )
+
+    # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def store_conversation(
+        self,
+        user_message: str,
+        agent_response: str,
+        session_id: Annotated[str, Field(description="Default: a new one")] = "",
+        tags: list[str] | Unsaid = None,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        record, redacted = self._memory.add_conversation(
+            user_message, agent_response, session_id=session_id, tags=tags or (), agent=agent_id or None
+        )
+        data: Shown = {
+            "conversation_id": record.id,
+            "facts_extracted": 0,  # until a generator is configured
+            "stored_at": to_iso(record.created_at),
+        }
+        if redacted:
+            data["message"] = f"{_LEFT_OUT}: {', '.join(redacted)}"
+        return self._answer(data)
+
+
+def _message(told: Remembered, category: Category) -> str:
+    parts = []
+    if told.duplicate:
+        parts.append(f"this fact is stored already, as {category}; its time was refreshed")
+    if told.similar:
+        parts.append("similar facts exist; update or delete those that say the same")
+    if told.redacted:
+        parts.append(f"{_LEFT_OUT}: {', '.join(told.redacted)}")
+    return "; ".join(parts)
+
+
+def _was_redacted(change: Change, said: str) -> bool:
+    return "[redacted:" in change.after.text and "[redacted:" not in said

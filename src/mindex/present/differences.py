@@ -1,0 +1,53 @@
+"""What changed between two values of JSON, place by place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place, and what stands there as JSON: None where there is nothing."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+def differences(before: object, after: object, path: str = "") -> list[Difference]:
+    """As few places as say it all, in order."""
+    return list(_differences(before, after, path))
+
+
+def _differences(before: object, after: object, path: str) -> Iterator[Difference]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in dict.fromkeys((*before, *after)):
+            inner = f"{path}.{name}" if path else str(name)
+            yield from _differences(before.get(name, _NOTHING), after.get(name, _NOTHING), inner)
+    elif isinstance(before, list) and isinstance(after, list):
+        for i in range(max(len(before), len(after))):
+            yield from _differences(
+                before[i] if i < len(before) else _NOTHING, after[i] if i < len(after) else _NOTHING, f"{path}[{i}]"
+            )
+    elif _json(before) != _json(after):
+        yield Difference(path, _json(before), _json(after))
+
+
+def _json(value: object) -> str | None:
+    return None if value is _NOTHING else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def differences_text(found: Sequence[Difference]) -> list[str]:
+    """A line each: `user.name: "Anna" → "Bea"`, `+ user.age: 40`, `- user.nick: "An"`."""
+    return [
+        f"+ {one.path}: {one.after}"
+        if one.before is None
+        else f"- {one.path}: {one.before}"
+        if one.after is None
+        else f"{one.path}: {one.before} → {one.after}"
+        for one in found
+    ]

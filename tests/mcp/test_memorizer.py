@@ -1,0 +1,718 @@
+"""Every tool of Memorizer-MCP with its own arguments, in its own envelope."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import CallToolResult
+
+from mcp import Client, StdioServerParameters
+from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialects.memorizer_rows import CATEGORIES, FAMILIES, end_of, plain, start_of
+from mindex.mcp.server import MindexServer
+from mindex.mcp.service import Options, Service
+from mindex.memory import Memory
+from mindex.model import TYPES
+from tests.mcp.conftest import KEYWORD, structured, text
+
+pytestmark = pytest.mark.anyio
+
+DIALECT = "memorizer"
+TODAY = datetime.now(UTC).date()
+UTC_TEXT = "%Y-%m-%d %H:%M:%S"
+NAMES = """
+store_fact list_facts update_fact delete_fact retrieve_memories store_conversation search_conversations get_profile
+update_profile store_skill list_skills get_skill update_skill delete_skill create_contact list_contacts update_contact
+create_project list_projects update_project query_timeline get_memory_stats backfill_embeddings backfill_extract_facts
+synthesize_facts export_memory import_memory
+""".split()
+
+
+def serve(folder: Path, **settings: object) -> Service:
+    dialect = dialect_named(DIALECT)
+    given = {**KEYWORD, **dialect.settings(None), **settings}
+    return Service(Options(db=str(folder / "memory.db"), root=folder, settings=given))
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    opened = serve(tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def memory(service: Service) -> Memory:
+    return service.memory
+
+
+class Seed:
+    """A client that opens the envelope."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def envelope(self, tool: str, **arguments: object) -> dict[str, Any]:
+        result = await self.client.call_tool(tool, arguments)
+        return opened(result)
+
+    async def __call__(self, tool: str, **arguments: object) -> dict[str, Any]:
+        answered = await self.envelope(tool, **arguments)
+        assert answered["success"] is True, answered
+        data: dict[str, Any] = answered["data"]
+        return data
+
+    async def error(self, tool: str, **arguments: object) -> str:
+        answered = await self.envelope(tool, **arguments)
+        assert answered.keys() == {"success", "error"}, answered
+        assert answered["success"] is False
+        return str(answered["error"])
+
+
+def opened(result: CallToolResult) -> dict[str, Any]:
+    """Compact JSON, no tool error, and the same in both halves."""
+    answered: dict[str, Any] = json.loads(text(result))
+    assert text(result) == json.dumps(answered, ensure_ascii=False, separators=(",", ":"))
+    assert structured(result) == answered
+    assert not result.is_error
+    return answered
+
+
+@pytest.fixture
+async def seed(service: Service) -> AsyncIterator[Seed]:
+    async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
+        yield Seed(client)
+
+
+async def test_all_tools_of_the_seed_are_there(seed: Seed) -> None:
+    tools = (await seed.client.list_tools()).tools
+    assert [tool.name for tool in tools] == NAMES
+    for tool in tools:
+        assert tool.annotations is not None
+        assert "agent_id" in tool.input_schema["properties"]
+
+
+# ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+async def test_each_of_the_six_categories_is_a_type(seed: Seed, memory: Memory, category: str) -> None:
+    stored = await seed("store_fact", fact=f"A matter of {category}.", category=category, source="conv_1")
+    assert stored["fact_id"] == 1
+    assert datetime.fromisoformat(stored["stored_at"]).tzinfo is not None
+    assert stored["stored_at"].endswith("Z")
+    assert stored.keys() == {"fact_id", "stored_at"}
+    (record,) = memory.list().records
+    assert (record.kind, record.type, record.number, record.agent) == ("memory", category, 1, "main")
+    (fact,) = (await seed("list_facts", category=category))["facts"]
+    assert fact.keys() == {"id", "fact", "category", "confidence", "source", "created_at"}
+    datetime.strptime(fact.pop("created_at"), UTC_TEXT)
+    assert fact == {
+        "id": 1, "fact": f"A matter of {category}.", "category": category, "confidence": 1.0, "source": "conv_1"
+    }  # fmt: skip
+
+
+async def test_a_seventh_category_is_refused(seed: Seed) -> None:
+    assert "category" in await seed.error("store_fact", fact="x y z", category="opinion")
+
+
+async def test_the_same_text_is_the_same_fact_whatever_its_category(seed: Seed) -> None:
+    first = await seed("store_fact", fact="Anna prefers dark mode.", category="preference")
+    again = await seed("store_fact", fact="  Anna prefers\tdark mode.", category="pattern")
+    assert again["fact_id"] == first["fact_id"]
+    assert again["message"] == "this fact is stored already, as preference; its time was refreshed"
+    assert (await seed("list_facts"))["total_count"] == 1
+    other = await seed("store_fact", fact="Anna prefers dark mode.", category="preference", agent_id="work")
+    assert "message" not in other
+    assert (await seed("list_facts", agent_id="work"))["total_count"] == 1
+
+
+async def test_similar_facts_of_a_category_are_named_and_the_fact_is_stored(seed: Seed) -> None:
+    await seed("store_fact", fact="Anna prefers tea without sugar from Assam", category="preference")
+    similar = await seed("store_fact", fact="Anna prefers tea without sugar from Ceylon", category="preference")
+    assert similar["similar_existing"] == [{"id": 1, "fact": "Anna prefers tea without sugar from Assam"}]
+    assert similar["fact_id"] == 2
+    assert "similar facts exist" in similar["message"]
+    elsewhere = await seed("store_fact", fact="Anna prefers tea without sugar from Kenya", category="pattern")
+    assert "similar_existing" not in elsewhere
+    unlike = await seed("store_fact", fact="The office is in Lisbon", category="preference")
+    assert "similar_existing" not in unlike
+
+
+async def test_a_secret_is_left_out_and_the_caller_told(seed: Seed) -> None:
+    stored = await seed("store_fact", fact="The password: hunter2hunter2! opens the vault", category="background")
+    assert "secrets were left out" in stored["message"]
+    (fact,) = (await seed("list_facts"))["facts"]
+    assert "hunter2" not in fact["fact"]
+    changed = await seed("update_fact", fact_id=1, fact="The password: hunter3hunter3! opens the vault")
+    assert "hunter3" not in changed["new_fact"]
+    assert changed["message"] == "secrets were left out"
+
+
+async def test_in_strict_mode_a_secret_is_refused(tmp_path: Path) -> None:
+    service = serve(tmp_path, **{"secrets.mode": "strict"})
+    async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
+        told = await Seed(client).error("store_fact", fact="password: hunter2hunter2!", category="background")
+        assert "holds a secret" in told
+        assert (await Seed(client)("list_facts"))["total_count"] == 0
+    service.close()
+
+
+async def test_what_was_told_elsewhere_is_listed_under_the_nearest_category(seed: Seed, memory: Memory) -> None:
+    memory.add("The build takes nine minutes.", type="fact")
+    memory.add("Slow builds come from the linker.", type="insight")
+    assert {type_ for types in FAMILIES.values() for type_ in types} == set(TYPES)
+    listed = await seed("list_facts")
+    assert [(fact["fact"], fact["category"]) for fact in listed["facts"]] == [
+        ("Slow builds come from the linker.", "pattern"),
+        ("The build takes nine minutes.", "background"),
+    ]
+    assert [fact["id"] for fact in (await seed("list_facts", category="background"))["facts"]] == [1]
+    await seed("update_fact", fact_id=1, fact="The build takes eight minutes.", category="background")
+    assert memory.list(memory.filters(types=["fact"])).total == 1  # its own type stays
+
+
+async def test_a_fact_is_corrected_and_deleted_by_its_number(seed: Seed, memory: Memory) -> None:
+    await seed("store_fact", fact="The office is in Porto.", category="background")
+    changed = await seed("update_fact", fact_id=1, fact="The office is in Lisbon.", category="decision")
+    assert changed == {
+        "fact_id": 1,
+        "old_fact": "The office is in Porto.",
+        "new_fact": "The office is in Lisbon.",
+        "category": "decision",
+    }
+    assert await seed("delete_fact", fact_id=1) == {"deleted_fact": "The office is in Lisbon."}
+    assert (await seed("list_facts"))["total_count"] == 0
+    assert await seed.error("delete_fact", fact_id=1) == "Fact not found: 1"
+    assert await seed.error("update_fact", fact_id=77, fact="x") == "Fact not found: 77"
+    memory.restore(str(memory.store.by_number("main", 1)))
+    assert (await seed("list_facts"))["total_count"] == 1
+
+
+async def test_an_id_that_two_agents_have_is_never_guessed(seed: Seed) -> None:
+    await seed("store_fact", fact="Mine is red.", category="preference")
+    await seed("store_fact", fact="Mine is blue.", category="preference", agent_id="work")
+    told = await seed.error("delete_fact", fact_id=1)
+    assert told == "fact 1 is there for more than one agent; give agent_id, one of main, work"
+    assert (await seed("delete_fact", fact_id=1, agent_id="work"))["deleted_fact"] == "Mine is blue."
+    assert (await seed("delete_fact", fact_id=1))["deleted_fact"] == "Mine is red."
+
+
+async def test_lists_are_cut_and_counted(seed: Seed) -> None:
+    for number in range(3):
+        await seed("store_fact", fact=f"Unrelated matter {number} of {'abc'[number] * 5}", category="project")
+    listed = await seed("list_facts", limit=2)
+    assert ([fact["id"] for fact in listed["facts"]], listed["total_count"]) == ([3, 2], 3)
+    assert (await seed.envelope("list_facts", limit=10_000))["notes"] == ["limit cut to 500"]
+    assert "limit" in await seed.error("list_facts", limit=0)
+
+
+# ── searching, in three tiers ─────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_facts_and_conversations_are_retrieved(seed: Seed) -> None:
+    await seed("store_fact", fact="PostgreSQL was chosen for billing.", category="decision", source="conv_7")
+    await seed("store_conversation", user_message="Which database?", agent_response="PostgreSQL, for billing.")
+    answered = await seed.envelope("retrieve_memories", query="PostgreSQL billing")
+    assert answered["notes"] == ["no embedder is configured; answered by keyword"]
+    data = answered["data"]
+    assert [*data["facts"][0]] == ["id", "fact", "category", "confidence", "created_at"]
+    assert [*data["conversations"][0]] == ["id", "user_message", "agent_response", "created_at"]
+    assert data["search_mode"] == "fts5_only"
+    assert (await seed("retrieve_memories", query="billing", include_conversations=False))["conversations"] == []
+    assert (await seed("retrieve_memories", query="billing", agent_id="work"))["facts"] == []
+
+
+async def test_the_last_tier_finds_what_only_a_part_of_a_word_can(seed: Seed) -> None:
+    await seed("store_fact", fact="PostgreSQL was chosen for billing.", category="decision")
+    data = await seed("retrieve_memories", query="ostgre")
+    assert (data["search_mode"], [fact["id"] for fact in data["facts"]]) == ("like_fallback", [1])
+    assert (await seed("retrieve_memories", query="o_tgre"))["facts"] == []
+
+
+@pytest.mark.parametrize("query", ['do NOT use "tabs', "tabs AND", "title:tabs", "(tabs)", "tabs*", "{text}: tabs"])
+async def test_words_are_words_whatever_signs_are_among_them(seed: Seed, query: str) -> None:
+    await seed("store_fact", fact="Never use tabs in Makefiles, use spaces.", category="preference")
+    assert len((await seed("retrieve_memories", query=query))["facts"]) == 1
+
+
+async def test_an_empty_question_is_an_error_in_the_envelope(seed: Seed) -> None:
+    assert "the query is empty" in await seed.error("retrieve_memories", query="  ")
+
+
+def test_operators_are_taken_out_only_where_they_are_some() -> None:
+    assert plain("user_id std::vector") == "user_id std::vector"
+    assert plain('Tabs NOT "spaces"') == "tabs not  spaces "
+
+
+# ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_exchange_is_stored_and_found(seed: Seed) -> None:
+    stored = await seed(
+        "store_conversation",
+        user_message="Where do we deploy?",
+        agent_response="To Frankfurt, every Tuesday.",
+        session_id="s1",
+        tags=["ops"],
+    )
+    assert stored.keys() == {"conversation_id", "facts_extracted", "stored_at"}
+    assert stored["facts_extracted"] == 0
+    found = await seed("search_conversations", query="deploy Frankfurt")
+    (talk,) = found["conversations"]
+    datetime.strptime(talk.pop("created_at"), UTC_TEXT)
+    assert talk == {
+        "id": stored["conversation_id"],
+        "session_id": "s1",
+        "user_message": "Where do we deploy?",
+        "agent_response": "To Frankfurt, every Tuesday.",
+        "tags": ["ops"],
+    }
+    assert found["total_count"] == 1
+
+
+async def test_conversations_are_found_by_their_day_in_utc(seed: Seed, memory: Memory) -> None:
+    for day in ("2026-03-01", "2026-03-02", "2026-03-03"):
+        memory.add_conversation(f"The release of {day}", "Noted.", at=f"{day}T23:30:00Z")
+    found = await seed("search_conversations", query="release", date_from="2026-03-02", date_to="2026-03-02")
+    assert [talk["created_at"] for talk in found["conversations"]] == ["2026-03-02 23:30:00"]
+    assert (await seed("search_conversations", query="release", date_from="2026-03-02"))["total_count"] == 2
+    assert (await seed("search_conversations", query="release", date_to="2026-03-02"))["total_count"] == 2
+    assert "is not a time" in await seed.error("search_conversations", query="release", date_from="2026-02-31")
+
+
+def test_a_day_ends_where_the_next_begins() -> None:
+    assert end_of("2026-03-01") == start_of("2026-03-02")
+
+
+# ── the profile ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_before_anything_is_said_the_profile_has_the_seeds_shape(seed: Seed) -> None:
+    assert await seed("get_profile") == {
+        "profile": {
+            "user_info": {"name": None, "background": None, "timezone": None, "current_role": None},
+            "preferences": {"communication": None, "coding_languages": [], "tools": [], "working_style": None},
+            "current_projects": [],
+            "learned_patterns": [],
+        },
+        "last_updated": None,
+    }
+
+
+async def test_the_profile_is_changed_by_paths_and_rolled_back_by_the_library(seed: Seed, memory: Memory) -> None:
+    updates = {"user_info.name": "Anna", "preferences.tools[0]": "vim", "current_projects[0].name": "mindex"}
+    assert await seed("update_profile", updates=updates, reason="she said so") == {"updated_fields": [*updates]}
+    shown = await seed("get_profile")
+    assert shown["profile"]["user_info"] == {
+        "name": "Anna", "background": None, "timezone": None, "current_role": None
+    }  # fmt: skip
+    assert shown["profile"]["preferences"]["tools"] == ["vim"]
+    assert shown["profile"]["current_projects"] == [{"name": "mindex"}]
+    datetime.strptime(shown["last_updated"], UTC_TEXT)
+    first = memory.profile_history()[-1]
+    assert first.reason == "she said so"
+    await seed("update_profile", updates={"user_info.name": "Bob", "learned_patterns[0]": "asks twice"})
+    memory.rollback_profile(first.change)
+    profile = (await seed("get_profile"))["profile"]
+    assert (profile["user_info"]["name"], profile["learned_patterns"]) == ("Anna", [])
+    assert (await seed("get_profile", agent_id="work"))["last_updated"] is None
+
+
+async def test_null_clears_a_place_and_a_wrong_path_is_an_error(seed: Seed) -> None:
+    await seed("update_profile", updates={"user_info.name": "Anna"})
+    assert await seed("update_profile", updates={"user_info.name": None, "user_info.background": None})
+    assert (await seed("get_profile"))["profile"]["user_info"]["name"] is None
+    assert "beyond the end" in await seed.error("update_profile", updates={"current_projects[5]": "x"})
+    assert "not a path" in await seed.error("update_profile", updates={"a..b": "x"})
+    assert "nothing to change" in await seed.error("update_profile", updates={})
+
+
+# ── skills ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SKILL = {
+    "name": "Morning digest",
+    "trigger_type": "cron",
+    "instructions": "Summarise the inbox.",
+    "description": "A digest",
+    "trigger_config": {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"},
+    "required_tools": ["gmail"],
+    "execution_plan": [{"id": "1", "toolName": "gmail.list", "parameters": {"max": 5}, "dependsOn": []}],
+}
+
+
+async def test_a_skill_lives_from_store_to_delete(seed: Seed, memory: Memory) -> None:
+    stored = await seed("store_skill", **SKILL)
+    assert stored.keys() == {"skill_id", "stored_at"}
+    skill = (await seed("get_skill", skill_id=stored["skill_id"]))["skill"]
+    for name in ("created_at", "updated_at"):
+        datetime.strptime(skill.pop(name), UTC_TEXT)
+    defaults = {
+        "enabled": True, "max_steps": 10, "notify_on_completion": True, "notify_interval_minutes": 0,
+        "last_run_at": None, "last_run_status": None, "last_run_summary": None, "last_notified_at": None,
+    }  # fmt: skip
+    assert skill == {"id": stored["skill_id"], "agent_id": "main", **SKILL, **defaults}
+    assert "Morning digest already" in await seed.error("store_skill", **SKILL)
+    ran = {"last_run_at": "2026-03-02T08:00:00Z", "last_run_status": "success", "last_run_summary": "5 mails"}
+    assert await seed("update_skill", skill_id=1, enabled=False, **ran) == {"updated_fields": ["enabled", *ran]}
+    assert (await seed("list_skills", enabled=True))["total_count"] == 0
+    (listed,) = (await seed("list_skills", trigger_type="cron", enabled=False))["skills"]
+    assert (listed["last_run_summary"], listed["enabled"]) == ("5 mails", False)
+    assert await seed("delete_skill", skill_id=1) == {"deleted_skill": "Morning digest"}
+    assert await seed.error("get_skill", skill_id=1) == "Skill not found: 1"
+    memory.undo(str(memory.store.by_number("main", 1)))
+    assert (await seed("list_skills"))["total_count"] == 1
+
+
+async def test_all_agents_skills_are_listed_when_none_is_named(seed: Seed, memory: Memory) -> None:
+    await seed("store_skill", **SKILL)
+    config = {"interval_minutes": 30}
+    await seed("store_skill", **{**SKILL, "agent_id": "work", "trigger_config": config})
+    memory.create("skill", name="Ours", trigger_type="interval", trigger_config=config, instructions="Look.")
+    assert (await seed("list_skills"))["total_count"] == 3
+    assert [skill["agent_id"] for skill in (await seed("list_skills", agent_id="work"))["skills"]] == ["work"]
+    # A clock of any kind is `cron` to the seed, and the config says which.
+    assert {skill["trigger_type"] for skill in (await seed("list_skills", trigger_type="cron"))["skills"]} == {"cron"}
+
+
+async def test_a_cron_line_that_is_none_is_refused(seed: Seed) -> None:
+    assert "is not a cron line" in await seed.error("store_skill", **{**SKILL, "trigger_config": {"schedule": "often"}})
+
+
+# ── contacts and projects ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_contacts_are_created_listed_and_changed(seed: Seed) -> None:
+    made = await seed("create_contact", name="Ana Costa", email="Ana@Acme.com", company="Acme", role="CTO", notes="n")
+    assert made.keys() == {"contact_id", "created_at"}
+    assert made["created_at"].endswith("Z")
+    await seed("create_contact", name="Bo Li", email="bo@x.org", type="personal")
+    (listed,) = (await seed("list_contacts", name="cost"))["contacts"]
+    for name in ("created_at", "updated_at"):
+        datetime.strptime(listed.pop(name), UTC_TEXT)
+    assert listed == {
+        "id": 1, "name": "Ana Costa", "email": "ana@acme.com", "company": "Acme", "role": "CTO", "type": "work",
+        "notes": "n",
+    }  # fmt: skip
+    assert (await seed("list_contacts", type="personal"))["total_count"] == 1
+    assert (await seed("list_contacts", company="Acme", email="ana@acme.com"))["total_count"] == 1
+    assert len((await seed("list_contacts", limit=1))["contacts"]) == 1
+    assert await seed("update_contact", contact_id=2, role="Friend") == {"updated_fields": ["role"]}
+    assert (await seed("list_contacts", name="bo"))["contacts"][0]["role"] == "Friend"
+    assert "has the email ana@acme.com already" in await seed.error("create_contact", name="X", email="ana@acme.com")
+    assert "same email already" in await seed.error("update_contact", contact_id=2, email="ana@acme.com")
+    assert "nothing to change" in await seed.error("update_contact", contact_id=2)
+    assert await seed.error("update_contact", contact_id=9, role="x") == "Contact not found: 9"
+
+
+async def test_projects_name_their_contacts_by_number(seed: Seed, memory: Memory) -> None:
+    await seed("create_contact", name="Ana", email="ana@acme.com")
+    await seed("create_contact", name="Bo", email="bo@acme.com")
+    made = await seed(
+        "create_project",
+        name="Atlas",
+        description="Maps",
+        company="Acme",
+        primary_contact_id=1,
+        participants=[1, 2],
+        priority="high",
+    )
+    assert made.keys() == {"project_id", "created_at"}
+    assert made["project_id"] == 3  # numbers are one series for all that was told
+    await seed("create_project", name="Garden", type="personal", status="paused")
+    (listed,) = (await seed("list_projects", contact_id=2))["projects"]
+    for name in ("created_at", "updated_at"):
+        datetime.strptime(listed.pop(name), UTC_TEXT)
+    assert listed == {
+        "id": 3, "name": "Atlas", "status": "active", "type": "work", "description": "Maps", "primary_contact_id": 1,
+        "participants": [1, 2], "company": "Acme", "priority": "high",
+    }  # fmt: skip
+    assert memory.thing("project", "Atlas").fields["primary_contact_id"] == memory.thing("contact", "Ana").id
+    for wanted in ({"status": "paused"}, {"type": "personal"}):
+        assert [one["name"] for one in (await seed("list_projects", **wanted))["projects"]] == ["Garden"]
+    assert (await seed("list_projects", priority="high", company="Acme"))["total_count"] == 1
+    changes = {"status": "completed", "participants": [2]}
+    assert await seed("update_project", project_id=3, **changes) == {"updated_fields": [*changes]}
+    assert (await seed("list_projects", contact_id=2))["projects"][0]["participants"] == [2]
+    assert "has the name atlas already" in (await seed.error("create_project", name="atlas"))
+    assert await seed.error("create_project", name="X", primary_contact_id=3) == "Contact not found: 3"
+    assert await seed.error("update_project", project_id=1, name="X") == "Project not found: 1"
+
+
+# ── the timeline and the numbers ──────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_timeline_tells_what_happened_to_everything(seed: Seed) -> None:
+    await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
+    await seed("store_conversation", user_message="When?", agent_response="Tuesday.")
+    await seed("update_profile", updates={"user_info.name": "Anna"}, reason="asked")
+    await seed("store_skill", **SKILL)
+    await seed("update_skill", skill_id=4, last_run_at="2026-03-02T08:00:00Z")
+    await seed("create_contact", name="Ana", email="ana@acme.com")
+    await seed("create_project", name="Atlas", primary_contact_id=5)
+    await seed("update_fact", fact_id=1, fact="Deploys are on Friday.")
+    await seed("delete_fact", fact_id=1)
+    data = await seed("query_timeline", date_from=TODAY.isoformat())
+    happened = [(event["source"], event["event_type"]) for event in data["events"]]
+    assert happened == [
+        ("facts", "created"),
+        ("conversations", "created"),
+        ("profile_changes", "changed"),
+        ("skills", "created"),
+        ("skills", "executed"),
+        ("contacts", "created"),
+        ("projects", "created"),
+        ("facts", "updated"),
+        ("facts", "deleted"),
+    ]
+    assert data["total_count"] == 9
+    assert data["date_range"] == {"from": TODAY.isoformat(), "to": TODAY.isoformat()}
+    assert data["sources_queried"] == [
+        "facts", "conversations", "profile_changes", "skills", "contacts", "projects"
+    ]  # fmt: skip
+    first, reasoned, project = data["events"][0], data["events"][2], data["events"][6]
+    assert first.keys() == {"timestamp", "source", "event_type", "summary", "details"}
+    datetime.strptime(first["timestamp"], UTC_TEXT)
+    assert (first["details"]["fact_id"], first["details"]["fact"]) == (1, "Deploys are on Tuesday.")
+    assert (reasoned["details"].keys(), reasoned["details"]["change_reason"]) == (
+        {"history_id", "change_reason"}, "asked"
+    )  # fmt: skip
+    assert (project["details"]["project_id"], project["details"]["primary_contact_id"]) == (6, 5)
+
+
+async def test_the_timeline_is_asked_by_source_words_and_date(seed: Seed) -> None:
+    await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
+    await seed("store_fact", fact="Coffee is at nine.", category="pattern")
+    await seed("store_conversation", user_message="Coffee?", agent_response="Yes.")
+    asked = {"date_from": TODAY.isoformat(), "query": "coffee"}
+    data = await seed("query_timeline", **asked, categories=["facts"])
+    assert [event["details"]["fact_id"] for event in data["events"]] == [2]
+    assert data["sources_queried"] == ["facts"]
+    cut = await seed("query_timeline", **asked, limit=1)
+    assert (len(cut["events"]), cut["total_count"]) == (1, 2)
+    yesterday = (TODAY - timedelta(days=1)).isoformat()
+    assert (await seed("query_timeline", date_from="2020-01-01", date_to=yesterday))["events"] == []
+    assert (await seed("query_timeline", date_from="2020-01-01", agent_id="work"))["total_count"] == 0
+    assert "is not a time" in await seed.error("query_timeline", date_from="soon")
+
+
+async def test_stats_of_an_empty_and_of_a_filled_memory(seed: Seed, memory: Memory) -> None:
+    empty = await seed("get_memory_stats")
+    assert (empty["fact_count"], empty["conversation_count"], empty["oldest_conversation"]) == (0, 0, None)
+    await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
+    memory.add("The build takes nine minutes.", type="fact")
+    for day in ("2026-03-01", "2026-03-05"):
+        memory.add_conversation("Hello", "Hi", at=f"{day}T10:00:00Z")
+    stats = await seed("get_memory_stats")
+    assert stats.pop("database_size_mb") > 0
+    assert stats == {
+        "fact_count": 2,
+        "conversation_count": 2,
+        "oldest_conversation": "2026-03-01 10:00:00",
+        "newest_conversation": "2026-03-05 10:00:00",
+        "facts_by_category": {"background": 1, "decision": 1},
+        "search_capabilities": {
+            "sqlite_vec_loaded": False,
+            "embedding_provider": "none",
+            "vector_search_enabled": False,
+            "fts5_available": True,
+            "search_mode": "fts5_only",
+        },
+    }
+
+
+async def test_vectors_are_given_batch_by_batch_until_none_remain(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
+        for number in range(5):
+            memory.add(f"Matter number {number} is about {'tea wine milk beer rum'.split()[number]}.", type="pattern")
+    service = serve(tmp_path, **{"embedding.provider": "local"})
+    answers = []
+    async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
+        service.memory.stop_embedding()  # the background would be faster
+        seed = Seed(client)
+        while not answers or answers[-1]["remaining"]:
+            answers.append(await seed("backfill_embeddings", batch_size=2))
+        assert [(done["embedded"], done["remaining"]) for done in answers] == [(2, 3), (2, 1), (1, 0)]
+        assert [done["processed"] for done in answers] == [2, 2, 1]
+        assert {done["failed"] for done in answers} == {0}
+        assert (await seed("backfill_embeddings"))["processed"] == 0
+        found = await seed("retrieve_memories", query="alcoholic drinks", limit=3)
+        assert found["search_mode"] == "hybrid"
+        assert {fact["id"] for fact in found["facts"]} == {2, 4, 5}
+        capabilities = (await seed("get_memory_stats"))["search_capabilities"]
+        assert (capabilities["search_mode"], capabilities["embedding_provider"]) == ("hybrid", "local")
+        assert "batch_size" in await seed.error("backfill_embeddings", batch_size=201)
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("backfill_embeddings", {}, "no embedder is configured"),
+        ("backfill_extract_facts", {"batch_size": 10}, "no generator is configured"),
+        ("synthesize_facts", {"category": "project", "max_facts_per_category": 100}, "no generator is configured"),
+        ("synthesize_facts", {"max_facts_per_category": 201}, "max_facts_per_category"),
+        ("store_fact", {"category": "project"}, "argument 'fact' is missing"),
+        ("store_fact", {"fact": " ", "category": "project"}, "the text is empty"),
+        ("store_fact", {"fact": "x", "category": "project", "agent_id": "*"}, "'*' is everyone"),
+        ("list_facts", {"colour": "red"}, "unknown argument 'colour'"),
+        ("no_such_tool", {}, "Unknown tool: no_such_tool"),
+    ],
+)
+async def test_mistakes_come_in_the_envelope(seed: Seed, tool: str, arguments: dict[str, Any], told: str) -> None:
+    assert told in await seed.error(tool, **arguments)
+
+
+# ── out and in ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def filled(seed: Seed) -> None:
+    await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
+    await seed("store_fact", fact="Coffee is at nine.", category="pattern")
+    await seed("store_conversation", user_message="When?", agent_response="Tuesday.")
+    await seed("update_profile", updates={"user_info.name": "Anna"})
+
+
+async def test_export_as_json_has_the_seeds_layout(seed: Seed, tmp_path: Path) -> None:
+    await filled(seed)
+    exported = await seed("export_memory", format="json")
+    folder = tmp_path / "memory-export"
+    assert exported["export_path"] == str(folder)
+    assert exported["files_created"] == ["profile.json", "facts/all-facts.json", "conversations/recent.json"]
+    assert exported["exported_at"].endswith("Z")
+    assert json.loads((folder / "profile.json").read_text())["user_info"]["name"] == "Anna"
+    facts = json.loads((folder / "facts/all-facts.json").read_text())
+    assert [*facts[0]] == ["id", "fact", "category", "confidence", "created_at"]
+    (talk,) = json.loads((folder / "conversations/recent.json").read_text())
+    assert talk.keys() == {"id", "user_message", "agent_response", "created_at"}
+    assert not list(folder.rglob(".export-*"))
+
+
+async def test_export_as_markdown_into_the_folder_the_user_named(
+    seed: Seed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_EXPORT_PATH", str(tmp_path / "out"))
+    await filled(seed)
+    exported = await seed("export_memory", include_conversations=False)
+    assert exported["export_path"] == str(tmp_path / "out")
+    assert "conversations/recent.md" not in exported["files_created"]
+    assert {f"facts/{category}.md" for category in CATEGORIES} < set(exported["files_created"])
+    assert "- Deploys are on Tuesday. (" in (tmp_path / "out/facts/decision.md").read_text()
+    assert "- **user_info.name**: Anna" in (tmp_path / "out/profile.md").read_text()
+    assert "- decision: 1" in (tmp_path / "out/summary.md").read_text()
+    assert "conversations/recent.md" in (await seed("export_memory", format="markdown"))["files_created"]
+    assert "**Agent:** Tuesday." in (tmp_path / "out/conversations/recent.md").read_text()
+
+
+async def test_files_mended_by_hand_come_back(seed: Seed, tmp_path: Path, memory: Memory) -> None:
+    await filled(seed)
+    await seed("export_memory", format="json")
+    folder = tmp_path / "memory-export"
+    path = folder / "facts/all-facts.json"
+    assert (await seed("import_memory", file_path=str(path)))["changes_applied"] == 0
+    facts = json.loads(path.read_text())
+    assert facts[1]["fact"] == "Deploys are on Tuesday."
+    facts[1]["fact"] = "Deploys are on Friday."
+    facts.append({"fact": "Ana likes maps.", "category": "contact", "confidence": 0.5})
+    # The same id of another time is another database's fact: it must not replace ours.
+    facts.append({"id": 2, "fact": "Tea is at five.", "category": "pattern", "created_at": "2020-01-01 00:00:00"})
+    path.write_text(json.dumps(facts))
+    done = await seed("import_memory", file_path="facts/all-facts.json")
+    assert done == {"changes_applied": 3, "fields_updated": ["fact 1", "fact 5", "fact 6"]}
+    assert (await seed("import_memory", file_path="facts/all-facts.json"))["changes_applied"] == 0
+    listed = {fact["fact"]: fact["confidence"] for fact in (await seed("list_facts"))["facts"]}
+    assert listed == {
+        "Deploys are on Friday.": 1.0, "Coffee is at nine.": 1.0, "Ana likes maps.": 0.5, "Tea is at five.": 1.0
+    }  # fmt: skip
+
+    profile = json.loads((folder / "profile.json").read_text())
+    profile["user_info"]["name"] = "Bob"
+    profile["hobbies"] = ["maps"]
+    (folder / "old-profile.json").write_text(json.dumps(profile))
+    done = await seed("import_memory", file_path="old-profile.json")
+    assert done == {"changes_applied": 2, "fields_updated": ["user_info", "hobbies"]}
+    assert memory.profile("user_info.name") == "Bob"
+    assert (await seed("import_memory", file_path="old-profile.json"))["changes_applied"] == 0
+
+
+async def test_nothing_outside_the_export_folder_is_read_or_written(seed: Seed, tmp_path: Path) -> None:
+    await seed("export_memory", format="json")
+    folder = tmp_path / "memory-export"
+    outside = tmp_path / "secret-facts.json"
+    outside.write_text('[{"fact": "stolen", "category": "project"}]')
+    (folder / "facts-link.json").symlink_to(outside)
+    for path in (str(outside), "../secret-facts.json", "facts-link.json"):
+        assert "lies outside" in await seed.error("import_memory", file_path=path)
+    for path in ("facts/none.json", "facts\0.json", "~nobody/facts.json"):
+        assert "there is no file" in await seed.error("import_memory", file_path=path)
+    assert (await seed("list_facts"))["total_count"] == 0
+    (folder / "profile.json").unlink()
+    (folder / "profile.json").symlink_to(outside)
+    await seed("export_memory", format="json")
+    assert "stolen" in outside.read_text()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (folder / "conversations/recent.json").unlink()
+    (folder / "conversations").rmdir()
+    (folder / "conversations").symlink_to(elsewhere)
+    assert "leads out of" in await seed.error("export_memory", format="json")
+    assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("facts.json", "[" * 100_000, "cannot be read as JSON"),
+        ("facts.json", "[NaN]", "cannot be read as JSON"),
+        ("facts.json", "\xff", "does not hold facts"),
+        ("facts.json", '{"fact": "x"}', "does not hold facts"),
+        ("facts.json", '[{"fact": "x", "category": "opinion"}]', "does not hold facts"),
+        ("facts.json", '[{"fact": 5, "category": "project"}]', "does not hold facts"),
+        ("profile.json", "[]", "does not hold a profile"),
+        ("profile.json", '{"a.b": 1}', "does not hold a profile"),
+        ("notes.json", "[]", "neither a profile nor facts"),
+    ],
+)
+async def test_files_that_are_not_what_they_should_be(
+    seed: Seed, tmp_path: Path, name: str, content: str, told: str
+) -> None:
+    folder = tmp_path / "memory-export"
+    folder.mkdir()
+    (folder / name).write_text(content if content != "\xff" else '"x"')
+    assert told in await seed.error("import_memory", file_path=name)
+
+
+async def test_a_fact_that_cannot_be_taken_is_named_and_the_rest_comes_in(seed: Seed, tmp_path: Path) -> None:
+    folder = tmp_path / "memory-export"
+    folder.mkdir()
+    facts = [{"fact": " ", "category": "project"}, {"fact": "Good.", "category": "project"}]
+    (folder / "facts.json").write_text(json.dumps(facts))
+    answered = await seed.envelope("import_memory", file_path="facts.json")
+    assert answered["data"]["changes_applied"] == 1
+    assert "fact 0 of the file was left out" in answered["notes"][0]
+
+
+# ── as its users start it ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_memorizer_user_changes_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from mindex.cli.main import main; main()"]
+    arguments = [*command[1:], "--db", str(tmp_path / "m.db"), "serve", "--tools", DIALECT]
+    environment = {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none", "MEMORY_EXPORT_PATH": str(tmp_path / "out")}
+    async with Client(StdioServerParameters(command=command[0], args=arguments, env=environment)) as client:
+        seed = Seed(client)
+        assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
+        stored = await seed("store_fact", fact="Deploys are on Tuesday.", category="decision", agent_id="main")
+        assert stored["fact_id"] == 1
+        await seed("store_conversation", user_message="When do we deploy?", agent_response="On Tuesday.")
+        found = await seed("retrieve_memories", query="deploys", limit=5, include_conversations=True)
+        assert ([fact["id"] for fact in found["facts"]], len(found["conversations"])) == ([1], 1)
+        assert (await seed("export_memory"))["export_path"] == str(tmp_path / "out")
+        assert await seed.error("delete_fact", fact_id=99) == "Fact not found: 99"

@@ -1,0 +1,143 @@
+"""What holds for every format: it is recognised, every row is accounted for, and a second time nothing is added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindex.errors import UsageError
+from mindex.memory import Memory
+from mindex.model import Filters, Record
+from mindex.transfer.base import IMPORTERS, detect, load_importer
+from tests.conftest import write
+from tests.running import run_here
+from tests.transfer import seeds
+
+everyone = pytest.mark.parametrize("name", seeds.MAKERS)
+
+
+def everything(memory: Memory) -> list[Record]:
+    return list(memory.store.list(Filters(agent="*", include_expired=True), limit=500).records)
+
+
+@everyone
+def test_every_row_is_added_a_duplicate_or_skipped_by_name(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, rows = seeds.make(name, tmp_path / "from")
+    report = keyword_memory.import_(path)
+    skipped = [one for one in report.skipped if one.row]
+    assert report.read == rows
+    assert report.added + report.duplicates + len(skipped) == rows
+    assert report.added > 0
+    assert all(one.where and one.reason for one in report.skipped)
+
+
+@everyone
+def test_a_second_import_adds_nothing(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = seeds.make(name, tmp_path / "from")
+    first = keyword_memory.import_(path)
+    before = everything(keyword_memory)
+    second = keyword_memory.import_(path)
+    assert (second.added, second.duplicates) == (0, first.added + first.duplicates)
+    assert second.skipped == first.skipped
+    assert everything(keyword_memory) == before
+
+
+@everyone
+def test_a_dry_run_says_the_same_and_writes_nothing(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = seeds.make(name, tmp_path / "from")
+    rehearsed = keyword_memory.import_(path, dry_run=True)
+    assert everything(keyword_memory) == []
+    done = keyword_memory.import_(path)
+    assert (rehearsed.read, rehearsed.added, rehearsed.duplicates, rehearsed.skipped) == (
+        done.read,
+        done.added,
+        done.duplicates,
+        done.skipped,
+    )
+
+
+@everyone
+def test_it_is_recognised_by_one_importer_only(name: str, tmp_path: Path) -> None:
+    path, _ = seeds.make(name, tmp_path / "from")
+    wanted = name.removesuffix(" export")
+    assert [one for one in IMPORTERS if load_importer(one).recognises(path)] == [wanted]
+    assert detect(path).name == wanted
+
+
+@everyone
+def test_what_has_no_agent_belongs_to_the_one_who_imports(name: str, tmp_path: Path) -> None:
+    path, _ = seeds.make(name, tmp_path / "from")
+    options = {"embedding.provider": "none", "agent": "eve"}
+    with Memory(tmp_path / "eve.db", options=options) as memory:
+        memory.import_(path)
+        found = everything(memory)
+        states = [
+            state for one in found for change in memory.history(one.id) for state in (change.before, change.after)
+        ]
+    agents = {"main", "work"} if name == "memorizer" else {"eve"}
+    assert {record.agent for record in found} == agents
+    assert {state.agent for state in states if state} == agents
+
+
+@everyone
+def test_where_it_comes_from_is_its_source(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = seeds.make(name, tmp_path / "from")
+    keyword_memory.import_(path)
+    sources = [record.source for record in everything(keyword_memory)]
+    assert all(source.startswith(f"{name.removesuffix(' export')}:") for source in sources)
+    assert len(set(sources)) == len(sources)
+
+
+@pytest.mark.parametrize("name", seeds.DATABASES)
+def test_a_database_is_not_touched(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = seeds.make(name, tmp_path / "from")
+    before = (path.read_bytes(), sorted(path.parent.iterdir()))
+    keyword_memory.import_(path)
+    assert (path.read_bytes(), sorted(path.parent.iterdir())) == before
+
+
+@pytest.mark.parametrize("name", seeds.DATABASES)
+def test_how_many_rows_there_are_is_known_beforehand(name: str, tmp_path: Path) -> None:
+    path, rows = seeds.make(name, tmp_path / "from")
+    assert load_importer(name).count(path) == rows  # type: ignore[attr-defined]
+
+
+def test_all_of_them_come_in_beside_each_other(tmp_path: Path, keyword_memory: Memory) -> None:
+    added = {}
+    for name in seeds.MAKERS:
+        path, _ = seeds.make(name, tmp_path / name)
+        added[name] = keyword_memory.import_(path).added
+    assert added.pop("memory-search export") == 0  # its database was there before
+    assert all(added.values())
+
+
+def test_strangers_are_nobodys(tmp_path: Path, keyword_memory: Memory) -> None:
+    schema = (
+        "CREATE TABLE memories (content TEXT, tags TEXT); CREATE TABLE chunks (content TEXT); CREATE TABLE files (x);"
+    )
+    other = seeds.fill(tmp_path / "other.db", schema, {"memories": [{"content": "of another program"}]})
+    seeds.fill(tmp_path / "facts.db", "CREATE TABLE facts (fact TEXT)", {})
+    write(
+        tmp_path, {"a.jsonl": '{"type": "event"}\n', "b.json": "{}", "c.md": "# Words", "d.db": "words", "e.jsonl": ""}
+    )
+    write(tmp_path / "folder", {"README.md": "# Words", "log.jsonl": "[1]\n"})
+    (tmp_path / "empty").mkdir()
+    keyword_memory.add("something of ours")
+    strangers = [*(one for one in tmp_path.iterdir() if one.name != "home"), other]
+    assert len(strangers) > 8
+    for path in strangers:
+        assert [one for one in IMPORTERS if load_importer(one).recognises(path)] == [], path
+        with pytest.raises(UsageError, match="knows how to import"):
+            detect(path)
+
+
+def test_the_command_line_counts_and_names(tmp_path: Path) -> None:
+    path, _ = seeds.make("mudpuppy", tmp_path / "from")
+    database = tmp_path / "ours.db"
+    ran = run_here("--db", database, "--json", "import", path, "--no-embed", "--strict")
+    assert ran.code == 1  # one row is empty
+    assert (ran.json["read"], ran.json["added"], ran.json["duplicates"]) == (8, 6, 1)
+    assert [one["where"] for one in ran.json["skipped"]] == ["memory_entries 13"]
+    ran = run_here("--db", database, "--json", "import", path, "--no-embed", "--from", "mudpuppy")
+    assert (ran.code, ran.json["added"]) == (0, 0)
