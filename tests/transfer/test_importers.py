@@ -68,8 +68,7 @@ def test_it_is_recognised_by_one_importer_only(name: str, tmp_path: Path) -> Non
 @everyone
 def test_what_has_no_agent_belongs_to_the_one_who_imports(name: str, tmp_path: Path) -> None:
     path, _ = seeds.make(name, tmp_path / "from")
-    options = {"embedding.provider": "none", "agent": "eve"}
-    with Memory(tmp_path / "eve.db", options=options) as memory:
+    with Memory(tmp_path / "eve.db", agent="eve", options={"embedding.provider": "none"}) as memory:
         memory.import_(path)
         found = everything(memory)
         states = [

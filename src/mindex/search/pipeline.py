@@ -127,7 +127,9 @@ class Searcher:
         ranked.sort(key=lambda hit: (-hit.score, -hit.relevance, hit.id))
         return ranked[query.offset : needed]
 
-    def _stages(self, contribution: Contribution, signals: Signals, domain: str | None, now: int) -> tuple[Stage, ...]:
+    def _stages(
+        self, contribution: Contribution, signals: Signals, domain: str | None, now: int, boosts: Boosts
+    ) -> tuple[Stage, ...]:
         stages = [
             Stage("keyword", contribution.keyword),
             Stage("vector", contribution.vector),

@@ -1,4 +1,4 @@
-"""What every row crosses on its way in, whoever read it: it must make sense, it changes hands, and leaves its secrets."""
+"""What every row crosses on its way in, whoever read it: it must make sense, changes hands, and leaves its secrets."""
 
 from __future__ import annotations
 

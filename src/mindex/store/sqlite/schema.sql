@@ -72,6 +72,7 @@ CREATE INDEX records_by_time ON records (created_at);
 CREATE INDEX records_by_expiry ON records (expires_at) WHERE expires_at IS NOT NULL;
 CREATE UNIQUE INDEX records_by_number ON records (agent, number) WHERE number IS NOT NULL;
 CREATE INDEX records_by_content ON records (content_hash) WHERE content_hash IS NOT NULL;
+CREATE INDEX records_by_session ON records (json_extract(fields, '$.session_id'), created_at) WHERE kind = 'turn';
 
 -- Every change of what was told, append-only: what it was before and after, by whom and why. Only a purge removes rows.
 CREATE TABLE history (

@@ -1,0 +1,374 @@
+"""Everything leaves as JSONL and comes back, to the byte."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mindex.errors import ConflictError, MindexError, UsageError
+from mindex.memory import Memory
+from mindex.model import Embedded, Model
+from mindex.store.rows import Row
+from mindex.transfer import jsonl
+from mindex.transfer.importers import jsonl as reading
+from mindex.transfer.lines import Malformed, history_json, history_of, moment_of, row_json, row_of, stamp
+from tests.transfer.conftest import OpenMemory, fill
+
+
+def rows(memory: Memory) -> list[Row]:
+    with memory.store.dump(vectors=True) as dump:
+        return list(dump.rows)
+
+
+def lines(file: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+
+
+# ── the round trip ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_export_import_export_gives_the_same_bytes(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    fill(memory)
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    exported = memory.export(first)
+    report = other.import_(first)
+    assert (report.read, report.added, report.duplicates, report.skipped) == (exported.records, exported.records, 0, ())
+    assert report.renumbered == ()
+    other.export(second)
+    assert second.read_bytes() == first.read_bytes()
+
+
+def test_nothing_of_a_record_is_lost(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    ids = fill(memory)
+    memory.export(tmp_path / "all.jsonl")
+    other.import_(tmp_path / "all.jsonl")
+    assert rows(other) == rows(memory)
+    for id_ in ids.values():
+        assert other.store.record(id_) == memory.store.record(id_)
+        assert other.store.history(id_) == memory.store.history(id_)
+    assert other.store.linked(ids["dark"], "near") == (ids["near"],)
+    assert other.profile("user.age") == 37
+
+
+def test_what_came_in_lives_on(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    ids = fill(memory)
+    memory.export(tmp_path / "all.jsonl")
+    other.import_(tmp_path / "all.jsonl")
+    found = {hit.record.id for hit in other.search("dark mode").hits}
+    assert {ids["dark"], ids["near"]} <= found
+    assert not other.search("Berlin").hits
+    other.restore(ids["gone"])
+    assert [hit.record.id for hit in other.search("Berlin").hits] == [ids["gone"]]
+    assert other.add("Something new").created
+    numbers = [record.number for record in (row.record for row in rows(other)) if record.agent == "main"]
+    assert len(numbers) == len(set(numbers))
+    version = other.profile_history()[1].change
+    other.rollback_profile(version)
+    assert other.profile("user.age") == 36
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60) | st.sampled_from(
+    [
+        "The build runs on Tuesdays",
+        "the build  runs on Tuesdays\n",
+        "東京 is far",
+        "a\u2028b\x85c\rd",
+        '"\\ [{',
+        "\x00x",
+    ]
+)
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "add", "add", "update", "forget", "restore", "undo", "supersede", "profile", "turn"]),
+        st.integers(0, 9),
+        TEXTS,
+    ),
+    max_size=14,
+)
+
+
+def live(memory: Memory, operations: list[tuple[str, int, str]]) -> None:
+    """A random life; what is refused has no consequences."""
+    ids: list[str] = []
+    for verb, which, text in operations:
+        target = ids[which % len(ids)] if ids else ""
+        agent = "main" if which % 3 else "x y"
+        with suppress(MindexError):
+            if verb == "add":
+                ids.append(memory.add(text, agent=agent, tags=[text[:5], "t"], importance=which + 1).id)
+            elif verb == "supersede":
+                ids.append(memory.add(text, supersedes=target).id)
+            elif verb == "turn":
+                memory.add_conversation(text, text[::-1], agent=agent)
+            elif verb == "profile":
+                memory.set_profile({f"a.b{which}": [text, which, None, 1.5, True]}, text, agent=agent)
+            elif verb == "update":
+                memory.update(target, text=text, confidence=which / 10, reason=text)
+            elif verb == "undo":
+                memory.undo(target)
+            else:
+                getattr(memory, verb)(target)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(OPERATIONS)
+def test_any_life_survives_the_round_trip(operations: list[tuple[str, int, str]]) -> None:
+    options = {"embedding.provider": "none", "secrets.mode": "off"}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory(Path(folder, "a.db"), options=options) as memory,
+        Memory(Path(folder, "b.db"), options=options) as other,
+    ):
+        live(memory, operations)
+        memory.export(Path(folder, "a.jsonl"))
+        report = other.import_(Path(folder, "a.jsonl"))
+        assert report.skipped == ()
+        assert rows(other) == rows(memory)
+        again = other.import_(Path(folder, "a.jsonl"))
+        assert (again.added, again.duplicates) == (0, again.read)
+        other.export(Path(folder, "b.jsonl"))
+        assert Path(folder, "b.jsonl").read_bytes() == Path(folder, "a.jsonl").read_bytes()
+
+
+@given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
+def test_a_time_keeps_its_milliseconds(moment: int) -> None:
+    assert moment_of(stamp(moment)) == moment
+
+
+def test_a_history_tells_one_from_true(memory: Memory) -> None:
+    memory.set_profile({"a": 1})
+    memory.set_profile({"a": True})
+    (row,) = rows(memory)
+    again = history_of(row_of(json.loads(json.dumps(row_json(row)))).record, history_json(row.record, row.history))
+    assert [json.dumps(one.after.fields) for one in again] == [json.dumps(one.after.fields) for one in row.history]
+
+
+def test_a_long_history_goes_on_in_the_lines_below(
+    memory: Memory, other: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsonl, "_LONGEST_HISTORY", 300)
+    first = memory.add("Version 0")
+    for version in range(1, 9):
+        memory.update(first.id, text=f"Version {version}")
+    second = memory.add("Something else")
+    memory.export(tmp_path / "a.jsonl")
+    assert sum("more" in line for line in lines(tmp_path / "a.jsonl")) > 1
+    other.import_(tmp_path / "a.jsonl")
+    assert other.store.history(first.id) == memory.store.history(first.id)
+    assert other.store.history(second.id) == memory.store.history(second.id)
+
+
+# ── what a file holds ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_header_counts_the_records_and_never_tells_the_time(memory: Memory, tmp_path: Path) -> None:
+    memory.add("One")
+    memory.add("Two", agent="b")
+    memory.export(tmp_path / "a.jsonl")
+    header, *records = lines(tmp_path / "a.jsonl")
+    assert header == {"mindex": 1, "schema": memory.status().schema, "records": 2, "last_numbers": {"b": 1, "main": 1}}
+    assert [(record["agent"], record["number"]) for record in records] == [("b", 1), ("main", 1)]
+    memory.export(tmp_path / "b.jsonl")
+    assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+
+
+def test_a_memory_that_never_changed_says_its_text_once(memory: Memory, tmp_path: Path) -> None:
+    memory.add("A rather singular sentence")
+    memory.export(tmp_path / "a.jsonl")
+    _, record = lines(tmp_path / "a.jsonl")
+    (change,) = record["history"]  # type: ignore[misc]
+    assert set(change) == {"change", "at", "by", "action"}
+    assert "text" in record and record["created_at"].endswith("Z")  # type: ignore[attr-defined]
+
+
+def test_indexed_files_stay_where_they_are_and_are_named(memory: Memory, handbook: Path, tmp_path: Path) -> None:
+    memory.index(handbook)
+    memory.add("Told, not indexed")
+    report = memory.export(tmp_path / "a.jsonl")
+    assert report.records == 1
+    assert [(one.name, one.root) for one in report.collections] == [("handbook", str(handbook.resolve()))]
+    assert len(lines(tmp_path / "a.jsonl")) == 2
+
+
+def test_one_agent_may_leave_alone(memory: Memory, tmp_path: Path) -> None:
+    memory.add("Mine")
+    memory.add("Yours", agent="you")
+    assert memory.export(tmp_path / "a.jsonl", agent="you").records == 1
+    assert [line.get("text") for line in lines(tmp_path / "a.jsonl")] == [None, "Yours"]
+
+
+def test_vectors_come_along_when_asked_for(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    model = Model("test", "tiny", 2)
+    kept, told = memory.add("With a vector"), memory.add("Told by an older model")
+    memory.store.put_vectors(model, [Embedded(kept.id, [[0.6, 0.8]], 0.5), Embedded(told.id, [[1, 0]])])
+    memory.export(tmp_path / "without.jsonl")
+    assert not any("vectors" in line for line in lines(tmp_path / "without.jsonl"))
+    memory.export(tmp_path / "with.jsonl", vectors=True)
+    _, first, _ = lines(tmp_path / "with.jsonl")
+    (vectors,) = first["vectors"]  # type: ignore[misc]
+    assert vectors["model"] == model.fingerprint and len(base64.b64decode(vectors["data"])) == 8
+    other.import_(tmp_path / "with.jsonl")
+    assert other.store.pending(model) == 0
+    assert rows(other) == rows(memory)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"data": ""},
+        {"data": base64.b64encode(b"\0\0\xc0\x7f" * 2).decode()},
+        {"dimensions": 3},
+        {"dimensions": 0},
+        {"fluency": float("nan")},
+    ],
+)
+def test_a_vector_that_cannot_be_one_is_made_again(
+    memory: Memory, other: Memory, tmp_path: Path, damage: dict[str, object]
+) -> None:
+    model = Model("test", "tiny", 2)
+    memory.store.put_vectors(model, [Embedded(memory.add("With a vector").id, [[0.6, 0.8]])])
+    memory.export(tmp_path / "a.jsonl", vectors=True)
+    header, record = lines(tmp_path / "a.jsonl")
+    record["vectors"][0].update(damage)  # type: ignore[index]
+    (tmp_path / "b.jsonl").write_text(f"{json.dumps(header)}\n{json.dumps(record)}\n")
+    assert other.import_(tmp_path / "b.jsonl").added == 1
+    assert other.store.pending(model) == 1
+
+
+# ── where it is written ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_stream_gets_the_same_bytes(memory: Memory, tmp_path: Path) -> None:
+    fill(memory)
+    stream = BytesIO()
+    report = memory.export(stream)
+    memory.export(tmp_path / "a.jsonl")
+    assert stream.getvalue() == (tmp_path / "a.jsonl").read_bytes()
+    assert report.target == "-"
+
+
+def test_an_export_that_fails_leaves_the_old_one(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add("One")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    memory.export(folder / "a.jsonl")
+    before = (folder / "a.jsonl").read_bytes()
+    memory.add("Two")
+
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(jsonl, "record_lines", full)
+    with pytest.raises(MindexError, match="No space left"):
+        memory.export(folder / "a.jsonl")
+    assert (folder / "a.jsonl").read_bytes() == before
+    assert os.listdir(folder) == ["a.jsonl"]
+
+
+def test_an_export_replaces_an_export_and_nothing_else(memory: Memory, tmp_path: Path) -> None:
+    memory.add("One")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("my notes")
+    with pytest.raises(ConflictError, match="no export of mindex"):
+        memory.export(notes)
+    assert notes.read_text() == "my notes"
+    with pytest.raises(UsageError, match="is a folder"):
+        memory.export(tmp_path)
+    with pytest.raises(MindexError, match="cannot write"):
+        memory.export(tmp_path / "missing" / "a.jsonl")
+    memory.export(tmp_path / "a.jsonl")
+    memory.export(tmp_path / "a.jsonl")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights and links of POSIX")
+def test_only_the_owner_reads_an_export_and_a_link_stays_one(memory: Memory, tmp_path: Path) -> None:
+    memory.add("One")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+    memory.export(tmp_path / "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert stat.S_IMODE((tmp_path / "real.jsonl").stat().st_mode) == 0o600
+    memory.export(Path("/dev/null"))
+    assert Path("/dev/null").is_char_device()
+
+
+def test_what_is_written_meanwhile_does_not_tear_an_export(memory: Memory, open_memory: OpenMemory) -> None:
+    for number in range(3):
+        memory.add(f"Sentence number {number}")
+    with memory.store.dump() as dump:
+        seen = [next(dump.rows).record.text]
+        memory.add("Said in between")
+        seen += [row.record.text for row in dump.rows]
+        assert (dump.total, seen) == (3, [f"Sentence number {number}" for number in range(3)])
+
+
+# ── one line ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"id": 7}, "needs an id"),
+        ({"tags": "a"}, "tags are not a list"),
+        ({"tags": [1]}, "tags are not a list"),
+        ({"fields": []}, "fields are not an object"),
+        ({"title": None}, "title is not a text"),
+        ({"importance": "5"}, "importance is not a number"),
+        ({"importance": True}, "importance is not a number"),
+        ({"number": 1.5}, "not a whole number"),
+        ({"created_at": "yesterday"}, "not a time"),
+        ({"created_at": 5}, "not a time"),
+        ({"links": [1]}, "not a list of objects"),
+        ({"links": [{"to": "x", "kind": "near", "weight": "1", "at": "2026-01-01T00:00:00Z"}]}, "not a number"),
+        ({"vectors": [{"model": "m", "dimensions": 1, "fluency": 1, "data": "%"}]}, "not base64"),
+    ],
+)
+def test_a_line_of_the_wrong_shape_says_what_is_wrong(change: dict[str, object], reason: str) -> None:
+    with pytest.raises(Malformed, match=reason):
+        row_of({"id": "abcd", "kind": "memory", "text": "x", **change})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{}, {"change": 1, "at": "2026-01-01T00:00:00Z", "by": 1, "action": "add"}, {"before": [1]}, {"after": 3}],
+)
+def test_a_change_of_the_wrong_shape_is_refused(memory: Memory, entry: dict[str, object]) -> None:
+    memory.add("One")
+    (row,) = rows(memory)
+    with pytest.raises(Malformed):
+        history_of(row.record, [entry])
+
+
+def test_a_header_of_a_newer_mindex_is_refused(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "new.jsonl"
+    file.write_text('{"mindex": 99, "records": 0}\n')
+    assert reading.importer.recognises(file)
+    with pytest.raises(UsageError, match="newer mindex"):
+        memory.import_(file)
+
+
+def test_a_purged_number_is_not_given_again_elsewhere(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    memory.add("One")
+    memory.purge(memory.add("Two").id)
+    memory.export(tmp_path / "a.jsonl")
+    other.import_(tmp_path / "a.jsonl")
+    added = other.store.record(other.add("Three").id)
+    assert added is not None and added.number == 3
+
+
+def test_rows_are_compared_without_their_places(memory: Memory) -> None:
+    memory.add("One")
+    (row,) = rows(memory)
+    assert replace(row, where="line 7") == row
