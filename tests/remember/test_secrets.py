@@ -162,6 +162,7 @@ def test_tokens_in_assignments_go(key: str, form: str) -> None:
         "api_key: str",
         "api_key: str | None = None",
         "token = tokens[i]",
+        "private_key: ed25519.Ed25519PrivateKey | Ed448PrivateKey",
         "def f(password=None, token='', secret: str = DEFAULT):",
         "connect(user=user, password=other_password2)",
         "self.password = credentials",

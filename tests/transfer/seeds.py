@@ -77,7 +77,8 @@ MEMORY_MCP = """
 CREATE TABLE memories (
     id TEXT PRIMARY KEY, content TEXT NOT NULL, type TEXT NOT NULL, importance REAL NOT NULL, embedding BLOB,
     created_at INTEGER NOT NULL, last_accessed INTEGER NOT NULL, expires_at INTEGER,
-    metadata TEXT NOT NULL DEFAULT '{}', is_deleted INTEGER NOT NULL DEFAULT 0, summary TEXT, access_count INTEGER NOT NULL DEFAULT 0
+    metadata TEXT NOT NULL DEFAULT '{}', is_deleted INTEGER NOT NULL DEFAULT 0, summary TEXT,
+    access_count INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE entities (
     id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, type TEXT NOT NULL, metadata TEXT NOT NULL DEFAULT '{}',
@@ -352,7 +353,8 @@ SKILLS = [
     {
         "id": 1, "name": "brief", "description": "Morning brief", "enabled": 1, "trigger_type": "cron",
         "trigger_config": '{"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}',
-        "instructions": "Sum up the mail.", "required_tools": '["mail"]', "max_steps": 5, "last_run_at": "1772366400000", "last_run_status": "ok",
+        "instructions": "Sum up the mail.", "required_tools": '["mail"]', "max_steps": 5,
+        "last_run_at": "1772366400000", "last_run_status": "ok",
         "created_at": _AT, "updated_at": _AT,
     },
     {"id": 2, "name": "odd", "trigger_type": "cron", "trigger_config": "{}", "instructions": "Wait."},

@@ -204,7 +204,8 @@ def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memor
     assert (tea.created_at, tea.updated_at) == (NOON, NOON + DAY)
     assert tea.fields == {"last_accessed": "2026-03-03T12:00:00Z"}
     assert (of_work.agent, of_work.text, of_work.type) == ("work", tea.text, "pattern")
-    links = {row.record.id: row.links for row in keyword_memory.store.dump("*", vectors=False).rows}
+    with keyword_memory.store.dump("*", vectors=False) as dump:
+        links = {row.record.id: row.links for row in dump.rows}
     assert [link.target for link in links[tea.id]] == [records["conversations:conv_1"].id]
     odd = records["facts:4:conv_gone"]
     assert (odd.type, odd.fields["category"]) == ("fact", "weather")
@@ -238,7 +239,8 @@ def test_people_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_me
     records = brought("memorizer", tmp_path, keyword_memory)
     ada, bob, parser = records["contacts:1"], records["contacts:2"], records["projects:1"]
     assert ada.fields == {
-        "name": "Ada", "email": "ada@example.org", "company": "ACME", "role": "lead", "type": "work", "notes": "likes tea",
+        "name": "Ada", "email": "ada@example.org", "company": "ACME", "role": "lead", "type": "work",
+        "notes": "likes tea",
     }  # fmt: skip
     assert bob.context == "email: n/a\ntype: client"  # what our fields do not allow
     assert parser.fields["primary_contact_id"] == ada.id

@@ -16,7 +16,7 @@ _STAND_IN = re.compile(
     r"|bytes|unicode|secret|hidden|masked|missing|unknown|invalid|incorrect|correct|stored|encrypted|hashed|expired"
     r"|wrong|strong|secure|visible|stolen|always|really|longer|simple|complex|random|private|public|unique|useless"
     r"|sample|bearer|basic|forgotten|reset|login"
-    r"|[a-z_-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name))s?\W*$",
+    r"|[\w.]*(?:private|public)_?key|[a-z_-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name))s?\W*$",
     re.IGNORECASE,
 )
 _EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*][A-Za-z_.]+$|\W*$")

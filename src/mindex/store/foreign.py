@@ -40,6 +40,8 @@ class ForeignDatabase:
                 self._connection.row_factory = sqlite3.Row
                 # A broken text in one row must not hide the others.
                 self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
+                # Nothing is written: this lets SQLite look into a file that is shorter than it says.
+                self._connection.execute("PRAGMA writable_schema = ON")
                 self._connection.execute("BEGIN")
                 names = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         except MindexError:

@@ -42,8 +42,8 @@ def check(row: Row) -> None:
         raise Malformed(f"'{record.id:.40}' is no id of ours: letters and digits, at least four")
     if record.kind not in KINDS or record.kind == "chunk":
         raise Malformed(f"'{record.kind:.40}' is no kind of what is told")
-    if not record.agent.strip() or record.agent == "*":
-        raise Malformed("it belongs to no agent")
+    if record.agent == "*" or (record.agent and not record.agent.strip()):
+        raise Malformed("it belongs to nobody in particular")
     _check_kind(record)
     for state in _states(row):
         _check_state(state)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindex.errors import MindexError, StoreError, UsageError
@@ -150,8 +150,6 @@ class _Incoming:
 
     def _sensible(self, row: Row) -> list[Row]:
         """The row, or nothing and its name among the skipped."""
-        if not row.record.agent:
-            row = replace(row, record=replace(row.record, agent=self._mapped.default))
         with self._named(row):
             crossing.check(row)
             return [row]

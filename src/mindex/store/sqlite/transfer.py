@@ -218,26 +218,27 @@ def _store(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Resto
 
 def _store_history(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring) -> None:
     """Changes keep their numbers where all of a record's are free: their order is the order of the numbers."""
-    wanted = [change.change for row in rows for change in row.history]
-    free = {number for number in wanted if 0 < number <= LAST_NUMBER}
+    free = {change.change for row in rows for change in row.history if 0 < change.change <= LAST_NUMBER}
     for batch in batches(list(free)):
         taken = connection.execute(f"SELECT change FROM history WHERE change IN {marks(batch)}", batch)
-        free.difference_update(number for (number,) in taken)
+        free.difference_update([number for (number,) in taken])
+    kept: list[tuple[object, ...]] = []
+    renumbered: list[tuple[object, ...]] = []
     for row in rows:
-        numbers = [change.change for change in row.history]
-        keep = free.issuperset(numbers) and numbers == sorted(set(numbers))
-        free.difference_update(numbers)
         record = row.record
+        numbers = [change.change for change in row.history]
+        keep = bool(numbers) and free.issuperset(numbers) and numbers == sorted(set(numbers))
+        free.difference_update(numbers)
         changes = row.history or (
             Change(0, record.id, record.created_at, restoring.by, "import", restoring.reason, None, record),
         )
-        values = [
-            (change.change if keep and row.history else None, record.id, change.at, change.by, change.action,
-             change.reason, None if change.before is None else told.snapshot(change.before),
-             told.snapshot(change.after))
+        (kept if keep else renumbered).extend(
+            (change.change if keep else None, record.id, change.at, change.by, change.action, change.reason,
+             None if change.before is None else told.snapshot(change.before), told.snapshot(change.after))
             for change in changes
-        ]  # fmt: skip
-        connection.executemany(_ADD_CHANGE, values)
+        )  # fmt: skip
+    connection.executemany(_ADD_CHANGE, kept)  # first: the engine's own numbers are above them
+    connection.executemany(_ADD_CHANGE, renumbered)
 
 
 def _store_vectors(connection: sqlite3.Connection, key: int, spaces: Sequence[StoredVectors]) -> None:

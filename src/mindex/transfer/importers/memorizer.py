@@ -14,7 +14,7 @@ from mindex.store.foreign import ForeignDatabase, ForeignRow, holds
 from mindex.transfer.base import Link, Row, Unread, foreign_id
 from mindex.transfer.importers.databases import EMPTY, DatabaseImporter, key_of, memory
 from mindex.transfer.importers.memorizer_profiles import profiles
-from mindex.transfer.importers.memorizer_things import THINGS, thing, thing_id
+from mindex.transfer.importers.memorizer_things import NAMING, THINGS, agent_of, thing, thing_id
 from mindex.transfer.importers.values import confidence, iso, kept, listed, moment, text_of, type_of, whole
 
 _FACT = (
@@ -46,23 +46,21 @@ class Memorizer(DatabaseImporter):
         return last
 
     def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
-        said = {key_of(row) for row in database.rows("conversations", "id")}
+        said = {key_of(row): self._turn_id(row) for row in database.rows("conversations", "id", "agent_id")}
         for row in database.rows("facts", *_FACT):
             yield self._fact(row, database.modified, said)
         for row in database.rows("conversations", *_TURN):
             yield self._turn(row, database.modified)
         yield from profiles(database)
         # Projects name contacts by ids that are not theirs here.
-        people = {
-            key_of(row): thing_id("contacts", row) for row in database.rows("contacts", "id", "name", "created_at")
-        }
+        people = {key_of(row): thing_id("contacts", row) for row in database.rows("contacts", *NAMING)}
         for table, (kind, columns) in THINGS.items():
-            for row in database.rows(table, "id", "agent_id", "created_at", "updated_at", *columns):
-                yield thing(table, kind, row, people, agent_of(row), database.modified)
+            for row in database.rows(table, *NAMING, "updated_at", *columns):
+                yield thing(table, kind, row, people, database.modified)
         if others := database.count(_UNKNOWN):
             yield Unread(_UNKNOWN, f"nothing is known of this table; its {others:,} rows stay there", row=False)
 
-    def _fact(self, row: ForeignRow, modified: int, said: set[str]) -> Row | Unread:
+    def _fact(self, row: ForeignRow, modified: int, said: Mapping[str, str]) -> Row | Unread:
         key, text, source = key_of(row), text_of(row["fact"]), text_of(row["source"])
         where = f"facts {key}"
         if not text.strip():
@@ -70,7 +68,7 @@ class Memorizer(DatabaseImporter):
         at = moment(row["created_at"], modified)
         category = text_of(row["category"])
         record = memory(
-            foreign_id(self.name, "facts", key, row["created_at"], text),
+            foreign_id(self.name, "facts", agent_of(row), key, row["created_at"], text),
             text,
             at,
             agent=agent_of(row),
@@ -84,7 +82,7 @@ class Memorizer(DatabaseImporter):
                 last_accessed=iso(row["last_accessed_at"]),
             ),
         )
-        links = (Link(self._turn_id(source), _COMES_FROM, 1.0, at),) if source in said else ()
+        links = (Link(said[source], _COMES_FROM, 1.0, at),) if source in said else ()
         return Row(record, links=links, where=where)
 
     def _turn(self, row: ForeignRow, modified: int) -> Row | Unread:
@@ -100,17 +98,13 @@ class Memorizer(DatabaseImporter):
             session_id=text_of(row["session_id"]) or key,
             tags=listed(row["tags"]),
             at=moment(row["created_at"], modified),
-            id_=self._turn_id(key),
+            id_=self._turn_id(row),
             source=f"{self.name}:conversations:{key}",
         )
         return Row(record, where=where)
 
-    def _turn_id(self, key: str) -> str:
-        return foreign_id(self.name, "conversations", key)  # its keys hold a uuid: no other database has them
-
-
-def agent_of(row: Mapping[str, object]) -> str:
-    return text_of(row["agent_id"]).strip() or "main"
+    def _turn_id(self, row: ForeignRow) -> str:
+        return foreign_id(self.name, "conversations", agent_of(row), key_of(row))  # it holds a uuid
 
 
 importer = Memorizer()

@@ -14,6 +14,7 @@ from mindex.remember.profile import MAX_BYTES
 from mindex.store.foreign import ForeignDatabase
 from mindex.transfer.base import Row, Unread, profile_id
 from mindex.transfer.importers.databases import key_of
+from mindex.transfer.importers.memorizer_things import agent_of
 from mindex.transfer.importers.values import loaded, moment, text_of
 
 _BY = "memorizer"
@@ -34,11 +35,11 @@ def profiles(database: ForeignDatabase) -> Iterator[Row | Unread]:
         data = loaded(row["profile_data"])
         if isinstance(data, dict):
             replaced = _Replaced(data, moment(row["changed_at"]), text_of(row["change_reason"]))
-            older[_agent(row["agent_id"])].append(replaced)
+            older[agent_of(row)].append(replaced)
         else:
             yield Unread(f"profile_history {key_of(row)}", "this version is not a JSON object", row=False)
     for row in database.rows("profiles", "agent_id", "profile_data", "created_at", "updated_at"):
-        agent = _agent(row["agent_id"])
+        agent = agent_of(row)
         yield _profile(agent, row, older.pop(agent, []), database.modified)
     for agent, versions in older.items():
         reason = f"'{agent}' has {len(versions):,} older versions of a profile, and no profile"
@@ -79,7 +80,3 @@ def _profile(agent: str, row: dict[str, Any], older: list[_Replaced], modified: 
 def _with(bare: Record, data: dict[str, Any], at: int) -> Record:
     text = "\n".join(f"{path}: {value}" for path, value in flattened(data))
     return replace(bare, text=text, fields={"data": data}, updated_at=at)
-
-
-def _agent(value: Any) -> str:
-    return text_of(value).strip() or "main"

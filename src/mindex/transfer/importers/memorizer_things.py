@@ -30,12 +30,19 @@ THINGS: Mapping[str, tuple[ThingKind, tuple[str, ...]]] = {
 _TIMES = frozenset(("last_run_at", "last_notified_at"))
 
 
+NAMING = ("id", "agent_id", "name", "created_at")
+
+
 def thing_id(table: str, row: Mapping[str, Any]) -> str:
-    return foreign_id(_NAME, table, key_of(row), row["created_at"], text_of(row["name"]))
+    return foreign_id(_NAME, table, agent_of(row), key_of(row), row["created_at"], text_of(row["name"]))
+
+
+def agent_of(row: Mapping[str, Any]) -> str:
+    return text_of(row["agent_id"]).strip() or "main"
 
 
 def thing(
-    table: str, kind: ThingKind, row: Mapping[str, Any], people: Mapping[str, str], agent: str, modified: int
+    table: str, kind: ThingKind, row: Mapping[str, Any], people: Mapping[str, str], modified: int
 ) -> Row | Unread:
     key, where = key_of(row), f"{table} {key_of(row)}"
     if not text_of(row["name"]).strip():
@@ -50,7 +57,7 @@ def thing(
         id=thing_id(table, row),
         kind=kind,
         text="",
-        agent=agent,
+        agent=agent_of(row),
         created_at=at,
         updated_at=moment(row["updated_at"], at),
         number=whole(key),
@@ -84,7 +91,7 @@ def _value(field: Field, value: Any, people: Mapping[str, str]) -> object:
         return people.get(text_of(value), text_of(value))
     if field.name == "participants":
         return [people.get(one, one) for one in listed(value)]
-    if field.name in _TIMES and not isinstance(value, str):
+    if field.name in _TIMES and whole(value) is not None:
         return iso(value)
     number = whole(value) if isinstance(value, float) else None
     return _READ.get(field.shape, text_of)(value if number is None else number)

@@ -1,0 +1,484 @@
+"""Coming in: once, under the right agent and number, without secrets; and what is not said is not done."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mindex.errors import StoreError, UsageError
+from mindex.memory import Memory
+from mindex.model import Change, Filters, Progress, Record
+from mindex.remember.secrets import clean
+from mindex.store.rows import Link, Row
+from mindex.transfer import crossing, incoming
+from mindex.transfer.base import IMPORTERS, ImportReport, Unread, detect, foreign_id, load_importer, profile_id
+from mindex.transfer.incoming import Mapped
+from tests.running import finish, kill, start, wait_until
+from tests.transfer.conftest import OpenMemory, fill
+
+
+@dataclass(frozen=True)
+class Given:
+    """An importer of rows that a test wrote down."""
+
+    found: tuple[Row | Unread, ...]
+    name: str = "given"
+
+    def recognises(self, path: Path) -> bool:
+        return True
+
+    def read(self, path: Path) -> Iterator[Row | Unread]:
+        yield from self.found
+
+
+def told(words: str, **changes: object) -> Record:
+    values: dict[str, object] = {
+        "id": foreign_id("given", words),
+        "kind": "memory",
+        "text": words,
+        "agent": "main",
+        "type": "fact",
+        "created_at": 1_700_000_000_000,
+        "updated_at": 1_700_000_000_000,
+        "source": f"given:{words[:10]}",
+        **changes,
+    }
+    return Record(**values)  # type: ignore[arg-type]
+
+
+def bring(memory: Memory, *found: Row | Unread, dry_run: bool = False, **options: object) -> ImportReport:
+    options = {"by": "main", **options}
+    return incoming.import_(memory.store, Path("."), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
+
+
+def everything(memory: Memory) -> list[Record]:
+    with memory.store.dump() as dump:
+        return [row.record for row in dump.rows]
+
+
+# ── once ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_second_import_adds_nothing(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    fill(memory)
+    memory.export(tmp_path / "a.jsonl")
+    first = other.import_(tmp_path / "a.jsonl")
+    before = everything(other)
+    second = other.import_(tmp_path / "a.jsonl")
+    assert (second.read, second.added, second.duplicates, second.skipped) == (first.read, 0, first.read, ())
+    assert everything(other) == before
+
+
+def test_importing_into_where_it_came_from_adds_nothing(memory: Memory, tmp_path: Path) -> None:
+    fill(memory)
+    memory.export(tmp_path / "a.jsonl")
+    report = memory.import_(tmp_path / "a.jsonl")
+    assert (report.added, report.duplicates) == (0, report.read)
+
+
+def test_the_same_words_are_the_same_memory_unless_it_is_forgotten(memory: Memory) -> None:
+    known = memory.add("The build runs on Tuesdays")
+    same = Row(told("The build runs on  Tuesdays\n"))
+    forgotten = Row(told("The build runs on Tuesdays", retired_at=1_700_000_000_001))
+    report = bring(memory, same, forgotten)
+    assert (report.added, report.duplicates) == (1, 1)
+    assert [hit.record.id for hit in memory.search("build").hits] == [known.id]
+    memory.forget(known.id)
+    assert bring(memory, same).added == 1
+
+
+def test_what_has_expired_is_no_twin(memory: Memory) -> None:
+    old = Row(told("The build runs on Tuesdays", id="aaaa", expires_at=1_700_000_000_001))
+    assert bring(memory, old, Row(told("The build runs on Tuesdays"))).added == 2
+
+
+def test_rows_of_one_file_are_duplicates_of_each_other(memory: Memory) -> None:
+    one = Row(told("The same"))
+    report = bring(memory, one, one, Row(told("The same", id="bbbb")))
+    assert (report.read, report.added, report.duplicates) == (3, 1, 2)
+
+
+def test_every_row_is_added_there_already_or_named(memory: Memory) -> None:
+    memory.add("Known")
+    found = (Row(told("New")), Row(told("Known")), Row(told("Bad", type="opinion")), Unread("line 7", "it is torn"))
+    report = bring(memory, *found, Unread("end", "it was cut off", row=False))
+    assert report.read == 4
+    assert report.read == report.added + report.duplicates + len([one for one in report.skipped if one.row])
+    assert [one.where for one in report.skipped] == ["line 7", "end", "given:Bad"]
+
+
+def test_what_is_imported_can_be_undone_and_told_apart(memory: Memory) -> None:
+    record = told("From another memory")
+    bring(memory, Row(record))
+    (change,) = memory.history(record.id)
+    assert (change.action, change.at, change.reason) == ("import", record.created_at, "imported from given")
+    memory.undo(record.id)
+    assert not memory.search("another").hits
+
+
+def test_a_foreign_history_is_kept_in_its_order(memory: Memory) -> None:
+    memory.add("Takes the first number of a change")
+    early, late = told("Draft", id="aaaa"), told("Final", id="aaaa")
+    history = (
+        Change(0, "", 1_700_000_000_000, "x", "add", "", None, early),
+        Change(0, "", 1_700_000_000_001, "x", "update", "better", early, late),
+    )
+    bring(memory, Row(late, history))
+    assert [(one.action, one.after.text) for one in memory.history("aaaa")] == [("add", "Draft"), ("update", "Final")]
+    memory.undo("aaaa")
+    found = memory.store.record("aaaa")
+    assert found is not None and found.text == "Draft"
+
+
+def test_changes_whose_numbers_are_taken_get_new_ones_and_keep_their_order(
+    memory: Memory, other: Memory, tmp_path: Path
+) -> None:
+    ids = fill(memory)
+    for number in range(6):
+        other.add(f"Something else that takes number {number}")
+    memory.export(tmp_path / "a.jsonl")
+    other.import_(tmp_path / "a.jsonl")
+    for id_ in ids.values():
+        before, after = memory.store.history(id_), other.store.history(id_)
+        assert [(one.at, one.action, one.reason) for one in after] == [
+            (one.at, one.action, one.reason) for one in before
+        ]
+        assert [one.change for one in after] == sorted(one.change for one in after)
+
+
+# ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_numbers_stay_where_they_are_free_and_are_named_where_not(
+    memory: Memory, other: Memory, tmp_path: Path
+) -> None:
+    for number in range(1, 5):
+        memory.add(f"Sentence {number} of the first")
+    other.add("Takes one")
+    other.add("Takes two")
+    memory.export(tmp_path / "a.jsonl")
+    report = other.import_(tmp_path / "a.jsonl")
+    assert report.renumbered == ((1, 5), (2, 6))
+    numbers = {record.number: record.text for record in everything(other)}
+    assert numbers[3] == "Sentence 3 of the first" and numbers[5] == "Sentence 1 of the first"
+    renamed = next(record for record in everything(other) if record.number == 5)
+    assert {change.after.number for change in other.history(renamed.id)} == {5}
+    assert other.store.by_number("main", 6) is not None
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, 10**40, 0, -5])
+def test_a_number_that_cannot_be_counted_on_is_replaced(memory: Memory, number: int) -> None:
+    report = bring(
+        memory, Row(told("Numbered", number=number), (Change(2**63, "", 0, "", "add", "", None, told("x")),))
+    )
+    assert report.renumbered == ((number, 1),)
+    added = memory.store.record(memory.add("The next").id)
+    assert added is not None and added.number == 2
+
+
+# ── agents ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_everything_can_be_given_to_one_agent(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    ids = fill(memory)
+    memory.export(tmp_path / "a.jsonl")
+    report = other.import_(tmp_path / "a.jsonl", agent="eve")
+    assert report.skipped == () and {record.agent for record in everything(other)} == {"eve"}
+    assert other.store.record(ids["dark"]) is not None
+    assert {change.after.agent for change in other.history(ids["dark"])} == {"eve"}
+    assert other.profile("user.name", agent="eve") == "Ada"
+    record = other.profile_record(agent="eve")
+    assert record is not None and record.title == "Profile of eve"
+
+
+def test_an_agent_can_be_mapped_to_another(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    memory.add("Mine")
+    memory.add("Yours", agent="you")
+    memory.export(tmp_path / "a.jsonl")
+    other.import_(tmp_path / "a.jsonl", agents={"you": "them"})
+    assert {record.agent: record.text for record in everything(other)} == {"main": "Mine", "them": "Yours"}
+
+
+def test_another_agents_copy_in_the_same_memory_is_its_own(memory: Memory, tmp_path: Path) -> None:
+    ids = fill(memory)
+    memory.export(tmp_path / "a.jsonl", agent="main")
+    report = memory.import_(tmp_path / "a.jsonl", agent="eve")
+    assert (report.added, report.skipped) == (report.read, ())
+    again = memory.import_(tmp_path / "a.jsonl", agent="eve")
+    assert (again.added, again.duplicates) == (0, again.read)
+    copies = [record for record in everything(memory) if record.agent == "eve"]
+    gone = next(record for record in copies if record.text == "The office is in Berlin")
+    moved = next(record for record in copies if record.text == "The office is in Hamburg")
+    assert gone.id != ids["gone"] and gone.superseded_by == moved.id
+    dark = next(record for record in copies if record.text == "User prefers dark mode in every editor")
+    (near,) = memory.store.linked(dark.id, "near")
+    found = memory.store.record(near)
+    assert found is not None and found.agent == "eve"
+
+
+def test_nobody_can_be_everybody(memory: Memory) -> None:
+    with pytest.raises(UsageError, match="everyone"):
+        Mapped(everything="*")
+    assert bring(memory, Row(told("x", agent="*"))).skipped
+
+
+# ── what is in the way ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_profile_never_replaces_another_one_unsaid(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    memory.set_profile({"user": "Ada"})
+    other.set_profile({"user": "Grace"})
+    memory.export(tmp_path / "a.jsonl")
+    report = other.import_(tmp_path / "a.jsonl")
+    assert (report.added, report.duplicates) == (0, 0)
+    assert [one.reason for one in report.skipped] == ["'main' has a profile already, and another one"]
+    assert other.profile("user") == "Grace"
+    assert profile_id("main") == everything(other)[0].id
+
+
+def test_a_profile_that_went_on_living_is_still_the_same(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    memory.set_profile({"user": "Ada"})
+    memory.export(tmp_path / "a.jsonl")
+    other.import_(tmp_path / "a.jsonl")
+    other.set_profile({"user": "Grace"})
+    assert other.import_(tmp_path / "a.jsonl").duplicates == 1
+
+
+def test_two_contacts_never_share_an_address(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    memory.create("contact", name="Grace", email="grace@example.com")
+    held = other.create("contact", name="G. Hopper", email="grace@example.com")
+    memory.export(tmp_path / "a.jsonl")
+    report = other.import_(tmp_path / "a.jsonl")
+    assert [one.reason for one in report.skipped] == [f"contact '{held.id}' has the same email already"]
+
+
+def test_an_id_of_another_kind_is_named(memory: Memory) -> None:
+    bring(memory, Row(told("A memory", id="abcd")))
+    report = bring(memory, Row(told("A note", id="abcd", kind="note", type="")))
+    assert [one.reason for one in report.skipped] == ["another record has the id abcd"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"id": ""}, "no id"),
+        ({"id": "ABC/../x"}, "no id"),
+        ({"kind": "chunk"}, "no kind"),
+        ({"kind": "thing"}, "no kind"),
+        ({"agent": " "}, "nobody"),
+        ({"text": "  "}, "empty"),
+        ({"text": "x" * (1024 * 1024 + 1)}, "bytes"),
+        ({"text": "half \ud800"}, "surrogate"),
+        ({"agent": "half \ud800"}, "surrogate"),
+        ({"type": "opinion"}, "unknown type"),
+        ({"importance": 11}, "importance"),
+        ({"confidence": float("nan")}, "confidence"),
+        ({"created_at": 2**70}, "no calendar"),
+        ({"updated_at": None}, "no calendar"),
+        ({"expires_at": -(2**62)}, "no calendar"),
+        ({"fields": {"x": float("inf")}}, "a number that is none"),
+        ({"kind": "profile", "type": "", "fields": {"data": []}}, "profile"),
+        ({"kind": "contact", "type": "", "fields": {}}, "name"),
+        ({"kind": "skill", "type": "", "fields": {"name": "x", "trigger_type": "cron", "instructions": "y"}}, "cron"),
+    ],
+)
+def test_what_makes_no_sense_is_named_and_the_rest_comes_in(
+    memory: Memory, changes: dict[str, object], reason: str
+) -> None:
+    report = bring(memory, Row(told("Bad", **changes), where="line 3"), Row(told("Good")))
+    assert report.added == 1
+    ((where, why),) = [(one.where, one.reason) for one in report.skipped]
+    assert where == "line 3" and reason in why, why
+
+
+def test_fields_without_a_bottom_are_refused(memory: Memory) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(5000):
+        deep = {"x": deep}
+    report = bring(memory, Row(told("Deep", fields=deep)))
+    assert [one.reason for one in report.skipped] == ["its fields are nested too deeply"]
+
+
+def test_a_link_that_leads_nowhere_is_not_made(memory: Memory) -> None:
+    one, two = told("One", id="aaaa"), told("Two", id="bbbb")
+    links = (Link("bbbb", "near", 0.7, 5), Link("zzzz", "near", 0.9, 5))
+    assert bring(memory, Row(one, links=links), Row(two)).added == 2
+    assert memory.store.linked("aaaa", "near") == ("bbbb",)
+    report = bring(memory, Row(told("Three", id="cccc"), links=(Link("aaaa", "near", float("nan")),)))
+    assert [one.reason for one in report.skipped] == ["a link has a weight that is no number"]
+
+
+# ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+def test_secrets_stay_outside_wherever_they_stand(memory: Memory) -> None:
+    past = told(f"Before it was {SECRET}", id="aaaa")
+    record = told("Clean", id="aaaa", tags=("ok", SECRET), context=f"see {SECRET}", fields={"deep": [{"x": SECRET}]})
+    history = (Change(1, "", 0, "me", "update", f"because of {SECRET}", past, record),)
+    report = bring(memory, Row(record, history), Row(told("Nothing to hide")))
+    assert (report.added, report.notes) == (2, ("secrets were left out of 1 records: github-token",))
+    with memory.store._database.read() as connection:  # type: ignore[attr-defined]
+        kept = "\n".join(connection.iterdump())
+    assert SECRET not in kept and "[redacted:github-token]" in kept
+
+
+def test_in_strict_mode_a_row_with_a_secret_is_skipped_by_name(memory: Memory) -> None:
+    report = bring(memory, Row(told(f"It is {SECRET}")), Row(told("Clean")), secrets="strict")
+    assert (report.added, len(report.skipped)) == (1, 1)
+    assert SECRET not in report.skipped[0].reason and "github-token" in report.skipped[0].reason
+
+
+def test_a_name_may_betray_what_a_field_holds(memory: Memory) -> None:
+    bring(memory, Row(told("Fields", id="aaaa", fields={"password": "hunter22!x"})))
+    found = memory.store.record("aaaa")
+    assert found is not None and found.fields["password"] == "[redacted:password]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SECRET,
+        f"x {SECRET}",
+        "password: hunter22",
+        "the password is hunter22",
+        "4111 1111 1111 1111",
+        "postgres://u:s3cretpw@db.example.com/x",
+        "a <private>b",
+        "<private>b</private>",
+        "AKIAIOSFODNN7EXAMPLQ",
+        "zero\u200bwidth",
+        "密码是 hunter22",
+        "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----",
+    ],
+)
+@pytest.mark.parametrize(
+    "around", [("", ""), ("word", "word"), ("password", "secret"), ("</private>", "=x"), ("7", "7")]
+)
+def test_no_secret_hides_among_other_rows(text: str, around: tuple[str, str]) -> None:
+    assert clean(text).text != text
+    rows = [Row(told(f"{one}", id=f"id{number}x")) for number, one in enumerate((around[0], text, around[1]))]
+    assert rows[1] in crossing.suspects(rows, "redact")
+
+
+# ── dry runs, progress, kills ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_dry_run_says_what_would_happen_and_writes_nothing(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    fill(memory)
+    other.add("Takes number one")
+    other.create("contact", name="G. Hopper", email="grace@example.com")
+    memory.export(tmp_path / "a.jsonl")
+    before = everything(other)
+    foreseen = other.import_(tmp_path / "a.jsonl", dry_run=True)
+    assert everything(other) == before
+    happened = other.import_(tmp_path / "a.jsonl")
+    assert foreseen.dry_run and not happened.dry_run
+    assert (foreseen.read, foreseen.added, foreseen.duplicates) == (happened.read, happened.added, happened.duplicates)
+    assert (foreseen.skipped, foreseen.renumbered) == (happened.skipped, happened.renumbered)
+
+
+def test_a_dry_run_sees_duplicates_across_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incoming, "_BATCH", 1)
+    rows = (Row(told("Same", number=1)), Row(told("Same", id="bbbb", number=2)), Row(told("Else", number=1)))
+    foreseen = bring(memory, *rows, dry_run=True)
+    assert (foreseen.added, foreseen.duplicates, foreseen.renumbered) == (2, 1, ((1, 2),))
+    happened = bring(memory, *rows)
+    assert (happened.added, happened.duplicates, happened.renumbered) == (2, 1, ((1, 2),))
+
+
+def test_progress_is_told_batch_by_batch(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    for number in range(12):
+        memory.add(f"Sentence number {number}")
+    memory.export(tmp_path / "a.jsonl")
+    seen: list[Progress] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(incoming, "_BATCH", 5)
+        other.import_(tmp_path / "a.jsonl", report=seen.append)
+    assert [(one.stage, one.done, one.total) for one in seen] == [("import", done, 12) for done in (5, 10, 12)]
+
+
+def test_long_texts_make_small_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incoming, "_BATCH_CHARACTERS", 1000)
+    sizes = [len(batch) for batch in incoming._batches(Row(told("x" * 400, id=f"id{n}x")) for n in range(7))]
+    assert sizes == [3, 3, 1]
+
+
+def test_a_store_that_fails_says_how_much_came_in(
+    memory: Memory, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(incoming, "_BATCH", 2)
+    restore, left = memory.store.restore_rows, [1]
+
+    def failing(*arguments: object, **options: object) -> object:
+        if not left:
+            raise StoreError("no space left to write", "free some space")
+        left.pop()
+        return restore(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(memory.store, "restore_rows", failing)
+    rows = [Row(told(f"Sentence number {number}")) for number in range(4)]
+    with pytest.raises(StoreError, match=r"2 records came in before that.*import again"):
+        bring(memory, *rows)
+    monkeypatch.undo()
+    report = bring(memory, *rows)
+    assert (report.added, report.duplicates) == (2, 2)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_killed_import_goes_on_when_it_is_repeated(memory: Memory, tmp_path: Path) -> None:
+    source, db = tmp_path / "a.jsonl", tmp_path / "killed.db"
+    record = {"kind": "memory", "agent": "main", "type": "fact", "created_at": "2026-01-01T00:00:00Z"}
+    with source.open("w") as file:
+        file.write('{"mindex":1,"records":6000,"last_numbers":{"main":6000}}\n')
+        for number in range(1, 6001):
+            line = {**record, "id": f"id{number:06}", "number": number, "text": f"Sentence number {number}"}
+            file.write(json.dumps({**line, "updated_at": record["created_at"]}) + "\n")
+    environment = {"MINDEX_EMBEDDING_PROVIDER": "none"}
+    process = start("--db", db, "import", source, env=environment)
+
+    def some_came_in() -> bool:
+        try:
+            with Memory(db, options={"embedding.provider": "none"}) as watching:
+                return watching.list(Filters(agent="*"), limit=1).total > 0
+        except StoreError:
+            return False
+
+    wait_until(some_came_in, what="the first batch")
+    kill(process)
+    assert process.returncode in (-signal.SIGKILL, 0)
+    ran = finish(start("--db", db, "--json", "import", source, env=environment))
+    assert ran.code == 0, ran
+    assert ran.json["added"] + ran.json["duplicates"] == 6000 and not ran.json["skipped"]
+    with Memory(db, options={"embedding.provider": "none"}) as whole:
+        assert whole.list(limit=1).total == 6000
+
+
+# ── who reads what ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_importer_in_the_table_is_one() -> None:
+    for name in IMPORTERS:
+        assert load_importer(name).name == name
+
+
+def test_the_same_foreign_row_always_gets_the_same_id() -> None:
+    assert foreign_id("x", "facts", 1, "words") == foreign_id("x", "facts", 1, "words")
+    assert foreign_id("x", "facts", 1, "words") != foreign_id("x", "facts", 1, "other words")
+
+
+def test_what_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\x00\x01")
+    with pytest.raises(UsageError, match="no file that mindex knows"):
+        detect(tmp_path / "x.bin")
+    with pytest.raises(UsageError, match="--from"):
+        detect(tmp_path)
+    with pytest.raises(UsageError, match="nothing is known of 'fax'"):
+        load_importer("fax")
