@@ -134,7 +134,8 @@ def vector_stage(ground: Ground) -> Row:
         ratio=f"1/{ratio:.1f}",
         target="≤ 1/20 (1/15 at the least), recall ≥ .99",
         ok=ratio >= 15 and recall >= 0.99,
-        note=f"recall ± {error:.3f}, worst {min(recalls):.2f}; wall, median of {len(queries)}; middle half {nearest.spread} against {scanned.spread};"
+        note=f"recall ± {error:.3f}, worst {min(recalls):.2f}; wall, median of {len(queries)};"
+        f" middle half {nearest.spread} against {scanned.spread};"
         f" CPU 1/{scanned.cpu_over(nearest):.1f}; numpy float32 / ours {multiplied.over(nearest):.1f};"
         f" about {made:,} vectors are real ones with noise of {NOISE} a dimension (cosine .93)"
         + ("" if ratio >= 20 else "; reaches the least, not the 20×" if ratio >= 15 else ""),

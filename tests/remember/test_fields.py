@@ -26,8 +26,8 @@ def test_a_change_holds_only_what_changes() -> None:
 @pytest.mark.parametrize(
     ("kind", "values", "complaint"),
     [
-        ("contact", {}, "a contact needs a name"),
-        ("contact", {"name": " "}, "needs a name"),
+        ("contact", {}, "the name of a contact is missing"),
+        ("contact", {"name": " "}, "is missing"),
         ("contact", {"name": "A", "phone": "1"}, "a contact has no 'phone'"),
         ("contact", {"name": "A", "email": "nobody"}, "email of a contact is wrong"),
         ("contact", {"name": "A", "email": "a b@c"}, "email of a contact is wrong"),
@@ -35,7 +35,7 @@ def test_a_change_holds_only_what_changes() -> None:
         ("project", {"name": "A", "status": "dead"}, "active, paused, completed"),
         ("project", {"name": "A", "priority": "urgent"}, "high, medium, low"),
         ("project", {"name": "A", "participants": 5}, "a list of texts"),
-        ("skill", {"name": "A", "trigger_type": "cron"}, "a skill needs a instructions"),
+        ("skill", {"name": "A", "trigger_type": "cron"}, "the instructions of a skill is missing"),
         ("skill", {**SKILL, "trigger_type": "sometimes"}, "cron, interval, at, event, manual"),
         ("skill", {**SKILL, "max_steps": 0}, "at least 1"),
         ("skill", {**SKILL, "max_steps": True}, "whole number"),

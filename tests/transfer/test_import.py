@@ -30,10 +30,10 @@ class Given:
     found: tuple[Row | Unread, ...]
     name: str = "given"
 
-    def recognises(self, path: Path) -> bool:
+    def recognises(self, path: Path) -> bool:  # noqa: ARG002
         return True
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
+    def read(self, path: Path) -> Iterator[Row | Unread]:  # noqa: ARG002
         yield from self.found
 
 
@@ -54,7 +54,7 @@ def told(words: str, **changes: object) -> Record:
 
 def bring(memory: Memory, *found: Row | Unread, dry_run: bool = False, **options: object) -> ImportReport:
     options = {"by": "main", **options}
-    return incoming.import_(memory.store, Path("."), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
+    return incoming.import_(memory.store, Path(), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
 
 
 def everything(memory: Memory) -> list[Record]:
@@ -110,7 +110,7 @@ def test_every_row_is_added_there_already_or_named(memory: Memory) -> None:
     report = bring(memory, *found, Unread("end", "it was cut off", row=False))
     assert report.read == 4
     assert report.read == report.added + report.duplicates + len([one for one in report.skipped if one.row])
-    assert [one.where for one in report.skipped] == ["line 7", "end", "given:Bad"]
+    assert [one.where for one in report.skipped] == ["given:Bad", "line 7", "end"]
 
 
 def test_what_is_imported_can_be_undone_and_told_apart(memory: Memory) -> None:

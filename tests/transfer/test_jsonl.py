@@ -275,7 +275,7 @@ def test_an_export_that_fails_leaves_the_old_one(
     with pytest.raises(MindexError, match="No space left"):
         memory.export(folder / "a.jsonl")
     assert (folder / "a.jsonl").read_bytes() == before
-    assert os.listdir(folder) == ["a.jsonl"]
+    assert [file.name for file in folder.iterdir()] == ["a.jsonl"]
 
 
 def test_an_export_replaces_an_export_and_nothing_else(memory: Memory, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from mindex.model import Filters, Record
 from mindex.store.rows import Row
 from mindex.transfer.base import Unread, load_importer
 from tests.transfer import seeds
-from tests.transfer.seeds import DAY, NOON
+from tests.transfer.seeds import DAY, NOON, memorizer, memory_search
 
 
 def brought(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
@@ -186,7 +186,7 @@ def test_named_indexes_come_in_with_their_folder(tmp_path: Path, keyword_memory:
     other = {"files": [{"id": 1, "path": "b.md", "mtime": NOON}]}
     piece = {"id": 1, "file_id": 1, "chunk_index": 0, "content": "Of another index."}
     (folder / "indexes").mkdir()
-    seeds.fill(folder / "indexes" / "work.db", seeds.MEMORY_SEARCH, {**other, "chunks": [piece]})
+    seeds.fill(folder / "indexes" / "work.db", memory_search.SCHEMA, {**other, "chunks": [piece]})
     (folder / "indexes" / "broken.db").write_bytes(b"SQLite format 3\0 and then nothing")
     report = keyword_memory.import_(folder)
     assert report.read == rows + 1
@@ -223,16 +223,16 @@ def test_conversations_become_turns(tmp_path: Path, keyword_memory: Memory) -> N
 
 def test_a_profile_can_be_rolled_back_to_any_version_it_had(tmp_path: Path, keyword_memory: Memory) -> None:
     profile = brought("memorizer", tmp_path, keyword_memory)["profiles:main"]
-    assert profile.fields["data"] == seeds.VERSIONS[2]
+    assert profile.fields["data"] == memorizer.VERSIONS[2]
     assert (profile.created_at, profile.updated_at) == (NOON, NOON + 4 * DAY)
     history = keyword_memory.history(profile.id)
-    assert [change.after.fields["data"] for change in history] == seeds.VERSIONS
+    assert [change.after.fields["data"] for change in history] == memorizer.VERSIONS
     assert [(change.at, change.reason) for change in history[1:]] == [
         (NOON + 3 * DAY, ""),
         (NOON + 4 * DAY, "she spelt it"),
     ]
     keyword_memory.rollback_profile(history[1].change)
-    assert keyword_memory.profile() == seeds.VERSIONS[1]
+    assert keyword_memory.profile() == memorizer.VERSIONS[1]
 
 
 def test_people_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_memory: Memory) -> None:
@@ -258,11 +258,11 @@ def test_what_memorizer_rows_are_skipped_is_said(tmp_path: Path, keyword_memory:
     path, _ = seeds.make("memorizer", tmp_path / "from")
     skipped = {one.where: one.reason for one in keyword_memory.import_(path).skipped}
     assert skipped.pop("contacts 3").endswith("has the same email already")
+    assert "instructions" in skipped.pop("skills 3")
     assert skipped == {
         "facts 5": "it is empty",
         "conversations conv_3": "it is empty",
         "profiles work": "it is not a JSON object",
-        "skills 3": "a skill needs a instructions",
     }
 
 

@@ -167,9 +167,9 @@ def checked(kind: Kind, values: Mapping[str, object], *, partial: bool = False) 
     found: dict[str, object] = {}
     for field in known.values():
         value = values.get(field.name)
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value.strip()):
             if field.required and not partial:
-                raise UsageError(f"a {kind} needs a {field.name}", f"give {field.name}")
+                raise UsageError(f"the {field.name} of a {kind} is missing", f"give {field.name}")
             if field.name in values and field.required:
                 raise UsageError(f"the {field.name} of a {kind} cannot be empty", f"give another {field.name}")
             found[field.name] = None if field.name in values else field.default

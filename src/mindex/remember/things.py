@@ -30,7 +30,7 @@ class Things:
         self._by = by
 
     def create(self, kind: ThingKind, values: Mapping[str, object], agent: str) -> Record:
-        fields = self._cleaned(checked(kind, values))
+        fields = checked(kind, self._cleaned(values))
         self._check(kind, fields)
         now = now_ms()
         bare = Record(id=new_id(), kind=kind, text="", agent=agent, created_at=now, updated_at=now)
@@ -45,7 +45,7 @@ class Things:
     ) -> Change:
         if not values:
             raise UsageError("there is nothing to change", "give the fields that change")
-        changes = self._cleaned(checked(kind, values, partial=True))
+        changes = checked(kind, self._cleaned(values), partial=True)
         existing = self.get(kind, id_, agent)
 
         def revised(record: Record) -> Record:

@@ -214,7 +214,9 @@ def _next_number(connection: sqlite3.Connection, agent: str) -> int:
 
 def last_number(connection: sqlite3.Connection, agent: str) -> int:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (f"number:{agent}",)).fetchone()
-    (taken,) = connection.execute("SELECT coalesce(max(number), 0) FROM records WHERE agent = ? AND number IS NOT NULL", (agent,)).fetchone()
+    (taken,) = connection.execute(
+        "SELECT coalesce(max(number), 0) FROM records WHERE agent = ? AND number IS NOT NULL", (agent,)
+    ).fetchone()
     return max(int(row[0]) if row else 0, int(taken))
 
 

@@ -55,7 +55,7 @@ def _header(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as file:
             first = file.readline(_HEAD)
-        found = json.loads(first.removeprefix(b"\xef\xbb\xbf"))
+        found = json.loads(first.decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or not isinstance(found.get("mindex"), int):
@@ -113,7 +113,7 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     if raw.count(b"[") + raw.count(b"{") > _MOST_VALUES:
         raise Malformed("it holds too many values")
     try:
-        line = json.loads(raw)
+        line = json.loads(raw.decode())
     except UnicodeDecodeError:
         raise Malformed("it is not UTF-8") from None
     except json.JSONDecodeError as error:

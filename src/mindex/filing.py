@@ -1,0 +1,163 @@
+"""The part of the front door for folders: what is indexed, kept up to date, and given its vectors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+
+from mindex.errors import EmbeddingError, NotFoundError, UsageError
+from mindex.model import Collection, Document, IndexReport, Progress, Skipped
+from mindex.telling import Telling
+
+Report = Callable[[Progress], None]
+
+
+class Filing(Telling):
+    """Mixed into Memory. Files are read, never written."""
+
+    def index(
+        self,
+        *folders: str | Path,
+        name: str | None = None,
+        exclude: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+        embed: bool = True,
+        report: Report | None = None,
+    ) -> IndexReport:
+        """Index folders, or bring every known collection up to date when none is named."""
+        from mindex.ingest.collections import collection_for
+        from mindex.ingest.indexer import Boundary, Indexer
+        from mindex.remember.secrets import BOUNDARY_VERSION
+
+        started = monotonic()
+        if name is not None and len(folders) != 1:
+            raise UsageError("a name goes with one folder", "index one folder at a time to name it")
+        known = list(self.store.collections())
+        chosen = []
+        for folder in folders:
+            collection = collection_for(Path(folder), known, name=name, exclude=exclude)
+            known = [*(other for other in known if other.name != collection.name), collection]
+            chosen.append(collection)
+        if not folders:
+            chosen = [collection for collection in known if Path(collection.root).is_dir()]
+        if not chosen and not known:
+            raise UsageError("nothing is indexed yet", "name a folder: `mindex index docs`")
+        indexer = Indexer(
+            self.store,
+            exclude=self.settings.texts("index.exclude"),
+            max_bytes=self.settings.whole("index.max_bytes"),
+            boundary=Boundary(self._boundary(), f"b{BOUNDARY_VERSION}{self.settings.text('secrets.mode')}"),
+        )
+        reports = []
+        skipped: list[Skipped] = []
+        notes: list[str] = []
+        for collection in dict.fromkeys(chosen):
+            if not dry_run:
+                self.store.put_collection(collection)
+            outcome, left_out = indexer.index(collection, force=force, dry_run=dry_run, report=report)
+            reports.append(outcome)
+            skipped.extend(left_out)
+        embedded, pending, note = self._embed(embed and not dry_run, report)
+        if note:
+            notes.append(note)
+        gone = [collection.name for collection in known if collection not in chosen and not folders]
+        notes.extend(f"the folder of '{other}' is not there; its index is left as it was" for other in gone)
+        return IndexReport(
+            tuple(reports), tuple(skipped), embedded, pending, round(monotonic() - started, 2), tuple(notes)
+        )
+
+    def _embed(self, wanted: bool, report: Report | None) -> tuple[int, int, str]:
+        if self.embedder is None:
+            return 0, 0, ""
+        if not wanted:
+            return 0, self.store.pending(self.embedder.model), ""
+        from mindex.ingest.backfill import backfill
+
+        done = backfill(self.store, self.embedder, report=report)
+        return done.embedded, done.remaining, done.note
+
+    def add_collection(self, folder: str | Path, *, name: str | None = None, exclude: Sequence[str] = ()) -> Collection:
+        """Remember a folder as a collection without indexing it yet; the collection it already is, if it is one."""
+        from mindex.ingest.collections import collection_for
+
+        known = self.store.collections()
+        collection = collection_for(Path(folder), known, name=name, exclude=exclude)
+        if collection not in known:
+            self.store.put_collection(collection)
+        return collection
+
+    def workspace(self) -> Collection | None:
+        """The collection that the workspace is, its folder made if it is missing; None when it is not to be indexed."""
+        folder = self.settings.workspace
+        if folder is None or not self.settings.flag("workspace.auto_index"):
+            return None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            root = folder.resolve()
+        except (OSError, RuntimeError) as error:
+            raise UsageError(f"{folder} cannot be the workspace ({error})", "set workspace.path to a folder") from None
+        # Indexed already, itself or with the folder it lies in: under whatever name, it is kept up to date.
+        known = (collection for collection in self.store.collections() if root.is_relative_to(collection.root))
+        return next(known, None) or self.add_collection(root, name="workspace")
+
+    def documents(self, starting: str = "", *, limit: int = 100) -> tuple[Document, ...]:
+        """Indexed files whose path, or `collection/path`, starts so; collection by collection, in order of path."""
+        found: list[Document] = []
+        for collection in self.store.collections():
+            for path, document in sorted(self.store.documents(collection.name).items()):
+                if len(found) == limit:
+                    return tuple(found)
+                if path.startswith(starting) or f"{collection.name}/{path}".startswith(starting):
+                    found.append(document)
+        return tuple(found)
+
+    def remove_collection(self, name: str) -> int:
+        """Forget an indexed folder: its chunks leave the memory, its files stay as they are."""
+        if name not in {collection.name for collection in self.store.collections()}:
+            raise NotFoundError(f"there is no collection '{name}'", "`mindex status` lists them")
+        return self.store.remove_collection(name)
+
+    def watch(
+        self,
+        stop: threading.Event,
+        *,
+        refreshed: Callable[[IndexReport], None] | None = None,
+        poll: bool = False,
+        only: str = "",
+    ) -> None:
+        """Keep every collection, or `only` one, up to date until `stop` is set."""
+        from mindex.ingest.watch import watch
+
+        def watched() -> Sequence[Collection]:
+            return [collection for collection in self.store.collections() if only in ("", collection.name)]
+
+        def refresh(collections: Sequence[Collection]) -> None:
+            roots = [collection.root for collection in collections if Path(collection.root).is_dir()]
+            if roots:
+                outcome = self.index(*roots)
+                if refreshed is not None:
+                    refreshed(outcome)
+
+        watch(watched, refresh, stop, exclude=self.settings.texts("index.exclude"), poll=poll)
+
+    def backfill(self, *, batch: int = 50, most: int | None = None, report: Report | None = None) -> tuple[int, int]:
+        """Embed what has no vector yet: how many were, how many remain. Raises when the model cannot be had."""
+        from mindex.ingest.backfill import backfill
+
+        if self.embedder is None:
+            raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
+        if batch < 1:
+            raise UsageError(f"a batch of {batch} is too small", "use 1 to 200")
+        self.embedder.load()
+        done = backfill(self.store, self.embedder, batch=min(batch, 200), most=most, report=report)
+        return done.embedded, done.remaining
+
+    def _boundary(self, *, reading: bool = False) -> Callable[[str], str]:
+        """What a file's text crosses. Reading it never fails for a secret: it is only not shown."""
+        from mindex.remember.secrets import clean
+
+        mode = "redact" if reading and self._secrets_mode == "strict" else self._secrets_mode
+        return lambda text: clean(text, mode, keep_lines=True).text

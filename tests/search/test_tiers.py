@@ -1,0 +1,165 @@
+"""Three tiers, and every answer says which one it came from and why."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from mindex.errors import EmbeddingError
+from mindex.memory import Memory
+from mindex.model import Model
+from tests.conftest import write
+from tests.running import within
+
+if TYPE_CHECKING:
+    from mindex.model import Vectors
+
+
+class Stub:
+    """A model that reads a text as the counts of a few letters, and fails or waits when it is told to."""
+
+    model = Model("test", "letters", 8)
+    loaded = True
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.released = threading.Event()
+        self.released.set()
+
+    def load(self) -> None:
+        if self.failure:
+            raise self.failure
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = np.array([[1 + text.lower().count(letter) for letter in "aeiourst"] for text in texts], np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def embed_query(self, text: str) -> Vectors:
+        self.released.wait(20)
+        if self.failure:
+            raise self.failure
+        vector: Vectors = self.embed([text])[0]
+        return vector
+
+    def fluency(self, texts: Sequence[str]) -> list[float]:
+        return [1.0 for _ in texts]
+
+
+@pytest.fixture
+def stub() -> Stub:
+    return Stub()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    monkeypatch.setattr("mindex.memory.create_embedder", lambda _: stub)
+    made = Memory(tmp_path / "memory.db", options={"embedding.timeout": 0.2}, query_wait=0.1)
+    made.add("The catalogue lists every lighthouse")
+    made.add("Trains leave at noon")
+    return made
+
+
+def test_with_a_model_it_is_hybrid(memory: Memory) -> None:
+    answer = memory.search("lighthouse")
+    assert (answer.tier, answer.notes) == ("hybrid", ())
+
+
+def test_without_one_it_is_keyword_and_says_so(keyword_memory: Memory) -> None:
+    keyword_memory.add("The catalogue lists every lighthouse")
+    answer = keyword_memory.search("lighthouse")
+    assert (answer.tier, answer.notes) == ("keyword", ("no embedder is configured; answered by keyword",))
+    assert len(answer.hits) == 1
+
+
+@pytest.mark.parametrize("failure", [EmbeddingError("the server is down", "start it"), RuntimeError("out of memory")])
+def test_a_model_that_fails_leaves_the_words_and_says_why(memory: Memory, stub: Stub, failure: Exception) -> None:
+    stub.failure = failure
+    answer = memory.search("lighthouse")
+    assert answer.tier == "keyword"
+    assert len(answer.hits) == 1
+    (note,) = answer.notes
+    assert note.startswith("no vectors: ")
+    assert ("the server is down" if isinstance(failure, EmbeddingError) else "out of memory") in note
+
+
+def test_a_model_that_is_too_slow_is_not_waited_for(memory: Memory, stub: Stub) -> None:
+    stub.released.clear()
+    try:
+        answer = within(10, lambda: memory.search("lighthouse"))
+        again = within(10, lambda: memory.search("trains"))
+    finally:
+        stub.released.set()
+    assert answer.tier == again.tier == "keyword"
+    assert answer.notes == ("the embedding model took longer than 0.2 s; answered by keyword",)
+    assert [hit.record.text for hit in again.hits] == ["Trains leave at noon"]
+
+
+def test_a_model_that_is_still_loading_is_not_waited_for_in_a_server(memory: Memory, stub: Stub) -> None:
+    stub.loaded = False
+    stub.released.clear()
+    try:
+        answer = within(10, lambda: memory.search("lighthouse"))
+    finally:
+        stub.released.set()
+    assert answer.tier == "keyword"
+    assert answer.notes == ("the embedding model is still loading; answered by keyword",)
+
+
+def test_nothing_but_a_substring_is_the_last_tier(keyword_memory: Memory) -> None:
+    keyword_memory.add("The catalogue lists every lighthouse")
+    answer = keyword_memory.search("ghthou")
+    assert answer.tier == "substring"
+    assert answer.notes == (
+        "no embedder is configured; answered by keyword",
+        "no word or meaning matched; these hold the text literally",
+    )
+
+
+def test_the_last_tier_answers_when_the_model_failed_too(memory: Memory, stub: Stub) -> None:
+    stub.failure = EmbeddingError("the server is down", "start it")
+    answer = memory.search("ghthou")
+    assert answer.tier == "substring"
+    assert [note.partition(":")[0] for note in answer.notes][0] == "no vectors"
+
+
+@pytest.mark.parametrize("query", ["100%", "e_x", "a\\b"])
+def test_wildcards_are_letters_like_any_other(keyword_memory: Memory, query: str) -> None:
+    keyword_memory.add("xx100%yy e_xq pa\\bq")
+    keyword_memory.add("xx100yy eqxq pabq")
+    hits = keyword_memory.search(query).hits
+    assert [hit.record.text for hit in hits][:1] == ["xx100%yy e_xq pa\\bq"]
+
+
+def test_the_most_confident_then_the_last_accessed_come_first(keyword_memory: Memory) -> None:
+    memory = keyword_memory
+    sure = memory.add("xxlighthousexx one", confidence=0.9).id
+    first = memory.add("xxlighthousexx two", confidence=0.5).id
+    second = memory.add("xxlighthousexx three", confidence=0.5).id
+    memory.store.settle()
+
+    def order() -> list[str]:
+        found = memory.store.substring(["lighthouse"], memory.filters(), 10)
+        return list(found)
+
+    assert order()[0] == sure
+    memory.get(second)
+    memory.store.settle()
+    assert order() == [sure, second, first]
+    memory.get(first)
+    memory.store.settle()
+    assert order() == [sure, first, second]
+    answer = memory.search("ghthou")
+    assert (answer.tier, [hit.record.id for hit in answer.hits]) == ("substring", [sure, first, second])
+
+
+def test_files_are_in_every_tier(keyword_memory: Memory, tmp_path: Path) -> None:
+    keyword_memory.index(write(tmp_path / "docs", {"a.md": "# Lighthouses\n\nThe catalogue lists them."}))
+    told = keyword_memory.add("xghthousesx", confidence=0.1).id
+    answer = keyword_memory.search("ghthouse")
+    assert answer.tier == "substring"
+    assert [hit.record.id == told for hit in answer.hits] == [True, False]

@@ -1,0 +1,147 @@
+"""What `get` takes beside ids and files: profiles, histories, timelines, what is due, exchanges with their neighbours."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from mindex.clock import now_ms, to_iso
+from mindex.errors import AmbiguousIdError, UsageError
+from mindex.memory import Memory
+from mindex.present.found import show_found
+from tests.conftest import write
+from tests.running import wait_until
+
+
+@pytest.fixture
+def memory(keyword_memory: Memory) -> Memory:
+    return keyword_memory
+
+
+def test_the_profile_and_places_of_it(memory: Memory) -> None:
+    memory.set_profile({"user": {"name": "Anna", "langs": ["py", "go"]}, "n": 5})
+    found = memory.get("profile", "profile.user.name", "profile.user.langs[1]", "profile.n", "profile.user.langs")
+    assert found.missing == ()
+    whole, name, lang, number, langs = found.records
+    assert json.loads(whole.text) == {"user": {"name": "Anna", "langs": ["py", "go"]}, "n": 5}
+    assert (name.text, lang.text, number.text, json.loads(langs.text)) == ("Anna", "go", "5", ["py", "go"])
+    assert {record.kind for record in found.records} == {"profile"}
+    assert (name.id, name.title) == ("profile.user.name", "user.name")
+
+
+def test_a_place_of_the_profile_that_is_not_there_is_missing(memory: Memory) -> None:
+    assert memory.get("profile").missing == ("profile",)
+    memory.set_profile({"user": {"name": "Anna"}})
+    assert memory.get("profile.user.age", "profile[0]").missing == ("profile.user.age", "profile[0]")
+
+
+def test_a_file_called_profile_is_the_file(memory: Memory, tmp_path: Path) -> None:
+    memory.set_profile({"md": "not this"})
+    memory.index(write(tmp_path / "docs", {"profile.md": "# The file"}))
+    assert [record.text for record in memory.get("profile.md").records] == ["# The file"]
+
+
+def test_the_profile_as_it_stood(memory: Memory) -> None:
+    memory.set_profile({"city": "Oslo"})
+    before = now_ms()
+    wait_until(lambda: to_iso(now_ms()) > to_iso(before))
+    moment = to_iso(now_ms())
+    wait_until(lambda: to_iso(now_ms()) > moment)
+    memory.set_profile({"city": "Genoa"})
+    assert memory.get("profile.city", as_of=moment).records[0].text == "Oslo"
+    assert memory.get("profile.city").records[0].text == "Genoa"
+    assert memory.get("profile", as_of="2020").missing == ("profile",)
+
+
+def test_a_history_is_a_record_for_each_change_newest_first(memory: Memory) -> None:
+    id_ = memory.add("Mara prefers tabs").id
+    memory.update(id_, text="Mara prefers spaces", reason="she said so")
+    memory.forget(id_, "she left")
+    found = memory.get(f"history:{id_[:8]}")
+    assert [record.fields["action"] for record in found.records] == ["forget", "update", "add"]
+    assert "text: Mara prefers tabs → Mara prefers spaces" in found.records[1].text
+    assert found.records[1].fields == {"action": "update", "by": "main", "reason": "she said so"}
+    assert [record.id for record in found.records] == [str(change.change) for change in memory.history(id_)[::-1]]
+    memory.undo(found.records[0].id)
+    assert memory.get(id_).missing == ()
+
+
+def test_a_history_of_nothing_is_missing_and_an_ambiguous_one_an_error(memory: Memory) -> None:
+    assert memory.get("history:zzzzzzzz", "history:").missing == ("history:zzzzzzzz", "history:")
+    ids = [memory.add(f"Thing {n}").id for n in range(40)]
+    first = max({id_[0] for id_ in ids}, key=lambda letter: sum(id_.startswith(letter) for id_ in ids))
+    with pytest.raises(AmbiguousIdError):
+        memory.get(f"history:{first}")
+
+
+def test_a_timeline_is_one_record(memory: Memory) -> None:
+    id_ = memory.add("Learnt today").id
+    memory.create("contact", name="Anna")
+    (record,) = memory.get("timeline:1d..").records
+    assert (record.kind, record.id, record.title) == ("timeline", "timeline:1d..", "2 events")
+    assert f"add memory {id_} Learnt today" in record.text and "Anna" in record.text
+    (record,) = memory.get("timeline:2020-01..2020-02").records
+    assert record.text == "nothing in that time"
+    for reference in ("timeline:", "timeline:..", "timeline:..2026", "timeline:2026", "timeline:yesterday..today"):
+        with pytest.raises(UsageError):
+            memory.get(reference)
+
+
+def test_what_is_due_is_the_skills_and_nothing_due_is_no_error(memory: Memory) -> None:
+    empty = memory.get("due")
+    assert (empty.records, empty.missing, empty.notes) == ((), (), ("nothing is due",))
+    assert show_found(empty).json() == {"records": [], "missing": [], "notes": ["nothing is due"]}
+    assert show_found(empty).text() == "note: nothing is due"
+    skill = memory.create(
+        "skill", name="Brief", trigger_type="interval", instructions="Sum up", trigger_config={"interval_minutes": 5}
+    )
+    found = memory.get("due")
+    assert [record.id for record in found.records] == [skill.id]
+    shown = show_found(found)
+    assert shown.json()["records"][0]["fields"]["since"] == to_iso(skill.created_at)  # type: ignore[index, call-overload]
+    assert "instructions: Sum up" in shown.text() and 'trigger_config: {"interval_minutes": 5}' in shown.text()
+
+
+@pytest.mark.parametrize("sign", ["±", "+-", "~"])
+def test_an_exchange_comes_with_its_neighbours(memory: Memory, sign: str) -> None:
+    ids = [
+        memory.add_conversation(f"question {n}", "answer", session_id="s", at=f"2026-03-01T10:{n:02}:00Z")[0].id
+        for n in range(7)
+    ]
+    assert [record.id for record in memory.get(f"{ids[3]}{sign}2").records] == ids[1:6]
+    assert [record.id for record in memory.get(f"{ids[0][:8].upper()}{sign}1").records] == ids[:2]
+    assert [record.id for record in memory.get(f"{ids[3]}{sign}0").records] == [ids[3]]
+
+
+def test_neighbours_of_what_is_no_exchange_are_missing(memory: Memory) -> None:
+    id_ = memory.add("A memory").id
+    assert memory.get(f"{id_}±2", "zzzzzzzz±2").missing == (f"{id_}±2", "zzzzzzzz±2")
+
+
+def test_all_of_them_mix_with_ids_and_files(memory: Memory, tmp_path: Path) -> None:
+    memory.index(write(tmp_path / "docs", {"a.md": "# A file"}))
+    id_ = memory.add("A memory").id
+    memory.set_profile({"name": "Anna"})
+    found = memory.get(f"a.md,{id_},profile.name", f"history:{id_}", f"timeline:{datetime.now(UTC).year}..", "nowhere")
+    assert [record.kind for record in found.records] == ["chunk", "memory", "profile", "history", "timeline"]
+    assert found.missing == ("nowhere",)
+
+
+def test_agents_read_their_own(memory: Memory, tmp_path: Path) -> None:
+    memory.set_profile({"name": "Anna"})
+    with Memory(tmp_path / "memory.db", agent="other", options={"embedding.provider": "none"}) as other:
+        assert other.get("profile").missing == ("profile",)
+        assert other.get("timeline:1d..").records[0].text == "nothing in that time"
+
+
+def test_a_budget_cuts_a_history_at_its_oldest_changes(memory: Memory) -> None:
+    id_ = memory.add("Version 0 " + "words " * 100).id
+    for n in range(1, 10):
+        memory.update(id_, text=f"Version {n} " + "words " * 100)
+    shown = show_found(memory.get(f"history:{id_}"), budget=1500)
+    assert shown.tokens <= 1500
+    assert "Version 9" in (shown.rows[0].text or "")
+    assert len(shown.rows) < 10

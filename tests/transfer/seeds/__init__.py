@@ -1,0 +1,42 @@
+"""What other programs leave behind, by their own schemas, with rows as life writes them.
+
+Each `make_…` answers how many rows an importer has to account for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.transfer.seeds import formats, memorizer, memory_exchange, memory_mcp, memory_search, mudpuppy
+from tests.transfer.seeds.building import DAY, NOON, fill, insert, lines
+from tests.transfer.seeds.formats import said
+
+__all__ = ["DATABASES", "DAY", "MAKERS", "NOON", "SCHEMAS", "fill", "insert", "lines", "make", "said"]
+
+MAKERS: Mapping[str, tuple[str, Callable[[Path], int]]] = {
+    "memory-exchange": ("memory_exchange.db", memory_exchange.make),
+    "memory-mcp": ("memory.db", memory_mcp.make),
+    "mudpuppy": ("memory.db", mudpuppy.make),
+    "memory-search": ("index.db", memory_search.make),
+    "memory-search export": ("memory-export.json", memory_search.make_export),
+    "memorizer": ("memory.db", memorizer.make),
+    "reference-memory": ("memory.jsonl", formats.make_reference_memory),
+    "claude-code": ("0a1b.jsonl", formats.make_claude_code),
+    "notes": ("CLAUDE.md", formats.make_notes),
+}
+DATABASES = tuple(name for name, (file, _) in MAKERS.items() if file.endswith(".db"))
+SCHEMAS = {
+    "memory-exchange": memory_exchange.SCHEMA,
+    "memory-mcp": memory_mcp.SCHEMA,
+    "mudpuppy": mudpuppy.SCHEMA,
+    "memory-search": memory_search.SCHEMA,
+    "memorizer": memorizer.SCHEMA,
+}
+
+
+def make(name: str, folder: Path) -> tuple[Path, int]:
+    """One of them in a folder: where it is, and how many rows it has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file, maker = MAKERS[name]
+    return folder / file, maker(folder / file)
