@@ -69,7 +69,7 @@ def test_every_command_and_option_is_in_the_readme(name: str) -> None:
     assert command is not None
     assert command.help
     assert name in README
-    for option in command.params:
+    for option in command.params:  # a group's options are those of its records' fields: `--help` tells of them
         if isinstance(option, click.Option):
             assert any(flag in README for flag in option.opts), option.opts
 

@@ -1,4 +1,4 @@
-"""What `get` takes beside ids and files: profiles, histories, timelines, what is due, exchanges with their neighbours."""
+"""What `get` takes beside ids and files: profiles, histories, timelines, what is due, exchanges and neighbours."""
 
 from __future__ import annotations
 

@@ -124,15 +124,16 @@ def test_the_last_tier_answers_when_the_model_failed_too(memory: Memory, stub: S
     stub.failure = EmbeddingError("the server is down", "start it")
     answer = memory.search("ghthou")
     assert answer.tier == "substring"
-    assert [note.partition(":")[0] for note in answer.notes][0] == "no vectors"
+    assert answer.notes[0].startswith("no vectors: the server is down")
 
 
-@pytest.mark.parametrize("query", ["100%", "e_x", "a\\b"])
+@pytest.mark.parametrize("query", ["q%w", "e_x", "a\\b"])
 def test_wildcards_are_letters_like_any_other(keyword_memory: Memory, query: str) -> None:
-    keyword_memory.add("xx100%yy e_xq pa\\bq")
-    keyword_memory.add("xx100yy eqxq pabq")
-    hits = keyword_memory.search(query).hits
-    assert [hit.record.text for hit in hits][:1] == ["xx100%yy e_xq pa\\bq"]
+    keyword_memory.add("aq%wb ce_xd pa\\bq")
+    keyword_memory.add("aqqwb ceqxd pabq")
+    answer = keyword_memory.search(query)
+    assert answer.tier == "substring"
+    assert [hit.record.text for hit in answer.hits] == ["aq%wb ce_xd pa\\bq"]
 
 
 def test_the_most_confident_then_the_last_accessed_come_first(keyword_memory: Memory) -> None:

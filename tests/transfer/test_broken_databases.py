@@ -187,3 +187,10 @@ def test_an_export_that_is_none_is_refused(tmp_path: Path, keyword_memory: Memor
         (tmp_path / name).write_text(text)
         with pytest.raises((StoreError, UsageError), match=reason):
             keyword_memory.import_(tmp_path / name)
+
+
+def test_parts_of_an_export_that_are_no_objects_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
+    held = {"version": 1, "exportedAt": "x", "files": [5], "chunks": [7, {"content": "words"}], "sessions": [None]}
+    report = keyword_memory.import_(seeds.lines(tmp_path / "e.json", {**held, "fileCollections": "none"}))
+    assert (report.read, report.added) == (3, 1)
+    assert [one.where for one in report.skipped] == ["chunks[0]", "sessions[0]"]

@@ -88,6 +88,17 @@ def test_where_it_comes_from_is_its_source(name: str, tmp_path: Path, keyword_me
     assert len(set(sources)) == len(sources)
 
 
+@everyone
+def test_what_came_in_leaves_and_comes_in_again_the_same(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = seeds.make(name, tmp_path / "from")
+    keyword_memory.import_(path)
+    keyword_memory.export(tmp_path / "a.jsonl")
+    with Memory(tmp_path / "again.db", options={"embedding.provider": "none"}) as again:
+        assert again.import_(tmp_path / "a.jsonl").skipped == ()
+        again.export(tmp_path / "b.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
 @pytest.mark.parametrize("name", seeds.DATABASES)
 def test_a_database_is_not_touched(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make(name, tmp_path / "from")

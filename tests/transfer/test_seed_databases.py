@@ -1,4 +1,4 @@
-"""The five programs' databases: nothing is lost in texts, times, tags, importance, names, links and history."""
+"""Databases of pieces and memories: nothing is lost in texts, times, tags, importance, names, links and history."""
 
 from __future__ import annotations
 
@@ -7,20 +7,9 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.model import Filters, Record
-from mindex.store.rows import Row
 from mindex.transfer.base import Unread, load_importer
 from tests.transfer import seeds
-from tests.transfer.seeds import DAY, NOON, memorizer, memory_search
-
-
-def brought(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
-    """The records of an import by where they come from, forgotten ones included."""
-    path, _ = seeds.make(name, tmp_path / "from")
-    memory.import_(path)
-    ids = [one.record.id for one in load_importer(name.removesuffix(" export")).read(path) if isinstance(one, Row)]
-    found = [record for id_ in ids if (record := memory.store.record(id_))]
-    return {":".join(record.source.split(":")[1:]): record for record in found}
+from tests.transfer.seeds import DAY, NOON, memory_mcp, memory_search
 
 
 def reasons(name: str, path: Path) -> dict[str, str]:
@@ -31,7 +20,7 @@ def reasons(name: str, path: Path) -> dict[str, str]:
 
 
 def test_a_piece_of_a_file_keeps_its_place(tmp_path: Path, keyword_memory: Memory) -> None:
-    piece = brought("memory-exchange", tmp_path, keyword_memory)["00f1c2d3e4a5b6c7"]
+    piece = seeds.brought("memory-exchange", tmp_path, keyword_memory)["00f1c2d3e4a5b6c7"]
     assert piece.text == "## Redis Setup\n\nKeys live for 15 minutes.\n"
     assert (piece.type, piece.title) == ("reference", "Architecture > Caching > Redis Setup")
     assert piece.created_at == piece.updated_at == NOON + 123  # seven decimals, two hours east
@@ -56,7 +45,7 @@ def test_what_is_personal_stays_out_by_name(tmp_path: Path) -> None:
 
 
 def test_a_memory_keeps_its_names_and_metadata(tmp_path: Path, keyword_memory: Memory) -> None:
-    ada = brought("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
+    ada = seeds.brought("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
     assert (ada.text, ada.type, ada.summary) == ("Ada leads the parser team.", "relationship", "Ada leads it.")
     assert (ada.tags, ada.entities, ada.context) == (("team", "people"), ("Ada", "Parser"), "from the stand-up")
     # Being looked at is no change.
@@ -73,7 +62,7 @@ def test_a_memory_keeps_its_names_and_metadata(tmp_path: Path, keyword_memory: M
 
 
 def test_provenance_becomes_history(tmp_path: Path, keyword_memory: Memory) -> None:
-    ada = brought("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
+    ada = seeds.brought("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
     made, changed = keyword_memory.history(ada.id)
     assert (made.action, made.at, made.by, made.reason) == ("add", NOON, "eve", "from the stand-up")
     assert (changed.action, changed.at, changed.by) == ("update", NOON + DAY, "user")
@@ -85,7 +74,7 @@ def test_provenance_becomes_history(tmp_path: Path, keyword_memory: Memory) -> N
 
 
 def test_what_was_deleted_arrives_forgotten_and_can_be_restored(tmp_path: Path, keyword_memory: Memory) -> None:
-    builds = brought("memory-mcp", tmp_path, keyword_memory)["mem_b:user"]
+    builds = seeds.brought("memory-mcp", tmp_path, keyword_memory)["mem_b:user"]
     assert builds.retired_at == NOON + 2 * DAY
     assert not keyword_memory.search("builds Fridays").hits
     forgotten = keyword_memory.history(builds.id)[-1]
@@ -94,8 +83,24 @@ def test_what_was_deleted_arrives_forgotten_and_can_be_restored(tmp_path: Path, 
     assert [hit.record.id for hit in keyword_memory.search("builds Fridays").hits] == [builds.id]
 
 
+def test_a_history_that_is_not_whole_is_told_as_far_as_it_is(tmp_path: Path, keyword_memory: Memory) -> None:
+    """It was deleted and brought back; nobody wrote down how it came to be, or when it was deleted the second time."""
+    done = [
+        {"id": "p1", "memory_id": "m", "operation": "delete", "timestamp": NOON + DAY, "source": "user"},
+        {"id": "p2", "memory_id": "m", "operation": "restore", "timestamp": NOON + 2 * DAY, "source": "user"},
+        {"id": "p3", "memory_id": "m", "operation": "delete", "timestamp": NOON + 3 * DAY, "source": "user"},
+    ]
+    rows = {"memories": [memory_mcp.memory("m", "Back again.")], "provenance": done}
+    keyword_memory.import_(seeds.fill(tmp_path / "m.db", memory_mcp.SCHEMA, rows))
+    (hit,) = keyword_memory.search("back again").hits
+    history = keyword_memory.history(hit.record.id)
+    assert [change.action for change in history] == ["add", "forget", "restore", "forget"]
+    assert [change.after.retired_at for change in history] == [None, NOON + DAY, None, NOON + 3 * DAY]
+    assert [change.before and change.before.retired_at for change in history] == [None, None, NOON + DAY, None]
+
+
 def test_what_expired_arrives_expired(tmp_path: Path, keyword_memory: Memory) -> None:
-    port = brought("memory-mcp", tmp_path, keyword_memory)["mem_c"]
+    port = seeds.brought("memory-mcp", tmp_path, keyword_memory)["mem_c"]
     assert port.expires_at == NOON - DAY
     assert not keyword_memory.search("old port 8080").hits
     assert keyword_memory.search("old port 8080", include_expired=True).hits
@@ -122,7 +127,7 @@ def test_entities_as_the_seed_document_has_them(tmp_path: Path, keyword_memory: 
 
 
 def test_an_entry_keeps_all_it_says(tmp_path: Path, keyword_memory: Memory) -> None:
-    mode = brought("mudpuppy", tmp_path, keyword_memory)["3:chat"]
+    mode = seeds.brought("mudpuppy", tmp_path, keyword_memory)["3:chat"]
     assert mode.text == "The user prefers dark mode.\n\n  Always."
     assert (mode.number, mode.type, mode.context) == (3, "preference", "settings page")
     assert (mode.tags, mode.importance, mode.confidence) == (("ui", "theme"), 9, 0.8)
@@ -131,11 +136,11 @@ def test_an_entry_keeps_all_it_says(tmp_path: Path, keyword_memory: Memory) -> N
 
 
 def test_an_end_in_seconds_is_understood(tmp_path: Path, keyword_memory: Memory) -> None:
-    assert brought("mudpuppy", tmp_path, keyword_memory)["5:manual"].expires_at == 1_900_000_000_000
+    assert seeds.brought("mudpuppy", tmp_path, keyword_memory)["5:manual"].expires_at == 1_900_000_000_000
 
 
 def test_of_an_indexed_file_only_the_newest_row_is_found(tmp_path: Path, keyword_memory: Memory) -> None:
-    records = brought("mudpuppy", tmp_path, keyword_memory)
+    records = seeds.brought("mudpuppy", tmp_path, keyword_memory)
     old, new = records["7:file-index"], records["8:file-index"]
     assert (old.superseded_by, old.retired_at) == (new.id, new.created_at)
     assert (new.type, new.tags, new.retired_at) == ("reference", ("notes.md",), None)
@@ -156,7 +161,7 @@ def test_a_number_that_is_taken_is_replaced_and_reported(tmp_path: Path, keyword
 
 @pytest.mark.parametrize("name", ["memory-search", "memory-search export"])
 def test_pieces_and_sessions_keep_what_was_noted(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    records = brought(name, tmp_path, keyword_memory)
+    records = seeds.brought(name, tmp_path, keyword_memory)
     piece = records["chunks:/home/eve/log.md#0"]
     assert (piece.text, piece.type, piece.created_at) == ("We chose SQLite.\n", "decision", NOON)
     assert (piece.tags, piece.context) == (("storage", "sqlite"), "/home/eve/log.md")
@@ -175,7 +180,7 @@ def test_pieces_and_sessions_keep_what_was_noted(name: str, tmp_path: Path, keyw
 
 
 def test_a_fact_of_memory_search_is_its_key_and_value(tmp_path: Path, keyword_memory: Memory) -> None:
-    fact = brought("memory-search", tmp_path, keyword_memory)["facts:editor"]
+    fact = seeds.brought("memory-search", tmp_path, keyword_memory)["facts:editor"]
     assert (fact.text, fact.type, fact.updated_at) == ("editor: helix", "fact", NOON + DAY)
     assert fact.fields == {"key": "editor", "value": "helix"}
 
@@ -192,84 +197,3 @@ def test_named_indexes_come_in_with_their_folder(tmp_path: Path, keyword_memory:
     assert report.read == rows + 1
     assert "indexes/broken.db" in [one.where for one in report.skipped]
     assert keyword_memory.search("another index").hits
-
-
-# ── Memorizer ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memory: Memory) -> None:
-    records = brought("memorizer", tmp_path, keyword_memory)
-    tea, of_work = records["facts:1:conv_1"], records["facts:2"]
-    assert (tea.text, tea.type, tea.number, tea.confidence) == ("Eve prefers tea.", "preference", 1, 0.9)
-    assert (tea.created_at, tea.updated_at) == (NOON, NOON + DAY)
-    assert tea.fields == {"last_accessed": "2026-03-03T12:00:00Z"}
-    assert (of_work.agent, of_work.text, of_work.type) == ("work", tea.text, "pattern")
-    with keyword_memory.store.dump("*", vectors=False) as dump:
-        links = {row.record.id: row.links for row in dump.rows}
-    assert [link.target for link in links[tea.id]] == [records["conversations:conv_1"].id]
-    odd = records["facts:4:conv_gone"]
-    assert (odd.type, odd.fields["category"]) == ("fact", "weather")
-
-
-def test_conversations_become_turns(tmp_path: Path, keyword_memory: Memory) -> None:
-    turn = brought("memorizer", tmp_path, keyword_memory)["conversations:conv_1"]
-    assert (turn.kind, turn.created_at, turn.tags) == ("turn", NOON, ("drinks",))
-    assert turn.fields == {
-        "session_id": "s1",
-        "user_message": "Tea or coffee?\n",
-        "agent_response": "You said: tea.",
-    }
-
-
-def test_a_profile_can_be_rolled_back_to_any_version_it_had(tmp_path: Path, keyword_memory: Memory) -> None:
-    profile = brought("memorizer", tmp_path, keyword_memory)["profiles:main"]
-    assert profile.fields["data"] == memorizer.VERSIONS[2]
-    assert (profile.created_at, profile.updated_at) == (NOON, NOON + 4 * DAY)
-    history = keyword_memory.history(profile.id)
-    assert [change.after.fields["data"] for change in history] == memorizer.VERSIONS
-    assert [(change.at, change.reason) for change in history[1:]] == [
-        (NOON + 3 * DAY, ""),
-        (NOON + 4 * DAY, "she spelt it"),
-    ]
-    keyword_memory.rollback_profile(history[1].change)
-    assert keyword_memory.profile() == memorizer.VERSIONS[1]
-
-
-def test_people_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_memory: Memory) -> None:
-    records = brought("memorizer", tmp_path, keyword_memory)
-    ada, bob, parser = records["contacts:1"], records["contacts:2"], records["projects:1"]
-    assert ada.fields == {
-        "name": "Ada", "email": "ada@example.org", "company": "ACME", "role": "lead", "type": "work",
-        "notes": "likes tea",
-    }  # fmt: skip
-    assert bob.context == "email: n/a\ntype: client"  # what our fields do not allow
-    assert parser.fields["primary_contact_id"] == ada.id
-    assert parser.fields["participants"] == [ada.id, bob.id, "77"]
-    assert (parser.fields["status"], parser.context) == ("paused", "priority: urgent")
-    brief = records["skills:1"]
-    assert brief.fields["trigger_config"] == {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}
-    assert (brief.fields["required_tools"], brief.fields["max_steps"]) == (["mail"], 5)
-    assert brief.fields["last_run_at"] == "2026-03-01T12:00:00Z"
-    assert (records["skills:2"].fields["trigger_type"], records["skills:2"].context) == ("manual", "trigger_type: cron")
-    assert keyword_memory.due() is not None
-
-
-def test_what_memorizer_rows_are_skipped_is_said(tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make("memorizer", tmp_path / "from")
-    skipped = {one.where: one.reason for one in keyword_memory.import_(path).skipped}
-    assert skipped.pop("contacts 3").endswith("has the same email already")
-    assert "instructions" in skipped.pop("skills 3")
-    assert skipped == {
-        "facts 5": "it is empty",
-        "conversations conv_3": "it is empty",
-        "profiles work": "it is not a JSON object",
-    }
-
-
-def test_numbers_of_four_tables_do_not_take_each_others(tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make("memorizer", tmp_path / "from")
-    report = keyword_memory.import_(path)
-    page = keyword_memory.store.list(Filters(agent="main", include_expired=True), limit=100)
-    numbers = [record.number for record in page.records]
-    assert len(set(numbers)) == len(numbers)
-    assert all(new > 5 for _, new in report.renumbered)

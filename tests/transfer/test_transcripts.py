@@ -6,9 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mindex.memory import Memory
 from mindex.store.rows import Row
 from mindex.transfer.base import Unread, detect, load_importer
+from mindex.transfer.importers import json_lines
 from tests.transfer.seeds import NOON, lines, said
 
 importer = load_importer("claude-code")
@@ -112,6 +115,17 @@ def test_a_broken_line_is_named_and_the_rest_comes_in(tmp_path: Path, keyword_me
         "line 11": "it is not JSON: the file ends in the middle of it",
     }
     assert turns(path) == [("One", "Two")]
+
+
+def test_lines_that_would_burst_are_named(
+    tmp_path: Path, keyword_memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_lines, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(json_lines, "_MOST_VALUES", 100)
+    path = lines(tmp_path / "s.jsonl", said("user", "x" * 5000), "[" + "[]," * 200 + "[]]", said("user", "Short", 2))
+    report = keyword_memory.import_(path)
+    assert report.added == 1
+    assert [one.where for one in report.skipped] == ["line 1", "line 2"]
 
 
 def test_lines_without_a_time_have_that_of_the_line_before(tmp_path: Path) -> None:

@@ -16,7 +16,14 @@ from mindex.transfer.base import IMPORTERS
 
 @click.command("export")
 @click.argument("target", metavar="FILE|DIR|-")
-@click.option("--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "markdown"]),
+    default="jsonl",
+    show_default=True,
+    help="One lossless file, or a folder to read.",
+)
 @click.option("--vectors", is_flag=True, help="Take the vectors along, too (jsonl).")
 @click.pass_obj
 def export_command(context: Context, target: str, form: str, vectors: bool) -> None:

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from mindex.memory import Memory
+from mindex.model import Record
+from mindex.store.rows import Row
+from mindex.transfer.base import load_importer
 from tests.transfer.seeds import formats, memorizer, memory_exchange, memory_mcp, memory_search, mudpuppy
 from tests.transfer.seeds.building import DAY, NOON, fill, insert, lines
 from tests.transfer.seeds.formats import said
 
-__all__ = ["DATABASES", "DAY", "MAKERS", "NOON", "SCHEMAS", "fill", "insert", "lines", "make", "said"]
+__all__ = ["DATABASES", "DAY", "MAKERS", "NOON", "SCHEMAS", "brought", "fill", "insert", "lines", "make", "said"]
 
 MAKERS: Mapping[str, tuple[str, Callable[[Path], int]]] = {
     "memory-exchange": ("memory_exchange.db", memory_exchange.make),
@@ -40,3 +44,12 @@ def make(name: str, folder: Path) -> tuple[Path, int]:
     folder.mkdir(parents=True, exist_ok=True)
     file, maker = MAKERS[name]
     return folder / file, maker(folder / file)
+
+
+def brought(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
+    """The records of an import by where they come from, forgotten ones included."""
+    path, _ = make(name, tmp_path / "from")
+    memory.import_(path)
+    ids = [one.record.id for one in load_importer(name.removesuffix(" export")).read(path) if isinstance(one, Row)]
+    found = [record for id_ in ids if (record := memory.store.record(id_))]
+    return {":".join(record.source.split(":")[1:]): record for record in found}

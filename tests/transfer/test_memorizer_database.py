@@ -1,0 +1,109 @@
+"""Memorizer-MCP's database: facts, conversations, people, projects, skills, and profiles with all their versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mindex.memory import Memory
+from mindex.model import Filters
+from tests.transfer import seeds
+from tests.transfer.seeds import DAY, NOON, memorizer
+
+
+def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memory: Memory) -> None:
+    records = seeds.brought("memorizer", tmp_path, keyword_memory)
+    tea, of_work = records["facts:1:conv_1"], records["facts:2"]
+    assert (tea.text, tea.type, tea.number, tea.confidence) == ("Eve prefers tea.", "preference", 1, 0.9)
+    assert (tea.created_at, tea.updated_at) == (NOON, NOON + DAY)
+    assert tea.fields == {"last_accessed": "2026-03-03T12:00:00Z"}
+    assert (of_work.agent, of_work.text, of_work.type) == ("work", tea.text, "pattern")
+    with keyword_memory.store.dump("*", vectors=False) as dump:
+        links = {row.record.id: row.links for row in dump.rows}
+    assert [link.target for link in links[tea.id]] == [records["conversations:conv_1"].id]
+    odd = records["facts:4:conv_gone"]
+    assert (odd.type, odd.fields["category"]) == ("fact", "weather")
+
+
+def test_conversations_become_turns(tmp_path: Path, keyword_memory: Memory) -> None:
+    turn = seeds.brought("memorizer", tmp_path, keyword_memory)["conversations:conv_1"]
+    assert (turn.kind, turn.created_at, turn.tags) == ("turn", NOON, ("drinks",))
+    assert turn.fields == {
+        "session_id": "s1",
+        "user_message": "Tea or coffee?\n",
+        "agent_response": "You said: tea.",
+    }
+
+
+def test_a_profile_can_be_rolled_back_to_any_version_it_had(tmp_path: Path, keyword_memory: Memory) -> None:
+    profile = seeds.brought("memorizer", tmp_path, keyword_memory)["profiles:main"]
+    assert profile.fields["data"] == memorizer.VERSIONS[2]
+    assert (profile.created_at, profile.updated_at) == (NOON, NOON + 4 * DAY)
+    history = keyword_memory.history(profile.id)
+    assert [change.after.fields["data"] for change in history] == memorizer.VERSIONS
+    assert [(change.at, change.reason) for change in history[1:]] == [
+        (NOON + 3 * DAY, ""),
+        (NOON + 4 * DAY, "she spelt it"),
+    ]
+    keyword_memory.rollback_profile(history[1].change)
+    assert keyword_memory.profile() == memorizer.VERSIONS[1]
+
+
+def test_profiles_and_tables_that_cannot_come_in_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
+    large = '{"text": "' + "x" * 300_000 + '"}'
+    rows = {
+        "profiles": [{"agent_id": "main", "profile_data": large}],
+        "profile_history": [
+            {"id": 1, "agent_id": "main", "profile_data": "{"},
+            {"id": 2, "agent_id": "gone", "profile_data": "{}"},
+        ],
+        "project_sources": [{"id": 1}],
+    }
+    schema = memorizer.SCHEMA + "CREATE TABLE project_sources (id INTEGER);"
+    report = keyword_memory.import_(seeds.fill(tmp_path / "m.db", schema, rows))
+    assert (report.read, report.added) == (1, 0)
+    assert {one.where: one.reason for one in report.skipped} == {
+        "profile_history 1": "this version is not a JSON object",
+        "profiles main": "it has 300,012 bytes, a profile may have 262,144",
+        "profile_history": "'gone' has 1 older versions of a profile, and no profile",
+        "project_sources": "nothing is known of this table; its 1 rows stay there",
+    }
+
+
+def test_people_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_memory: Memory) -> None:
+    records = seeds.brought("memorizer", tmp_path, keyword_memory)
+    ada, bob, parser = records["contacts:1"], records["contacts:2"], records["projects:1"]
+    assert ada.fields == {
+        "name": "Ada", "email": "ada@example.org", "company": "ACME", "role": "lead", "type": "work",
+        "notes": "likes tea",
+    }  # fmt: skip
+    assert bob.context == "email: n/a\ntype: client"  # what our fields do not allow
+    assert parser.fields["primary_contact_id"] == ada.id
+    assert parser.fields["participants"] == [ada.id, bob.id, "77"]
+    assert (parser.fields["status"], parser.context) == ("paused", "priority: urgent")
+    brief = records["skills:1"]
+    assert brief.fields["trigger_config"] == {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}
+    assert (brief.fields["required_tools"], brief.fields["max_steps"]) == (["mail"], 5)
+    assert brief.fields["last_run_at"] == "2026-03-01T12:00:00Z"
+    assert (records["skills:2"].fields["trigger_type"], records["skills:2"].context) == ("manual", "trigger_type: cron")
+    assert keyword_memory.due() is not None
+
+
+def test_what_memorizer_rows_are_skipped_is_said(tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = seeds.make("memorizer", tmp_path / "from")
+    skipped = {one.where: one.reason for one in keyword_memory.import_(path).skipped}
+    assert skipped.pop("contacts 3").endswith("has the same email already")
+    assert "instructions" in skipped.pop("skills 3")
+    assert skipped == {
+        "facts 5": "it is empty",
+        "conversations conv_3": "it is empty",
+        "profiles work": "it is not a JSON object",
+    }
+
+
+def test_numbers_of_four_tables_do_not_take_each_others(tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = seeds.make("memorizer", tmp_path / "from")
+    report = keyword_memory.import_(path)
+    page = keyword_memory.store.list(Filters(agent="main", include_expired=True), limit=100)
+    numbers = [record.number for record in page.records]
+    assert len(set(numbers)) == len(numbers)
+    assert all(new > 5 for _, new in report.renumbered)
