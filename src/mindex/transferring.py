@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from mindex.errors import NotFoundError
+from mindex.errors import MindexError, NotFoundError
 from mindex.model import Progress
 from mindex.telling import Telling
 
@@ -55,6 +56,8 @@ class Transferring(Telling):
         place = Path(path).expanduser()
         if not place.exists():
             raise NotFoundError(f"{place} is not there", "check the path")
+        if not os.access(place, os.R_OK):
+            raise MindexError(f"{place} may not be read", "check its rights")
         brought = import_(
             self.store,
             place,

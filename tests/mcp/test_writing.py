@@ -157,9 +157,9 @@ async def test_the_past_can_be_asked(client: Client, own: Served) -> None:
         ({"text": "words", "expires": "2001-01-01"}, "the expiry is in the past"),
         ({"text": "words", "expires": "999999y"}, "the expiry is after the year 9999"),
         ({"text": "words", "supersedes": "zzzzzz"}, "'zzzzzz' is nothing that was told"),
-        ({"text": "words", "kind": "contact"}, "a contact cannot be remembered yet"),
+        ({"text": "words", "kind": "contact"}, "a contact is told by its fields"),
         ({"text": "words", "colour": "red"}, "unknown argument 'colour'; remember takes text, type"),
-        ({}, "argument 'text' is missing"),
+        ({}, "there is nothing to remember"),
     ],
 )
 async def test_what_cannot_be_remembered(client: Client, arguments: dict[str, object], complaint: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp_types import CallToolResult
 from pydantic import BeforeValidator, Field
-from pydantic.json_schema import SkipJsonSchema
 
 from mindex.errors import NotFoundError, UsageError
+from mindex.mcp import kinds
 from mindex.mcp.service import Service
 from mindex.mcp.strict import Texts, Unsaid, answer
 from mindex.model import TYPES, Change
@@ -27,6 +27,13 @@ Importance = Annotated[int | Unsaid, Field(description="1-10, default: by rules"
 Confidence = Annotated[float | Unsaid, Field(description="0-1, default 1")]
 Names = Annotated[Texts | Unsaid, Field(description="Names in it, default: found")]
 Expires = Annotated[str | Unsaid, Field(description="30d or a date")]
+Fields = Annotated[
+    dict[str, Any] | Unsaid,
+    Field(
+        description="Of other kinds: name, email, …; turn: user_message, agent_response, session_id; profile: path:"
+        " value; skill: trigger_type, trigger_config, instructions"
+    ),
+]
 Undo = Annotated[
     str | Unsaid,
     # Numbers and `true` are what a model writes, whatever the schema says.
@@ -47,7 +54,7 @@ class WritingTools:
 
     def remember(
         self,
-        text: str,
+        text: str = "",
         type: Annotated[  # noqa: A002
             str, Field(description=f"Default {', '.join(TYPES)}")
         ] = "fact",
@@ -60,10 +67,14 @@ class WritingTools:
         source: Annotated[str, Field(description="Where it comes from")] = "",
         expires: Expires = None,
         supersedes: Annotated[str, Field(description="Id of the memory this replaces")] = "",
-        kind: SkipJsonSchema[str] = "memory",  # not offered yet
+        kind: Annotated[str, Field(description=f"Default {', '.join(kinds.KINDS)}")] = "memory",
+        fields: Fields = None,
     ) -> CallToolResult:
         if kind != "memory":
-            raise UsageError(f"a {kind} cannot be remembered yet", "leave kind out: what is remembered is a memory")
+            said, shown = kinds.remember(self._service.memory, kind, text, fields or {}, tags)
+            return answer(said, shown, self._service.notes())
+        if fields:
+            raise UsageError("a memory has no fields", "say it in the text, or name its kind")
         told = self._service.memory.add(
             text,
             type=type,
@@ -93,6 +104,7 @@ class WritingTools:
         source: str | Unsaid = None,
         expires: Annotated[str | Unsaid, Field(description="Empty: never")] = None,
         supersedes: str | Unsaid = None,
+        fields: Annotated[dict[str, Any] | Unsaid, Field(description="Of other kinds")] = None,
         restore: Annotated[bool, Field(description="Bring back what was forgotten or superseded")] = False,
         undo: Undo = None,
         reason: Annotated[str, Field(description="For the history")] = "",
@@ -111,10 +123,14 @@ class WritingTools:
             "supersedes": supersedes,
         }
         changes = {name: value for name, value in properties.items() if value is not None}
-        if bool(changes) + restore + (undo is not None) != 1:
-            what = "say either what changes, or restore, or undo" if changes or restore or undo else "say what changes"
+        if bool(changes) + bool(fields) + restore + (undo is not None) != 1:
+            several = changes or fields or restore or undo
+            what = "say either what changes, or its fields, or restore, or undo" if several else "say what changes"
             raise UsageError("update does one thing at a time", what)
         memory = self._service.memory
+        if fields:
+            said, shown = kinds.update(memory, id, fields, reason)
+            return answer(said, shown, self._service.notes())
         if undo is not None:
             return self._undo(id, undo)
         if restore:

@@ -90,7 +90,10 @@ def _restoring(importer: Importer, mapped: Mapped, numbers: Mapping[str, int], b
 
 def _state(path: Path) -> tuple[int, int, int] | None:
     """What a file looks like from outside; of a folder, its files are read whole and need no watching."""
-    stat = path.stat()
+    try:
+        stat = path.stat()
+    except OSError:  # gone: that is a change, too
+        return (0, 0, 0)
     return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if path.is_file() else None
 
 

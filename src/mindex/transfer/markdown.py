@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from mindex.ids import short_hash
@@ -59,9 +58,9 @@ def _folders(agents: Sequence[str]) -> dict[str, str]:
 
 def area(record: Record) -> str:
     if record.kind == "memory":
-        return f"memories/{record.type}.md"
+        return f"memories/{record.type or 'untyped'}.md"
     if record.kind == "turn":
-        return f"conversations/{datetime.fromtimestamp(record.created_at / 1000, UTC):%Y-%m}.md"
+        return f"conversations/{stamp(record.created_at)[:7]}.md"
     return _AREAS.get(record.kind, f"{record.kind}s.md")
 
 

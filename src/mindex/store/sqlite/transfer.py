@@ -25,7 +25,7 @@ _PAGE = 50
 # Of these an agent has one under each id: another's with the same id is not the same.
 _PLACES = frozenset({"profile", "note"})
 
-_IDS = "SELECT id FROM records WHERE agent = ? AND number > 0 AND kind != 'chunk' ORDER BY number"
+_IDS = "SELECT id FROM records WHERE agent = ? AND number IS NOT NULL AND kind != 'chunk' ORDER BY number"
 _UNNUMBERED = "SELECT id FROM records WHERE agent = ? AND number IS NULL AND kind != 'chunk' ORDER BY id"
 _LINKS = """
 SELECT b.id, l.kind, l.weight, l.created_at

@@ -13,7 +13,7 @@ from mindex.transfer.base import Row, Unread
 from mindex.transfer.jsonl import FORMAT, LONGEST_LINE
 from mindex.transfer.lines import Malformed, history_of, objects, row_of
 
-# Each costs many times its two bytes in memory: a line of nothing else would be a bomb.
+# Each costs many times its few bytes in memory: a line of nothing else would be a bomb.
 _MOST_VALUES = 2_000_000
 _HEAD = 64 * 1024
 
@@ -110,7 +110,7 @@ def _rows(file: IO[bytes]) -> Iterator[Row | Unread]:
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:
-    if raw.count(b"[") + raw.count(b"{") > _MOST_VALUES:
+    if sum(map(raw.count, (b"[", b"{", b","))) > _MOST_VALUES:
         raise Malformed("it holds too many values")
     try:
         line = json.loads(raw.decode())

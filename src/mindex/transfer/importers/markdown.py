@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import UsageError
 from mindex.transfer.base import Row, Unread
 from mindex.transfer.lines import Malformed, row_of
-from mindex.transfer.markdown import MARK, SEPARATOR
+from mindex.transfer.markdown import MARK, OVERVIEW, SEPARATOR
 
+_MOST_LOOKED_AT = 1_000
 _MOST_CHARACTERS = 16 * 1024 * 1024
 _FENCE = re.compile(r"(`{3,})(text|json)")
 _FACT = re.compile(r"(\w+): ")
@@ -25,7 +27,10 @@ class MarkdownImporter:
     name = "markdown"
 
     def recognises(self, path: Path) -> bool:
-        return any(_is_ours(file) for file in _files(path))
+        if path.is_dir():
+            some = islice(path.rglob("*.md"), _MOST_LOOKED_AT)  # somebody's whole home is not read to say no
+            return _is_ours(path / OVERVIEW) or any(map(_is_ours, some))
+        return _is_ours(path)
 
     def read(self, path: Path) -> Iterator[Row | Unread]:
         ours = False
@@ -45,7 +50,7 @@ class MarkdownImporter:
 
 
 def _files(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.md")) if path.is_dir() else [path]
+    return sorted(file for file in path.rglob("*.md") if file.is_file()) if path.is_dir() else [path]
 
 
 def _is_ours(file: Path) -> bool:
