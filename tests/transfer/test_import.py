@@ -13,7 +13,7 @@ import pytest
 
 from mindex.errors import StoreError, UsageError
 from mindex.memory import Memory
-from mindex.model import Change, Filters, Progress, Record
+from mindex.model import Change, Filters, Model, Progress, Record
 from mindex.remember.secrets import clean
 from mindex.store.rows import Link, Row
 from mindex.transfer import crossing, incoming
@@ -459,6 +459,42 @@ def test_a_killed_import_goes_on_when_it_is_repeated(memory: Memory, tmp_path: P
     assert ran.json["added"] + ran.json["duplicates"] == 6000 and not ran.json["skipped"]
     with Memory(db, options={"embedding.provider": "none"}) as whole:
         assert whole.list(limit=1).total == 6000
+
+
+class Counting:
+    """A model that gives everything the same vector."""
+
+    model = Model("test", "tiny", 2)
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        return [[0.6, 0.8] for _ in texts]
+
+    def fluency(self, texts: list[str]) -> list[float]:
+        return [1.0 for _ in texts]
+
+
+def test_vectors_follow_an_import(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    memory.add("One")
+    memory.add("Two")
+    memory.export(tmp_path / "a.jsonl")
+    other.__dict__["embedder"] = Counting()
+    seen: list[Progress] = []
+    other.import_(tmp_path / "a.jsonl", report=seen.append)
+    assert other.store.pending(Counting.model) == 0
+    assert seen[-1] == Progress("embed", 2, 2)
+
+
+def test_a_server_lets_vectors_follow_behind_its_back(
+    memory: Memory, other: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add("One")
+    memory.export(tmp_path / "a.jsonl")
+    asked: list[bool] = []
+    other.__dict__["embedder"] = Counting()
+    monkeypatch.setattr(other, "embeds_in_background", True)
+    monkeypatch.setattr(other, "_embed_soon", lambda: asked.append(True))
+    other.import_(tmp_path / "a.jsonl")
+    assert asked == [True]
 
 
 # ── who reads what ────────────────────────────────────────────────────────────────────────────────────────────
