@@ -54,7 +54,7 @@ class Knowing(Telling):
             tags=tags,
             at=parse_time(at) if at else None,
         )
-        self._embed_soon()
+        self._embed_soon(record.id)
         return record, redacted
 
     def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
@@ -89,7 +89,7 @@ class Knowing(Telling):
     def set_profile(self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None) -> Change:
         """Change places of the profile by their paths; None takes a place away."""
         change = self._profiles.set(self._agent(agent), changes, reason)
-        self._embed_soon()
+        self._embed_soon(change.record)
         return change
 
     def profile_history(self, *, agent: str | None = None) -> tuple[Change, ...]:
@@ -97,7 +97,7 @@ class Knowing(Telling):
 
     def rollback_profile(self, version: int, reason: str = "", *, agent: str | None = None) -> Change:
         change = self._profiles.rollback(self._agent(agent), version, reason)
-        self._embed_soon()
+        self._embed_soon(change.record)
         return change
 
     # ── contacts, projects, skills ────────────────────────────────────────────────────────────────────────────
@@ -111,7 +111,7 @@ class Knowing(Telling):
     def create(self, kind: ThingKind, *, agent: str | None = None, **fields: object) -> Record:
         """A contact, project or skill; the fields are those of `mindex.remember.fields`."""
         record = self._things.create(_thing(kind), fields, self._agent(agent))
-        self._embed_soon()
+        self._embed_soon(record.id)
         return record
 
     def thing(self, kind: ThingKind, id_: str) -> Record:
@@ -134,7 +134,7 @@ class Knowing(Telling):
 
     def update_thing(self, kind: ThingKind, id_: str, reason: str = "", **fields: object) -> Change:
         change = self._things.update(_thing(kind), id_, fields, reason, agent=self.settings.text("agent"))
-        self._embed_soon()
+        self._embed_soon(change.record)
         return change
 
     def delete_thing(self, kind: ThingKind, id_: str, reason: str = "") -> Change:

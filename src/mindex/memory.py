@@ -264,10 +264,11 @@ class Memory(Filing, Transferring, Knowing):
         """Remember, in the background, who was wanted. Only of what was told: files have no standing."""
         now = now_ms()
         scores = {hit.record.id: hit.score for hit in answer.hits} if answer else {}
+        if all(record.kind == "chunk" for record in records):
+            return
+        asked = self._boundary(reading=True)(query[:500]) if query else ""
         told = [
-            Access(record.id, now, action, query[:500], scores.get(record.id))
-            for record in records
-            if record.kind != "chunk"
+            Access(record.id, now, action, asked, scores.get(record.id)) for record in records if record.kind != "chunk"
         ]
         days, rows = self.settings.number("access_log.days"), self.settings.whole("access_log.rows")
         self.store.note_access(told, oldest=now - int(days * 86_400_000), rows=rows)

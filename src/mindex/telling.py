@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -24,6 +26,7 @@ if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not
 logger = logging.getLogger(__name__)
 
 _PAGE = 500
+_LONGEST_AGENT = 200
 
 
 class Telling:
@@ -34,6 +37,7 @@ class Telling:
 
     def __init__(self) -> None:
         self._embedding = threading.Lock()
+        self._unembedded: deque[tuple[str, ...]] = deque()
         self._leaving = threading.Event()
 
     @property
@@ -105,7 +109,7 @@ class Telling:
         if remembered.created:
             remembered = replace(remembered, notes=self._log(remembered.id))
             if embed:
-                self._embed_soon()
+                self._embed_soon(remembered.id)
         return remembered
 
     def add_many(self, told: Iterable[Told], *, embed: bool = True) -> list[Remembered]:
@@ -119,6 +123,8 @@ class Telling:
         name = agent or self.settings.text("agent")
         if name == "*" or not name.strip():
             raise UsageError("'*' is everyone: nobody in particular can be told", "name one agent with --agent")
+        if len(name) > _LONGEST_AGENT or self._crosses(name) != name:
+            raise UsageError("that is not a name for an agent", f"use at most {_LONGEST_AGENT} plain characters")
         return name
 
     # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +135,7 @@ class Telling:
             expires = changes.pop("expires")
             changes["expires_at"] = parse_expiry(expires if isinstance(expires, str | int) else None)
         change = self._memories.update(id_, changes, reason)
-        self._embed_soon()
+        self._embed_soon(change.record)
         return change
 
     def forget(self, id_: str, reason: str = "") -> Change:
@@ -138,13 +144,13 @@ class Telling:
 
     def restore(self, id_: str, reason: str = "") -> Change:
         change = self._memories.restore(id_, reason)
-        self._embed_soon()
+        self._embed_soon(change.record)
         return change
 
     def undo(self, reference: str) -> tuple[Change, int]:
         """Take back a change by its number, or a record's latest; answers the new change and the one undone."""
         change, undone = self._memories.undo(reference)
-        self._embed_soon()
+        self._embed_soon(change.record)
         return change, undone
 
     def purge(self, *ids: str) -> Purged:
@@ -223,27 +229,32 @@ class Telling:
                     Suspect(record.id, one.kind, _line(record, one.line), one.preview, record.path)
                     for one in find(record.text)
                 ]
+                beside = "\n".join((record.title, record.context, record.source, *record.tags, *record.entities))
+                told = f"{beside}\n{json.dumps(dict(record.fields), ensure_ascii=False)}"
+                found += [Suspect(record.id, one.kind, 0, one.preview, record.path) for one in find(told)]
         return tuple(found)
 
     # ── vectors follow ────────────────────────────────────────────────────────────────────────────────────────
 
     embeds_in_background = False
     _embedder_thread: threading.Thread | None = None
-    _unembedded = False  # something was told since the thread last looked
 
     def embed_pending(self) -> None:
         """Give vectors to what was told and has none yet: by a process that was killed, or while there was no model."""
         self._embed_soon()
 
-    def _embed_soon(self) -> None:
-        """Give what was just told its vector: now, or, in a server, behind its back. A model that fails is no error."""
+    def _embed_soon(self, *ids: str) -> None:
+        """Give what was just told its vector: now, or, in a server, behind its back. A model that fails is no error.
+
+        Without ids, everything that waits is meant.
+        """
         if self.embedder is None:
             return
         if not self.embeds_in_background:
-            self._embed_now()
+            self._embed_now(ids)
             return
         with self._embedding:
-            self._unembedded = True
+            self._unembedded.append(ids)
             if self._embedder_thread is None and not self._leaving.is_set():
                 self._embedder_thread = threading.Thread(target=self._keep_embedding, name="mindex-embed", daemon=True)
                 self._embedder_thread.start()
@@ -262,19 +273,21 @@ class Telling:
                 if not self._unembedded or self._leaving.is_set():
                     self._embedder_thread = None
                     return
-                self._unembedded = False
-            self._embed_now()
+                ids = self._unembedded.popleft()
+            self._embed_now(ids)
 
-    def _embed_now(self) -> None:
+    def _embed_now(self, ids: Sequence[str] = ()) -> None:
         from mindex.remember.neighbours import embed_told
 
         embedder = self.embedder
         if embedder is None:
             return
         try:
-            embed_told(self.store, embedder, stop=self._leaving.is_set)
+            embed_told(self.store, embedder, ids, stop=self._leaving.is_set)
         except MindexError:  # the record is stored; `status` counts it as pending
             return
+        except Exception as error:  # a model's library may raise anything: nothing that was told is lost by it
+            logger.warning("what was told has no vector yet: %s", error)
 
 
 def _line(record: Record, line: int) -> int:

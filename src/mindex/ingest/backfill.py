@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from mindex.errors import EmbeddingError
+from mindex.ids import short_hash
 from mindex.model import Embedded, Progress, Record
 from mindex.pieces import pieces_of
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
+
+# Batches in a row that brought nothing: somebody else is faster, or changes them all the time.
+_MOST_IDLE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ def backfill(
     """Embed what has no vector yet, `most` records at the most. A model that fails leaves the rest for next time."""
     model = embedder.model
     total = store.pending(model)
-    embedded = 0
+    embedded = idle = 0
     note = ""
     while most is None or embedded < most:
         records = store.pending_records(model, batch if most is None else min(batch, most - embedded))
@@ -42,7 +46,10 @@ def backfill(
         except EmbeddingError as error:
             note = f"no vectors: {error}"
             break
-        if not stored:  # all of them were deleted meanwhile
+        if not stored:  # all of them were deleted or changed meanwhile
+            idle += 1
+            if idle == _MOST_IDLE:
+                break
             continue
         embedded += stored
         if report is not None:
@@ -59,6 +66,6 @@ def embed(embedder: Embedder, records: tuple[Record, ...]) -> list[Embedded]:
     ends = list(accumulate(len(parts) for parts in pieces))
     fluency = embedder.fluency([record.text for record in records])
     return [
-        Embedded(record.id, vectors[end - len(parts) : end], fluent)
+        Embedded(record.id, vectors[end - len(parts) : end], fluent, short_hash(record.title, record.text))
         for record, parts, end, fluent in zip(records, pieces, ends, fluency, strict=True)
     ]

@@ -43,7 +43,7 @@ class Conversations:
             asked.text.strip(),
             answered.text.strip(),
             agent=agent,
-            session_id=session_id or new_id(),
+            session_id=clean(session_id, self._secrets).text.strip() or new_id(),
             tags=tuple(clean(tag, self._secrets).text for tag in tags),
             at=moment,
         )

@@ -40,6 +40,8 @@ class Profiles:
         """Change places by their paths, in one step; a value of None takes its place away."""
         if not changes:
             raise UsageError("there is nothing to change", "give a path and a value")
+        for path in changes:
+            paths.steps(path)  # a path that is none must not leave an empty profile behind
         changes = {self._crosses(path): cleaned(value, self._crosses, path) for path, value in changes.items()}
         self._ensure(agent)
 
@@ -47,7 +49,7 @@ class Profiles:
             data: Any = record.fields.get("data", {})
             for path, value in changes.items():
                 data = paths.removed(data, path) if value is None else paths.written(data, path, value)
-            return _with(record, data)
+            return with_data(record, data)
 
         return self._store.revise(_id(agent), revised, by=self._by, action="update", reason=self._crosses(reason))
 
@@ -65,7 +67,7 @@ class Profiles:
         why = self._crosses(reason) or f"rollback to version {version}"
         return self._store.revise(
             _id(agent),
-            lambda record: _with(replace(record, retired_at=None), data),
+            lambda record: with_data(replace(record, retired_at=None), data),
             by=self._by,
             action="rollback",
             reason=why,
@@ -76,7 +78,7 @@ class Profiles:
         if existing is None:
             now = now_ms()
             empty = Record(id=_id(agent), kind="profile", text="", agent=agent, created_at=now, updated_at=now)
-            self._store.add([_with(empty, {})], by=self._by, once=True)
+            self._store.add([with_data(empty, {})], by=self._by, once=True)
         elif existing.retired_at is not None:
             self._store.revise(
                 existing.id, lambda record: replace(record, retired_at=None), by=self._by, action="restore", reason=""
@@ -87,7 +89,7 @@ def _id(agent: str) -> str:
     return short_hash("profile", agent)
 
 
-def _with(record: Record, data: Any) -> Record:
+def with_data(record: Record, data: Any) -> Record:
     size = len(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise UsageError(

@@ -73,16 +73,24 @@ def clean_within(value: object, mode: Mode = "redact") -> tuple[object, tuple[st
     """The same for a value of JSON, however deep its texts lie, names included; with the kinds that were taken out."""
     kinds: list[str] = []
 
-    def crossed(part: object) -> object:
-        if isinstance(part, str):
-            cleaned = clean(part, mode)
-            kinds.extend(cleaned.redacted)
-            return cleaned.text
+    def crossed(part: object, name: str = "") -> object:
         if isinstance(part, Mapping):
-            return {crossed(str(name)): crossed(inner) for name, inner in part.items()}
-        if isinstance(part, Sequence):
-            return [crossed(inner) for inner in part]
+            return {text(str(key)): crossed(inner, text(str(key))) for key, inner in part.items()}
+        if isinstance(part, Sequence) and not isinstance(part, str):
+            return [crossed(inner, name) for inner in part]
+        if isinstance(part, str) or (isinstance(part, int | float) and not isinstance(part, bool)):
+            # The name in front may be what betrays a value; a number stays one unless it is a secret.
+            label = f"{name}: " if name else ""
+            told = text(f"{label}{part}")
+            if told == f"{label}{part}":
+                return part
+            return told.removeprefix(label) if told.startswith(label) else text(str(part))
         return part
+
+    def text(part: str) -> str:
+        cleaned = clean(part, mode)
+        kinds.extend(cleaned.redacted)
+        return cleaned.text
 
     return crossed(value), tuple(dict.fromkeys(kinds))
 

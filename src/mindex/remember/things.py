@@ -60,6 +60,9 @@ class Things:
     def get(self, kind: ThingKind, id_: str, agent: str = "*") -> Record:
         """By id, a unique start of it, or an agent's exact name for it."""
         ambiguous: AmbiguousIdError | None = None
+        named = [one for one in self.all(kind, agent) if one.title.casefold() == id_.casefold()]
+        if len(named) == 1:  # a name may happen to be the start of somebody else's id
+            return named[0]
         try:
             record = find_told(self._store, id_)
         except NotFoundError:
@@ -69,9 +72,6 @@ class Things:
         else:
             if record.kind == kind and record.retired_at is None:
                 return record
-        named = [one for one in self.all(kind, agent) if one.title.casefold() == id_.casefold()]
-        if len(named) == 1:
-            return named[0]
         raise ambiguous or NotFoundError(f"there is no {kind} '{id_}'", f"`mindex {kind} list` shows them")
 
     def listed(self, kind: ThingKind, agent: str, wanted: Mapping[str, object], limit: int) -> Page:
@@ -116,16 +116,24 @@ def cleaned(value: object, crosses: Boundary, name: str = "", depth: int = 0) ->
     if depth > _DEEPEST:
         raise UsageError(f"a value is nested more than {_DEEPEST} deep", "store it flatter, or as a text")
     if isinstance(value, str):
-        label = f"{name}: "
-        crossed = crosses(label + value) if name else crosses(value)
-        return crossed.removeprefix(label) if crossed.startswith(label) else crosses(value)
+        return _labelled(value, crosses, name)
     if isinstance(value, list | tuple):
         return [cleaned(part, crosses, name, depth + 1) for part in value]
     if isinstance(value, dict):
-        return {crosses(str(key)): cleaned(part, crosses, str(key), depth + 1) for key, part in value.items()}
-    if value is None or isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+        return {crosses(str(key)): cleaned(part, crosses, crosses(str(key)), depth + 1) for key, part in value.items()}
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+        # A card or a PIN is a secret as a number, too; any other number stays one.
+        told = _labelled(str(value), crosses, name)
+        return value if told == str(value) else told
     raise UsageError(f"{value!r} cannot be stored", "use texts, numbers, true, false, lists and objects")
+
+
+def _labelled(text: str, crosses: Boundary, name: str) -> str:
+    label = f"{name}: " if name else ""
+    crossed = crosses(label + text)
+    return crossed.removeprefix(label) if crossed.startswith(label) else crosses(text)
 
 
 def _taken(kind: ThingKind, fields: Mapping[str, object], id_: str) -> ConflictError:

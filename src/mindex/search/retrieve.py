@@ -5,6 +5,7 @@ A half that cannot be had leaves the other standing, and a note says why.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ from mindex.store.base import Nearest, Scored, Store, TermStatistics
 
 if TYPE_CHECKING:
     from mindex.model import Vectors
+
+logger = logging.getLogger(__name__)
 
 # Words per word piece at which a model reads nothing of a language, and at which it reads it well.
 _UNREAD, _FLUENT = 0.50, 0.75
@@ -108,10 +111,14 @@ class Retriever:
         if parsed.strict and parsed.node is not None:
             fulfil = {hit.id for hit in keyword_of_past(parsed.node, tuple(past.values()), TermStatistics(1, {}))}
             past = {id_: record for id_, record in past.items() if id_ in fulfil}
-        then = [
-            Scored(id_, float((self._embedder.embedder.embed(pieces_of(record)) @ vector).max()))
-            for id_, record in past.items()
-        ]
+        try:
+            then = [
+                Scored(id_, float((self._embedder.embedder.embed(pieces_of(record)) @ vector).max()))
+                for id_, record in past.items()
+            ]
+        except Exception as error:  # a question that was cached needs no model; the past does, and does without it
+            logger.debug("the past is found by keyword only: %s", error)
+            return nearest
         hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
         return replace(nearest, hits=tuple(hits), size=nearest.size + len(then))
 

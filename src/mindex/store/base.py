@@ -280,8 +280,10 @@ class Store(Protocol):
         """How many records have no vector in this space."""
         ...
 
-    def pending_records(self, model: Model, limit: int, *, told: bool = False) -> tuple[Record, ...]:
-        """Records without a vector in this space; only of what was told, if asked for."""
+    def pending_records(
+        self, model: Model, limit: int, *, told: bool = False, ids: Sequence[str] = ()
+    ) -> tuple[Record, ...]:
+        """Records without a vector in this space; only of what was told, or only among some, if asked for."""
         ...
 
     def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:

@@ -141,8 +141,13 @@ class VectorIndex:
             distance += np.bitwise_count(column ^ word)
         distance[~scope] = np.iinfo(np.uint16).max
         counts = np.cumsum(np.bincount(distance[scope], minlength=self.dimensions + 1))
-        threshold = int(np.searchsorted(counts, wanted))
-        return np.flatnonzero(distance <= threshold)
+        while True:
+            threshold = int(np.searchsorted(counts, wanted))
+            rows = np.flatnonzero(distance <= threshold)
+            # One long record may have more pieces near the query than were asked for: then look further.
+            if wanted >= size or len(np.unique(self._keys[rows])) >= limit:
+                return rows
+            wanted = min(size, wanted * 4)
 
     def _estimate(self, query: Floats, rows: NDArray[np.intp]) -> Floats:
         assert self._codes is not None
@@ -154,9 +159,10 @@ class VectorIndex:
         best: dict[int, float] = {}
         if self.coded:
             estimates = self._estimate(query, rows)
-            order = np.argsort(-estimates, kind="stable")[: 4 * limit]
-            for key, cosine in zip(self._keys[rows[order]].tolist(), estimates[order].tolist(), strict=True):
-                best.setdefault(key, cosine)
+            order = np.argsort(-estimates, kind="stable")
+            _, firsts = np.unique(self._keys[rows[order]], return_index=True)  # each record by its best piece
+            order = order[np.sort(firsts)[: 2 * limit]]
+            best = dict(zip(self._keys[rows[order]].tolist(), estimates[order].tolist(), strict=True))
             confirm = list(best)[: max(_CONFIRMED, limit // 4)]
         else:
             confirm = list(dict.fromkeys(self._keys[rows].tolist()))
@@ -186,4 +192,5 @@ class VectorIndex:
         if self.coded:
             assert self._codes is not None
             return np.asarray(self._codes[rows].astype(np.float32) * self._scales[rows, None], np.float32)
-        return np.concatenate(list(fetch(list(dict.fromkeys(self._keys[rows].tolist()))).values()))
+        found = list(fetch(list(dict.fromkeys(self._keys[rows].tolist()))).values())
+        return np.concatenate(found) if found else np.zeros((1, self.dimensions), np.float32)

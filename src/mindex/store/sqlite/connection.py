@@ -18,6 +18,7 @@ from pathlib import Path
 from mindex.errors import StoreBusyError, StoreError, UsageError
 
 DEFAULT_WAIT = 30.0
+_COMPACT_WAIT_MS = 500
 # "mind": lets us tell our files from any other SQLite database.
 APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
@@ -213,13 +214,24 @@ class Database:
             raise StoreError("this memory is closed", "open a new Memory")
 
     def compact(self) -> bool:
-        """Write the file anew without what was deleted; whether nothing of it is left in the write-ahead log either."""
+        """Write the file anew without what was deleted; whether nothing of it is left in the write-ahead log either.
+
+        Nobody waits for it long: while another process reads or writes, it is left for the next time.
+        """
         with self.translated(), self._write_lock:
             self._check_open()
             connection = self._writer(False)
-            connection.execute("PRAGMA optimize")
-            connection.execute("VACUUM")
-            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {_COMPACT_WAIT_MS}")
+            try:
+                connection.execute("PRAGMA optimize")
+                connection.execute("VACUUM")
+                (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) and "busy" not in str(error):
+                    raise
+                return False
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
             return not busy
 
     def close(self) -> None:

@@ -161,12 +161,14 @@ def chunks(connection: sqlite3.Connection, document: str) -> tuple[Record, ...]:
     return tuple(map(_record, rows))
 
 
-def pending(connection: sqlite3.Connection, model: int, limit: int, *, told: bool) -> tuple[Record, ...]:
-    of_told = "AND r.agent > ''" if told else ""
+def pending(
+    connection: sqlite3.Connection, model: int, limit: int, *, told: bool, ids: Sequence[str]
+) -> tuple[Record, ...]:
+    among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if told else ""
     rows = connection.execute(
         f"{_RECORD} LEFT JOIN vectors v ON v.record = r.key AND v.model = ?"
-        f" WHERE v.key IS NULL AND r.retired_at IS NULL {of_told} LIMIT ?",
-        (model, limit),
+        f" WHERE v.key IS NULL AND r.retired_at IS NULL {among} LIMIT ?",
+        (model, *ids, limit),
     )
     return tuple(map(_record, rows))
 

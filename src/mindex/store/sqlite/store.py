@@ -314,10 +314,12 @@ class SqliteStore:
             ).fetchone()
         return int(live - embedded)
 
-    def pending_records(self, model: Model, limit: int, *, told: bool = False) -> tuple[Record, ...]:
+    def pending_records(
+        self, model: Model, limit: int, *, told: bool = False, ids: Sequence[str] = ()
+    ) -> tuple[Record, ...]:
         with self._database.read() as connection:
             row = connection.execute("SELECT key FROM models WHERE fingerprint = ?", (model.fingerprint,)).fetchone()
-            return records.pending(connection, row[0] if row else -1, limit, told=told)
+            return records.pending(connection, row[0] if row else -1, limit, told=told, ids=ids)
 
     def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:
         with self._database.read() as connection:

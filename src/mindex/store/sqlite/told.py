@@ -148,7 +148,9 @@ def neighbours(connection: sqlite3.Connection, id_: str, before: int, after: int
             (centre.agent, centre.fields.get("session_id")),
         )
     ]
-    at = ids.index(id_) if id_ in ids else 0
+    if id_ not in ids:  # forgotten: it has no place among the others
+        return ()
+    at = ids.index(id_)
     return records.records(connection, ids[max(0, at - before) : at + after + 1])
 
 
@@ -186,6 +188,11 @@ def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> Purged:
         keys = [key for (key,) in connection.execute(f"SELECT key FROM records WHERE id IN {marks(batch)}", batch)]
         vectors += connection.execute(f"SELECT count(*) FROM vectors WHERE record IN {marks(keys)}", keys).fetchone()[0]
         history += connection.execute(f"DELETE FROM history WHERE record IN {marks(batch)}", batch).rowcount
+        texts = [text for (text,) in connection.execute(f"SELECT text FROM records WHERE id IN {marks(batch)}", batch)]
+        connection.executemany(
+            "UPDATE access_log SET query = '' WHERE query != '' AND (instr(?1, query) OR instr(query, ?1))",
+            [(text,) for text in texts],
+        )
         for table, column in (("access_log", "record"), ("accesses", "record"), ("entities", "record"),
                               ("links", "source"), ("links", "target")):  # fmt: skip
             connection.execute(f"DELETE FROM {table} WHERE {column} IN {marks(keys)}", keys)
@@ -293,7 +300,7 @@ def states_at(connection: sqlite3.Connection, moment: int) -> tuple[Record, ...]
     """The records that changed after a moment, as they stood at it; those that did not exist yet are left out."""
     rows = connection.execute(
         "SELECT before FROM history WHERE before IS NOT NULL AND change IN"
-        " (SELECT min(change) FROM history WHERE at > ? GROUP BY record)",
+        " (SELECT min(change) FROM history WHERE at > ? GROUP BY +record)",
         (moment,),
     )
     return tuple(_from_snapshot(before) for (before,) in rows)

@@ -11,6 +11,7 @@ import numpy as np
 
 from mindex.clock import now_ms
 from mindex.errors import EmbeddingError
+from mindex.ids import short_hash
 from mindex.model import Embedded, Filters, Model
 from mindex.store.base import Nearest, Scored
 from mindex.store.sqlite.connection import Database
@@ -27,6 +28,7 @@ _PACK_SHARE = 0.1
 class _Loaded:
     index: VectorIndex
     seq: int
+    packed: int  # the packing its first rows come from: codes of another one are in another order
     searches: int = 0
 
 
@@ -51,10 +53,10 @@ class Vectors:
             key = model_key(connection, model)
             if key is None:
                 return Nearest((), 0.0, 0.0, 0, 1.0)
-            loaded = self._refresh(connection, key, model.dimensions)
+            known = self._loaded.get(key)
+            # One search does without the codes, a process that goes on searching does not.
+            loaded = self._refresh(connection, key, model.dimensions, codes=known is not None and known.searches > 0)
             loaded.searches += 1
-            if loaded.searches == 2:  # one search does without the codes, a process that goes on searching does not
-                _supply_codes(connection, key, loaded.index)
             allowed = _allowed(connection, filters)
             ranked = loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed)
             ids = _ids(connection, ranked.keys)
@@ -62,23 +64,33 @@ class Vectors:
         hits = tuple(Scored(ids[record], cosine) for record, cosine in pairs if record in ids)
         return Nearest(hits, ranked.mean, ranked.std, ranked.size, ranked.fluency)
 
-    def _refresh(self, connection: sqlite3.Connection, model: int, dimensions: int) -> _Loaded:
+    def _refresh(self, connection: sqlite3.Connection, model: int, dimensions: int, *, codes: bool) -> _Loaded:
         """Load the index, or only what changed since this process last looked."""
         # One snapshot, or a commit between two statements could be missed for good.
         connection.execute("BEGIN")
         try:
             (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+            (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
             loaded = self._loaded.get(model)
-            if loaded is not None and loaded.seq == last:
-                return loaded
-            (tail,) = connection.execute("SELECT coalesce(min(seq), 1) FROM changes").fetchone()
-            if loaded is None or loaded.seq < tail - 1:
+            if loaded is None or self._is_behind(connection, loaded, last, packed):
+                searches = loaded.searches if loaded else 0
                 loaded = self._loaded[model] = _load(connection, model, dimensions)
-            _catch_up(connection, model, loaded.index, loaded.seq)
-            loaded.seq = last
+                loaded.searches = searches
+            if codes:
+                _supply_codes(connection, model, loaded.index)
+            if loaded.seq != last:
+                _catch_up(connection, model, loaded.index, loaded.seq)
+                loaded.seq = last
             return loaded
         finally:
             connection.execute("COMMIT")
+
+    def _is_behind(self, connection: sqlite3.Connection, loaded: _Loaded, last: int, packed: int) -> bool:
+        """Whether catching up is impossible, or what is in memory no longer fits what is packed."""
+        if not loaded.index.coded and loaded.packed != packed:
+            return True
+        (tail,) = connection.execute("SELECT coalesce(min(seq), 1) FROM changes").fetchone()
+        return bool(loaded.seq != last and loaded.seq < tail - 1)
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -91,11 +103,13 @@ class Vectors:
                     f"a vector of {vectors.shape[-1]} dimensions does not fit {model.name} ({model.dimensions})",
                     "check embedding.model, then run `mindex backfill`",
                 )
-            rows.append((item.record, item.fluency, vectors.tobytes()))
+            rows.append((item.record, item.fluency, vectors.tobytes(), item.of))
         with self._database.write() as connection:
             key = add_model(connection, model)
             stored = []
-            for record, fluency, data in rows:
+            for record, fluency, data, of in rows:
+                if of and not _still_says(connection, record, of):
+                    continue  # changed while it was being embedded: it stays pending
                 found = connection.execute(
                     "INSERT INTO vectors (model, record, fluency, data)"
                     " SELECT ?, key, ?, ? FROM records WHERE id = ? AND retired_at IS NULL"
@@ -109,28 +123,40 @@ class Vectors:
         return len(stored)
 
     def pack(self, *, force: bool = False) -> None:
-        """Write the compact form of every model's vectors beside them, once enough is unpacked."""
+        """Write the compact form of every model's vectors beside them, once enough is unpacked.
+
+        `force` makes it anew from the vectors themselves, whatever stands there.
+        """
         with self._database.read() as connection:
             models = connection.execute("SELECT key, dimensions, packed_seq FROM models").fetchall()
             (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
-            sizes = {
-                model: connection.execute("SELECT count(*) FROM vectors WHERE model = ?", (model,)).fetchone()[0]
-                for model, _, _ in models
-            }
-        for model, dimensions, packed in models:
-            if force or last - packed > max(_BLOCK, _PACK_SHARE * sizes[model]):
-                self._pack(model, dimensions)
+            due = [
+                (model, dimensions)
+                for model, dimensions, packed in models
+                if force or (last - packed > _BLOCK and last - packed > _PACK_SHARE * _count(connection, model))
+            ]
+        for model, dimensions in due:
+            self._pack(model, dimensions, anew=force)
+        if not models and last > _BLOCK:  # nobody reads the log of changes where there are no vectors
+            with self._database.write() as connection:
+                connection.execute("DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)")
 
-    def _pack(self, model: int, dimensions: int) -> None:
+    def _pack(self, model: int, dimensions: int, *, anew: bool) -> None:
         with self._database.read() as connection, self._lock:
-            loaded = self._refresh(connection, model, dimensions)
-            if not loaded.index.coded:
-                _supply_codes(connection, model, loaded.index)
-            rows, seq = loaded.index.rows(), loaded.seq
+            if anew:
+                index = VectorIndex(dimensions)
+                connection.execute("BEGIN")
+                (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+                _catch_up(connection, model, index, 0)
+                connection.execute("COMMIT")
+                rows = index.rows()
+            else:
+                loaded = self._refresh(connection, model, dimensions, codes=True)
+                rows, seq = loaded.index.rows(), loaded.seq
         assert rows.codes is not None
         with self._database.write() as connection:
             (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
-            if packed >= seq:  # another process packed meanwhile
+            if packed > seq or (packed == seq and not anew):  # another process packed meanwhile
                 return
             connection.execute("DELETE FROM vector_blocks WHERE model = ?", (model,))
             for block, start in enumerate(range(0, len(rows.keys), _BLOCK)):
@@ -147,6 +173,15 @@ class Vectors:
 
 
 # ── SQL ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _count(connection: sqlite3.Connection, model: int) -> int:
+    return int(connection.execute("SELECT count(*) FROM vectors WHERE model = ?", (model,)).fetchone()[0])
+
+
+def _still_says(connection: sqlite3.Connection, record: str, of: str) -> bool:
+    row = connection.execute("SELECT title, text FROM records WHERE id = ?", (record,)).fetchone()
+    return row is not None and short_hash(*row) == of
 
 
 def model_key(connection: sqlite3.Connection, model: Model) -> int | None:
@@ -176,7 +211,7 @@ def _load(connection: sqlite3.Connection, model: int, dimensions: int) -> _Loade
               np.frombuffer(bits, np.uint64).reshape(words, -1), None)
         for keys, fluency, scales, bits in rows
     ])  # fmt: skip
-    return _Loaded(index, packed)
+    return _Loaded(index, packed, packed)
 
 
 def _supply_codes(connection: sqlite3.Connection, model: int, index: VectorIndex) -> None:
