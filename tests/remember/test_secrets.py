@@ -403,8 +403,15 @@ def test_strict_raises_exactly_when_redact_would_have_redacted(text: str) -> Non
 
 
 def endless_repeats(parsed: Any) -> Iterator[Any]:
-    """The operators of all repeats without an upper bound, wherever they stand in a parsed pattern."""
+    """The operators of all repeats without an upper bound, wherever they stand in a parsed pattern.
+
+    A repeat that is all of an atomic group counts as possessive: that is what the two mean.
+    """
     for operator, argument in parsed:
+        if operator is parser.ATOMIC_GROUP and len(argument) == 1 and argument[0][0] in REPEATS:
+            yield parser.POSSESSIVE_REPEAT
+            yield from endless_repeats(argument[0][1][2])
+            continue
         if operator in REPEATS and argument[1] is parser.MAXREPEAT:
             yield operator
         for part in argument if isinstance(argument, (tuple, list)) else (argument,):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from pathlib import Path
@@ -69,8 +70,13 @@ def index_command(
 def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path | None, poll: bool) -> None:
     """Keep indexed folders up to date while their files change. Stop with Ctrl-C."""
     stop = threading.Event()
+
+    def leave(*_: object) -> None:
+        stop.set()
+        raise KeyboardInterrupt  # also out of a long look: what is stored stays, the next one takes up the rest
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, leave)
 
     def refreshed(report: IndexReport) -> None:
         touched = any(one.new or one.changed or one.moved or one.deleted for one in report.collections)
@@ -78,7 +84,7 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
             context.emit(index_json(report), lambda: index_text(report))
 
     asked = {"workspace.path": str(workspace), "workspace.auto_index": True} if workspace is not None else {}
-    with context.memory(asked) as memory:
+    with contextlib.suppress(KeyboardInterrupt), context.memory(asked) as memory:
         kept = memory.workspace()
         if chosen := [*folders, *([Path(kept.root)] if kept else [])]:
             with ProgressBar() as bar:

@@ -46,6 +46,7 @@ class Row:
     updated_at: str | None = None
     expires_at: str | None = None
     source: str | None = None
+    superseded_by: str | None = None
     context: str | None = None
     tags: tuple[str, ...] | None = None
     anchor: Mapping[str, Json] | None = None
@@ -77,7 +78,8 @@ def compact_row(hit: Hit) -> Row:
     return Row(
         id=record.id,
         at=place(record) or None,
-        title=_last_heading(record) or None,
+        # What was told has no place that would say what it is about: its summary does.
+        title=(_last_heading(record) if record.kind == "chunk" else summary_of(record)) or None,
         type=record.type or None,
         score=round(hit.score, 3),
         date=to_iso(record.created_at)[:10] if record.created_at else None,
@@ -126,6 +128,7 @@ def record_row(
         created_at=to_iso(record.created_at) if record.created_at and not chunk else None,
         expires_at=to_iso(record.expires_at) if record.expires_at else None,
         source=record.source or None,
+        superseded_by=record.superseded_by or None,
         context=record.context or None,
         tags=record.tags[:_MOST_TAGS],
         anchor=_anchor(record),

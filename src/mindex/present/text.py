@@ -79,7 +79,7 @@ def _anchor(anchor: Mapping[str, Json]) -> str:
 
 
 def _facts(row: Row, colour: bool) -> list[str]:
-    where = f"{row.path}:{row.first_line}-{row.last_line}" if row.path else ""
+    where = f"{row.path}:{row.first_line}-{row.last_line}" if row.path else (row.at or "")
     kind = "" if row.kind == "chunk" else (row.kind or "")
     facts = [
         paint(where, _GREEN, colour),
@@ -94,6 +94,7 @@ def _facts(row: Row, colour: bool) -> list[str]:
         row.created_at or "",
         f"expires {row.expires_at}" if row.expires_at else "",
         f"source {row.source}" if row.source else "",
+        f"superseded by {row.superseded_by}" if row.superseded_by else "",
         f"collection {row.collection}" if row.collection else "",
         f"domain {row.domain}" if row.domain else "",
         "instruction" if row.instruction else "",

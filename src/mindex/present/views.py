@@ -17,6 +17,7 @@ View: TypeAlias = Literal["full", "compact", "digest", "dual"]
 VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
 LEAST_BUDGET = 50
 _ECHO = 200
+_WORTH_SHOWING = 80  # characters of a text that was cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,10 @@ def _first_cut_short(whole: Shown, budget: int) -> Shown:
         return counted(replace(whole, notes=()))
     first = whole.rows[0]
     more = whole.has_more or len(whole.rows) > 1
-    leanest = Row(id=first.id, at=first.at)
-    for base in (first, leanest, Row(id=first.id)):
+    at = first.at or (f"{first.path}:{first.first_line}-{first.last_line}" if first.path else None)
+    leanest = Row(id=first.id, at=at)
+    # With its facts, or at least with words: an id alone tells nobody whether to read on.
+    for base in (first, replace(leanest, text=first.text), leanest, Row(id=first.id)):
         for notes, query in ((whole.notes, whole.query), ((), whole.query[:20])):
             text = base.text or ""
 
@@ -151,7 +154,7 @@ def _first_cut_short(whole: Shown, budget: int) -> Shown:
                 row = replace(base, text=kept, truncated=True)
                 return counted(replace(whole, query=query, rows=(row,), has_more=more, notes=notes))
 
-            if cut(0).tokens <= budget:
+            if cut(min(len(text), _WORTH_SHOWING)).tokens <= budget:
                 return cut(most_that_fit(len(text), lambda size, cut=cut: cut(size).tokens <= budget))  # type: ignore[misc]
     return counted(replace(whole, query="", rows=(Row(id=first.id, truncated=True),), has_more=more, notes=()))
 

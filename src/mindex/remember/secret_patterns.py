@@ -54,22 +54,24 @@ def _worded(kind: str, pattern: str, starts: tuple[str, ...], check: Check | Non
     return Rule(kind, re.compile(pattern, re.IGNORECASE), starts, check, any_case=True)
 
 
+# Repeats of groups are kept from going back by `(?>…)`: Python before 3.11.5 loses its way in `(…)*+`.
+
 # -- keys that are blocks of lines ------------------------------------------------------------------------------
 
 # Between the lines stand quotes, the `\n` of JSON, comment and diff marks.
-_BETWEEN = r"(?:[\s\"'>|#*;,+]|\\[nrt]?|(?<=\n)-(?!-))*+"
+_BETWEEN = r"(?>(?:[\s\"'>|#*;,+]|\\[nrt]?|(?<=\n)-(?!-))*)"
 _PRIVATE_KEY = (
     r"(?:-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d++)"
-    rf"(?:{_BETWEEN}[A-Za-z-]{{3,20}}: [^\n]{{0,200}}+){{0,10}}+"
-    rf"(?:{_BETWEEN}[A-Za-z0-9+/=]{{16,}}+)++"
+    rf"(?>(?:{_BETWEEN}[A-Za-z-]{{3,20}}: [^\n]{{0,200}}+){{0,10}})"
+    rf"(?>(?:{_BETWEEN}[A-Za-z0-9+/=]{{16,}}+)+)"
     # What is left up to END belongs to it; without END a short last line does when its padding says base64.
-    r"(?:(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?>(?:[^-]++|-(?!----))*)-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
     rf"|{_BETWEEN}[A-Za-z0-9+/]{{1,15}}={{1,2}})?"
 )
 
 # -- secrets that a word announces ------------------------------------------------------------------------------
 
-_STAGE = r"(?:[_-]?(?:prod|production|staging|live|dev|new|old|\d{1,2}))?+"
+_STAGE = r"(?>(?:[_-]?(?:prod|production|staging|live|dev|new|old|\d{1,2}))?)"
 _PASSWORD = (
     r"(?:pass(?:word|wd|wort|phrase|code)|kennwort|contrase[ñn]a|mot[ _-]de[ _-]passe|senha|parola|wachtwoord|hasło"
     r"|пароль|密码|密碼|パスワード|비밀번호|(?<![a-z])(?:pwd|pass|psk)|(?-i:(?<=[a-z])P(?:ass|wd)))" + _STAGE
@@ -95,16 +97,16 @@ _END = r"(?<![.,;:)\]}?])"
 _EQUALS = r"(?::(?![:/])|：|＝|={1,3}>?|:=|->)"
 # Closing quote or bracket of the key, a type, bold marks; then what says "equals", a table's bar or just a space.
 _ASSIGNED = (
-    r"(?:\\?[\"'`]\]?)?+(?::[ ]?[\w\[\]., |]{2,30}?(?=[ ]?=))?"
-    rf"(?P<sep>[ \t]*+(?:\*\*)?{_EQUALS}(?:\*\*)?[ \t]*+|[ \t]*+\|[ \t]*+|[ ]++)(?:[rbuf]{{1,2}}(?=[\"']))?+"
-    rf"(?P<q>\\?[\"'`])?+(?P<v>(?(q){_QUOTED}{{6,{LIMIT}}}+|{_BARE}{{6,{LIMIT}}}{_END}))"
+    r"(?>(?:\\?[\"'`]\]?)?)(?::[ ]?[\w\[\]., |]{2,30}?(?=[ ]?=))?"
+    rf"(?P<sep>[ \t]*+(?:\*\*)?{_EQUALS}(?:\*\*)?[ \t]*+|[ \t]*+\|[ \t]*+|[ ]++)(?>(?:[rbuf]{{1,2}}(?=[\"']))?)"
+    rf"(?>(?P<q>\\?[\"'`])?)(?P<v>(?(q)(?>{_QUOTED}{{6,{LIMIT}}})|{_BARE}{{6,{LIMIT}}}{_END}))"
 )
 _SAID = (
     r"(?:[ ][^\n.:;!?=\"]{1,60}?)?[ ](?:is|was|are|ist|war|lautet|es|era|est|était|é|è|jest|это)"
     r"(?:[ ](?:now|still|currently|jetzt|ahora|maintenant))?:?[ ]++"
-    rf"(?P<q>[\"'`“„«])?+(?P<v>(?(q)[^\"'`”“»\n]{{6,{LIMIT}}}+|{_BARE}{{6,{LIMIT}}}{_END}))"
+    rf"(?>(?P<q>[\"'`“„«])?)(?P<v>(?(q)[^\"'`”“»\n]{{6,{LIMIT}}}+|{_BARE}{{6,{LIMIT}}}{_END}))"
 )
-_SAID_CJK = rf"[ ]*+(?:是|为|為|は|는|은)[ ]*+(?P<q>[\"'`“「『])?+(?P<v>[!-~]{{6,{LIMIT}}}+)"
+_SAID_CJK = rf"[ ]*+(?:是|为|為|は|는|은)[ ]*+(?>(?P<q>[\"'`“「『])?)(?P<v>[!-~]{{6,{LIMIT}}}+)"
 _SAID_FIRST = r"(?<!\S)(?P<v>\S{6,64}+)[ ](?:is|as)[ ](?:my|our|the|his|her|a)[ ](?:[\w-]{1,20}[ ]){0,2}" + _PASSWORD
 _TAGGED = rf">(?P<v>[^<>\s]{{6,{LIMIT}}}+)</"
 
