@@ -107,8 +107,13 @@ def run_child(command: Sequence[str], work: Path) -> Took:
 
 
 def _children_cpu() -> float:
-    times = os.times()
-    return times.children_user + times.children_system
+    """To the microsecond; `os.times` counts in steps of 10 ms, a fifth of what a bare Python takes."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0.0
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def load() -> str:
