@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mindex.errors import EmbeddingError
+from mindex.ids import short_hash
 from mindex.model import (
     AllOf,
     AnyOf,
@@ -308,6 +309,37 @@ def test_many_vectors_are_ranked_as_an_exhaustive_scan_would(open_store: Open, s
             assert answer.mean == pytest.approx(float(cosines.mean()), abs=0.02)
             assert answer.std == pytest.approx(float(cosines.std()), rel=0.4)
     assert shared / (6 * 2 * 15) >= 0.99
+
+
+def test_a_reader_that_met_an_older_packing_is_not_misled_by_a_newer_one(open_store: Open, store: Store) -> None:
+    random = np.random.default_rng(3)
+    vectors = random.normal(size=(1_600, WIDE.dimensions)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    store.apply([update("a.md", *(f"text {number}" for number in range(1_600)))])
+    store.put_vectors(WIDE, [Embedded(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(1_200)])
+    store.optimize()
+    reader = open_store()
+    reader.nearest(WIDE, vectors[0], EVERYTHING, 10)  # holds the sign bits of this packing, not its codes
+    store.put_vectors(WIDE, [Embedded(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(1_200, 1_600)])
+    reader.nearest(WIDE, vectors[0], EVERYTHING, 10)
+    store.optimize()
+    for number in (5, 1_300):
+        assert reader.nearest(WIDE, vectors[number], EVERYTHING, 10).hits[0].id == f"idamd{number + 1}"
+
+
+def test_a_vector_of_words_that_changed_meanwhile_is_not_stored(store: Store) -> None:
+    store.apply([update("a.md", "one")])
+    (record,) = store.records(["idamd1"])
+    assert store.put_vectors(MODEL, [Embedded(record.id, [axis(0)], of=short_hash(record.title, "other words"))]) == 0
+    assert store.pending(MODEL) == 1
+    assert store.put_vectors(MODEL, [Embedded(record.id, [axis(0)], of=short_hash(record.title, record.text))]) == 1
+
+
+def test_a_record_of_many_pieces_does_not_crowd_the_others_out(store: Store) -> None:
+    store.apply([update("a.md", *(f"text {number}" for number in range(51)))])
+    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0, n / 10_000) for n in range(1_500)])])
+    store.put_vectors(MODEL, [Embedded(f"idamd{n}", [axis(0, 0.5)]) for n in range(2, 52)])
+    assert len(nearest(store, axis(0), limit=50)) == 50
 
 
 # ── scope ─────────────────────────────────────────────────────────────────────────────────────────────────────

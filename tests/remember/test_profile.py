@@ -141,3 +141,11 @@ def test_two_processes_do_not_lose_each_others_changes(memory: Memory, tmp_path:
     whole = {f"n{n}": n for n in range(25)}
     assert memory.profile() == {"left": whole, "right": whole}
     assert len(memory.profile_history()) == 51
+
+
+def test_undoing_an_older_change_keeps_what_was_changed_since(keyword_memory: Memory) -> None:
+    keyword_memory.set_profile({"user.name": "Ada"})
+    second = keyword_memory.set_profile({"user.city": "London"})
+    keyword_memory.set_profile({"user.tea": "green"})
+    keyword_memory.undo(str(second.change))
+    assert keyword_memory.profile() == {"user": {"name": "Ada", "tea": "green"}}
