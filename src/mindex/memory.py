@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
+from typing import TypedDict, Unpack
 
 from mindex.clock import now_ms, parse_time
 from mindex.config import Settings, load_settings
@@ -41,6 +42,25 @@ from mindex.transferring import Transferring
 Report = Callable[[Progress], None]
 
 _MOST_AROUND = 20
+
+
+class Scope(TypedDict, total=False):
+    """What `search` and `filters` may be told of what is to be seen; see `filters`."""
+
+    kinds: Sequence[str]
+    types: Sequence[str]
+    collections: Sequence[str]
+    path: str
+    tags: Sequence[str]
+    min_importance: int | None
+    min_confidence: float | None
+    after: str | None
+    before: str | None
+    include_expired: bool
+    entities: Sequence[str]
+    session: str
+    as_of: str | None
+    agent: str | None
 
 
 class Memory(Filing, Transferring, Knowing):
@@ -133,22 +153,9 @@ class Memory(Filing, Transferring, Knowing):
         mode: Mode = "hybrid",
         fusion: str = "",
         current_file: str = "",
-        kinds: Sequence[str] = (),
-        types: Sequence[str] = (),
-        collections: Sequence[str] = (),
-        path: str = "",
-        tags: Sequence[str] = (),
-        min_importance: int | None = None,
-        min_confidence: float | None = None,
-        after: str | None = None,
-        before: str | None = None,
-        include_expired: bool = False,
-        entities: Sequence[str] = (),
-        session: str = "",
-        as_of: str | None = None,
-        agent: str | None = None,
         floor: float | None = None,
         around: int = 0,
+        **scope: Unpack[Scope],
     ) -> Answer:
         """Answer a question. Plain words, or the query language of `mindex search --help`.
 
@@ -157,28 +164,13 @@ class Memory(Filing, Transferring, Knowing):
         """
         if mode not in MODES:
             raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
-        filters = self.filters(
-            kinds=kinds,
-            types=types,
-            collections=collections,
-            path=path,
-            tags=tags,
-            min_importance=min_importance,
-            min_confidence=min_confidence,
-            after=after,
-            before=before,
-            include_expired=include_expired,
-            entities=entities,
-            session=session,
-            as_of=as_of,
-            agent=agent,
-        )
+        filters = self.filters(**scope)
         asked = Query(query, filters, limit, offset, mode, fusion, current_file, floor=floor)
         answer = self._searcher.search(asked, self._domain_of(current_file) if current_file else None)
         self._note_access([hit.record for hit in answer.hits], "search", query, answer)
-        return self._with_surroundings(answer, around)
+        return self._with_surroundings(answer, around, filters.as_of)
 
-    def _with_surroundings(self, answer: Answer, around: int) -> Answer:
+    def _with_surroundings(self, answer: Answer, around: int, as_of: int | None) -> Answer:
         """The hits with what only those that are shown need: where an anchor stands, what was said before and after."""
         if around < 0:
             raise UsageError(f"around {around} is too small", f"use 0 to {_MOST_AROUND}")
@@ -188,7 +180,9 @@ class Memory(Filing, Transferring, Knowing):
             turns: tuple[Record, ...] = ()
             if around and hit.record.kind == "turn":
                 turns = self.store.neighbours(hit.record.id, min(around, _MOST_AROUND), min(around, _MOST_AROUND))
-            beside = tuple(turn for turn in turns if turn.id not in shown)
+            beside = tuple(
+                turn for turn in turns if turn.id not in shown and (as_of is None or turn.created_at <= as_of)
+            )
             hits.append(replace(hit, record=_standing(hit.record), around=beside))
         cut = (f"around cut to {_MOST_AROUND}",) if around > _MOST_AROUND else ()
         return replace(answer, hits=tuple(hits), notes=(*answer.notes, *cut))
