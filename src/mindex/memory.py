@@ -121,9 +121,9 @@ class Memory(Filing, Transferring, Knowing):
         return QueryEmbedder(self.embedder, self.store, self._query_wait, self.settings.number("embedding.timeout"))
 
     @cached_property
-    def _searcher(self) -> Searcher:
+    def _ranking(self) -> Ranking:
         settings = self.settings
-        ranking = Ranking(
+        return Ranking(
             fusion=settings.text("search.fusion"),
             weights={name: settings.number(f"search.weights.{name}") for name in FUSIONS},
             candidates=settings.whole("search.candidates"),
@@ -135,7 +135,15 @@ class Memory(Filing, Transferring, Knowing):
                 settings.number("memory.decay"),
             ),
         )
-        return Searcher(self.store, self._query_embedder, ranking)
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        return Searcher(self.store, self._query_embedder, self._ranking)
+
+    @cached_property
+    def _keyword_searcher(self) -> Searcher:
+        """For questions that ask for no vectors: they do not wait for the model's module either."""
+        return Searcher(self.store, None, self._ranking)
 
     def load_model(self) -> None:
         """Load the embedding model now; raises EmbeddingError when it cannot be had."""
@@ -166,7 +174,8 @@ class Memory(Filing, Transferring, Knowing):
             raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
         filters = self.filters(**scope)
         asked = Query(query, filters, limit, offset, mode, fusion, current_file, floor=floor)
-        answer = self._searcher.search(asked, self._domain_of(current_file) if current_file else None)
+        searcher = self._keyword_searcher if mode == "keyword" else self._searcher
+        answer = searcher.search(asked, self._domain_of(current_file) if current_file else None)
         self._note_access([hit.record for hit in answer.hits], "search", query, answer)
         return self._with_surroundings(answer, around, filters.as_of)
 

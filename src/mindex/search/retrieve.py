@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mindex.model import Filters, Query, Record
-from mindex.pieces import pieces_of
 from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import Candidates, standardised
 from mindex.search.past import admits, tokens_of
@@ -111,6 +110,8 @@ class Retriever:
         if parsed.strict and parsed.node is not None:
             fulfil = {hit.id for hit in keyword_of_past(parsed.node, tuple(past.values()), TermStatistics(1, {}))}
             past = {id_: record for id_, record in past.items() if id_ in fulfil}
+        from mindex.pieces import pieces_of  # its patterns are for those who embed
+
         try:
             then = [
                 Scored(id_, float((self._embedder.embedder.embed(pieces_of(record)) @ vector).max()))
