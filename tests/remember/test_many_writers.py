@@ -79,7 +79,7 @@ def test_a_kill_between_telling_and_embedding_leaves_the_memory_and_one_pending(
         import os, signal, sys
         from mindex import Memory
         from mindex.telling import Telling
-        Telling._embed_soon = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+        Telling._embed_soon = lambda self, *ids: os.kill(os.getpid(), signal.SIGKILL)
         Memory(sys.argv[1]).add("the harbour office has a kitchen")
         """
     )
