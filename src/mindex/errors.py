@@ -83,10 +83,28 @@ class ForeignDatabaseError(SchemaError):
     """A database of another program stands where ours should be."""
 
 
-class EmbeddingError(MindexError):
+class ProviderError(MindexError):
+    """A model cannot be had: its server is down, its key is refused, its answer makes no sense."""
+
+    kind = "provider"
+
+
+class EmbeddingError(ProviderError):
     """The embedding model is missing, broken, or speaks another vector space than the store."""
 
     kind = "embedding"
+
+
+class RerankError(ProviderError):
+    """The reranker is missing, broken, too slow, or its answer makes no sense."""
+
+    kind = "rerank"
+
+
+class GenerationError(ProviderError):
+    """The generator is missing, broken, too slow, or did not answer in the form that was asked for."""
+
+    kind = "generation"
 
 
 class SecretError(MindexError):

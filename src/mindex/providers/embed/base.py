@@ -9,20 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model
+from mindex.providers.base import ProviderSettings
 
 if TYPE_CHECKING:  # numpy costs more than the whole keyword tier: only those who embed pay for it
     from mindex.model import Vectors
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedSettings:
-    """What a provider may need to know; each reads what concerns it."""
-
-    provider: str = "local"
-    model: str = ""
-    url: str = ""
-    api_key: str = ""
-    timeout: float = 30.0
 
 
 class Embedder(Protocol):
@@ -87,7 +77,7 @@ _PROVIDERS = {
 }
 
 
-def create_embedder(settings: EmbedSettings) -> Embedder | None:
+def create_embedder(settings: ProviderSettings) -> Embedder | None:
     """The configured embedder, or None for provider `none`: mindex then works by keyword alone."""
     if settings.provider == "none":
         return None

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mindex.errors import EmbeddingError
 from mindex.model import Model
-from mindex.providers.embed.base import Embedder, EmbedSettings, Unavailable
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import Embedder, Unavailable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, RunOptions
@@ -44,7 +45,7 @@ _UNSEGMENTED = re.compile(
 )
 
 
-def create(settings: EmbedSettings) -> Embedder:
+def create(settings: ProviderSettings) -> Embedder:
     """The embedder for `settings.model`; cheap, since the model is loaded when it is first needed."""
     if settings.model in ("", MINILM.name):
         return LocalEmbedder()

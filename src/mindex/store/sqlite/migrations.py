@@ -16,11 +16,18 @@ Migration = Callable[[sqlite3.Connection], None]
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    schema = resources.files("mindex.store.sqlite").joinpath("schema.sql").read_text(encoding="utf-8")
-    for statement in _statements(schema):
-        connection.execute(statement)
+    _run(connection, "schema.sql")
     connection.execute("INSERT INTO meta VALUES ('analyzer', ?)", (str(ANALYZER_VERSION),))
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _add_spaces(connection: sqlite3.Connection) -> None:
+    _run(connection, "schema_2.sql")
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    for statement in _statements(resources.files("mindex.store.sqlite").joinpath(script).read_text(encoding="utf-8")):
+        connection.execute(statement)
 
 
 def _statements(script: str) -> list[str]:
@@ -35,7 +42,7 @@ def _statements(script: str) -> list[str]:
 
 
 # Migration n brings a file from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create,)
+MIGRATIONS: tuple[Migration, ...] = (_create, _add_spaces)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

@@ -1,0 +1,1 @@
+"""Question and texts in, scores out."""

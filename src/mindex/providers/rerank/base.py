@@ -1,0 +1,54 @@
+"""The door to rerankers: models that read a question and a text together. One table names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol
+
+from mindex.errors import ConfigError
+from mindex.providers.base import ProviderSettings
+
+
+class Reranker(Protocol):
+    """One cross-encoder. Creating it is cheap; the model is loaded at the first call that needs it."""
+
+    @property
+    def name(self) -> str:
+        """Provider, model and whatever else decides a score: part of the key under which scores are kept."""
+        ...
+
+    @property
+    def loaded(self) -> bool: ...
+
+    def load(self) -> None:
+        """Load now; raise RerankError when the model is missing or broken. Idempotent, thread-safe."""
+        ...
+
+    def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
+        """How well each text answers the question: any scale, higher is better, finite.
+
+        Raises RerankError, also when `seconds` have passed before the last text was scored. A text is scored the same
+        whatever stands beside it.
+        """
+        ...
+
+
+# A provider is added here and in its own module, which offers `create(settings) -> Reranker`.
+_PROVIDERS = {
+    "local": "mindex.providers.rerank.local",
+    "http": "mindex.providers.rerank.http",
+    "cloudflare": "mindex.providers.rerank.cloudflare",
+    "llama-cpp": "mindex.providers.rerank.llama_cpp",
+}
+
+
+def create_reranker(settings: ProviderSettings) -> Reranker | None:
+    """The configured reranker, or None for provider `none`."""
+    if settings.provider == "none":
+        return None
+    if settings.provider not in _PROVIDERS:
+        known = ", ".join(["none", *_PROVIDERS])
+        raise ConfigError(f"unknown reranker '{settings.provider}'", f"set rerank.provider to one of {known}")
+    reranker: Reranker = import_module(_PROVIDERS[settings.provider]).create(settings)
+    return reranker
