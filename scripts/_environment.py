@@ -43,6 +43,6 @@ def run(command: Path | str, *arguments: str, **environment: str) -> None:
 
 def _fingerprint(installs: tuple[tuple[str, ...], ...]) -> str:
     content = repr((installs, sys.version)).encode()
-    for file in (ROOT / "pyproject.toml", ROOT / "requirements.lock"):
-        content += file.read_bytes()
+    for name in ("pyproject.toml", "requirements.lock", "requirements-models.lock"):
+        content += (ROOT / name).read_bytes()
     return hashlib.sha256(content).hexdigest()

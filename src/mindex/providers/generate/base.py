@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
-from mindex.errors import ConfigError
+from mindex.errors import ConfigError, GenerationError
 from mindex.providers.base import ProviderSettings
 
 # No answer that we ask for is longer; one that is says something else than it was asked.
@@ -45,6 +45,26 @@ class Generator(Protocol):
         `seconds` bounds this one answer more tightly than the settings do.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Stands in for a language model that is configured but cannot be had: whatever needs it is left out."""
+
+    provider: str
+    model: str
+    message: str
+    hint: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+    def load(self) -> None:
+        raise GenerationError(self.message, self.hint)
+
+    def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:  # noqa: ARG002 - as the protocol says
+        raise GenerationError(self.message, self.hint)
 
 
 # A provider is added here and in its own module, which offers `create(settings) -> Generator`.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
-from mindex.errors import ConfigError
+from mindex.errors import ConfigError, RerankError
 from mindex.providers.base import ProviderSettings
 
 
@@ -32,6 +33,30 @@ class Reranker(Protocol):
         whatever stands beside it.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Stands in for a reranker that is configured but cannot be had: answers go out without it."""
+
+    provider: str
+    model: str
+    message: str
+    hint: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+    @property
+    def loaded(self) -> bool:
+        return False
+
+    def load(self) -> None:
+        raise RerankError(self.message, self.hint)
+
+    def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:  # noqa: ARG002 - as the protocol says
+        raise RerankError(self.message, self.hint)
 
 
 # A provider is added here and in its own module, which offers `create(settings) -> Reranker`.

@@ -1,0 +1,69 @@
+"""Where servers are. What a URL may hold in secret, a login or a query, is kept apart and never shown."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+_LOOPBACK = ("localhost", "::1")
+_SHORTEST_SECRET = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server's base address; as text, without its secrets."""
+
+    origin: str
+    path: str = ""
+    query: str = field(default="", repr=False)
+    login: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return self.origin + self.path
+
+    def at(self, path: str) -> str:
+        """The full URL of a path below this address, with the query but without the login."""
+        return f"{self.origin}{self.path}{path}" + (f"?{self.query}" if self.query else "")
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.origin).hostname or ""
+
+    @property
+    def is_secure(self) -> bool:
+        return self.origin.startswith("https:")
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in _LOOPBACK or self.host.startswith("127.")
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be repeated, longest first: the login and its password, the query and its values."""
+        values = [value for _, value in parse_qsl(self.query) if len(value) >= _SHORTEST_SECRET]
+        parts = [self.login, self.login.partition(":")[2], self.query, *values]
+        return tuple(sorted(filter(None, parts), key=len, reverse=True))
+
+    @property
+    def basic(self) -> str:
+        """The login as a header's value, or nothing."""
+        return f"Basic {base64.b64encode(self.login.encode()).decode()}" if self.login else ""
+
+
+def parse_address(url: str) -> Address:
+    """An address of http or https, its scheme optional. Raises ValueError, whose text never repeats the URL."""
+    url = url.strip()
+    if any(ord(character) <= 32 or ord(character) == 127 for character in url):
+        raise ValueError("it holds a blank or a control character")
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        parts.port  # noqa: B018 - reading it is what checks it
+    except ValueError:  # its own text would repeat what may be a password
+        raise ValueError("its host or port is malformed") from None
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("it does not start with http:// or https://")
+    if not parts.hostname:
+        raise ValueError("it names no host")
+    login, _, host = parts.netloc.rpartition("@")
+    return Address(f"{parts.scheme}://{host}", parts.path.rstrip("/"), parts.query, unquote(login))

@@ -1,0 +1,100 @@
+"""A circuit breaker: a server that fails again and again is left alone for a while, by every process of this machine.
+
+Its state is a small file, so that the next command does not wait for the same dead server anew. Asking it costs
+microseconds and imports nothing: with it open, a search is as fast as one by keyword.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+from mindex.providers.small_files import drop_small, read_small, small_file, write_small
+
+FAILURES = 3
+FIRST_PAUSE = 30.0
+LONGEST_PAUSE = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Failed calls in a row, what the last one said, and until when (seconds since 1970) nobody calls."""
+
+    failures: int = 0
+    last: str = ""
+    hint: str = ""
+    until: float = 0.0
+
+
+class Breaker:
+    """One per role, server and model. Safe to use from several threads."""
+
+    def __init__(self, *key: str, now: Callable[[], float] = time.time) -> None:
+        self._path = small_file("breakers", *key)
+        self._now = now
+        self._lock = threading.Lock()
+        self._own = Outage()  # what this process knows by itself, for when the file cannot be used
+        self._filed = True
+        self._trying = False
+
+    def admit(self, seconds: float) -> Outage | None:
+        """None when a call may be made, else the outage that forbids it.
+
+        After a pause one call is let through to see; for the `seconds` it may take, the others go on waiting. (Two
+        processes that ask in the same instant may both be let through, which harms nobody.)
+        """
+        with self._lock:
+            outage = self._state()
+            if not outage.until:
+                return None
+            now = self._now()
+            if now < outage.until <= now + LONGEST_PAUSE:  # beyond that, somebody has set the clock back
+                return outage
+            self._keep(Outage(outage.failures, outage.last, outage.hint, now + min(seconds + 1, LONGEST_PAUSE)))
+            self._trying = True
+            return None
+
+    def failed(self, why: str, hint: str = "") -> None:
+        with self._lock:
+            outage = self._state()
+            if outage.until > self._now() and not self._trying:
+                return  # one of several calls that were under way when it opened
+            self._trying = False
+            failures = outage.failures + 1
+            pause = min(FIRST_PAUSE * 2 ** min(failures - FAILURES, 10), LONGEST_PAUSE)
+            self._keep(Outage(failures, why, hint, self._now() + pause if failures >= FAILURES else 0.0))
+
+    def succeeded(self) -> None:
+        """The server answered: whatever was held against it is forgotten."""
+        with self._lock:
+            self._trying = False
+            if self._state() != Outage():
+                self._own = Outage()
+                self._filed = drop_small(self._path)
+
+    def left(self, outage: Outage) -> int:
+        """Whole seconds until somebody tries again."""
+        return max(1, round(outage.until - self._now()))
+
+    def _state(self) -> Outage:
+        if not self._filed:
+            return self._own
+        try:
+            found = read_small(self._path)
+        except OSError:
+            self._filed = False
+            return self._own
+        return Outage() if found is None else _parsed(found)
+
+    def _keep(self, outage: Outage) -> None:
+        self._own = outage
+        self._filed = write_small(self._path, asdict(outage))
+
+
+def _parsed(found: Mapping[str, object]) -> Outage:
+    failures, last, hint, until = (found.get(name) for name in ("failures", "last", "hint", "until"))
+    if not isinstance(failures, int) or not isinstance(until, int | float) or failures < 0:
+        return Outage()
+    return Outage(failures, str(last or ""), str(hint or ""), float(until))

@@ -1,0 +1,20 @@
+"""Azure OpenAI: `embedding.model` is the name of a deployment, `embedding.url` the resource's address."""
+
+from __future__ import annotations
+
+from mindex.providers import services
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.known import space
+from mindex.providers.embed.openai import wire
+from mindex.providers.embed.remote import RemoteEmbedder
+from mindex.providers.server import Server
+
+
+def create(settings: ProviderSettings) -> Embedder:
+    deployment = settings.model
+    return RemoteEmbedder(
+        Server(services.azure("embedding", settings, deployment)),
+        wire(deployment),
+        space(settings.provider, deployment),
+    )

@@ -1,0 +1,38 @@
+"""Cloudflare Workers AI. Vectors of its two poolings do not compare, so one is asked for by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindex.providers import services
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.known import space
+from mindex.providers.embed.remote import RemoteEmbedder, Wire
+from mindex.providers.server import Server
+
+DEFAULT = "@cf/baai/bge-base-en-v1.5"
+_POOLING = "cls"
+
+
+def create(settings: ProviderSettings) -> Embedder:
+    model = settings.model or DEFAULT
+    return RemoteEmbedder(
+        Server(services.cloudflare("embedding", settings, model)),
+        Wire(f"/{model}", _body, _vectors),
+        space(settings.provider, model, pooling=_POOLING),
+    )
+
+
+def _body(texts: Sequence[str]) -> dict[str, object]:
+    return {"text": list(texts), "pooling": _POOLING}
+
+
+def _vectors(answer: object) -> Sequence[object]:
+    result = answer.get("result") if isinstance(answer, dict) else None
+    if not isinstance(result, dict) or not isinstance(result.get("data"), list):
+        raise ValueError("answers without embeddings")
+    if result.get("pooling", _POOLING) != _POOLING:
+        raise ValueError(f"answers with another pooling than {_POOLING}")
+    rows: list[object] = result["data"]
+    return rows

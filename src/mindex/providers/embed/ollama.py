@@ -1,0 +1,35 @@
+"""Ollama's embeddings, through `/api/embed`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindex.providers import services
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.known import space
+from mindex.providers.embed.remote import RemoteEmbedder, Wire
+from mindex.providers.server import Server
+
+DEFAULT = "nomic-embed-text"
+
+
+def create(settings: ProviderSettings) -> Embedder:
+    model = settings.model or DEFAULT
+
+    def body(texts: Sequence[str]) -> dict[str, object]:
+        # Left to itself it cuts what is too long and does not say so.
+        return {"model": model, "input": list(texts), "truncate": False}
+
+    return RemoteEmbedder(
+        Server(services.ollama("embedding", settings, model)),
+        Wire("/api/embed", body, _vectors),
+        space(settings.provider, model),
+    )
+
+
+def _vectors(answer: object) -> Sequence[object]:
+    rows = answer.get("embeddings") if isinstance(answer, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("answers without embeddings")
+    return rows

@@ -1,0 +1,37 @@
+"""OpenAI's embeddings, or those of any server that speaks as it does at `embedding.url`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindex.providers import services
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.known import space
+from mindex.providers.embed.remote import RemoteEmbedder, Wire, by_index
+from mindex.providers.server import Server
+
+DEFAULT = "text-embedding-3-small"
+
+
+def create(settings: ProviderSettings) -> Embedder:
+    model = settings.model or DEFAULT
+    return RemoteEmbedder(
+        Server(services.openai("embedding", settings, model)), wire(model), space(settings.provider, model)
+    )
+
+
+def wire(model: str) -> Wire:
+    """`POST …/embeddings`, which LM Studio, Azure, llama.cpp, vLLM and others offer too."""
+
+    def body(texts: Sequence[str]) -> dict[str, object]:
+        return {"model": model, "input": list(texts)}
+
+    return Wire("/embeddings", body, _vectors)
+
+
+def _vectors(answer: object) -> Sequence[object]:
+    rows = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("answers without embeddings")
+    return by_index(rows)

@@ -1,0 +1,304 @@
+"""One request over the wire: bounded in time and size, through the environment's proxy, never to another host.
+
+Nothing here knows what is asked, or of whom. `server.py` makes words of it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+from mindex.providers.addresses import Address, parse_address
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+T = TypeVar("T")
+
+MEGABYTE = 1024 * 1024
+
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_REDIRECTS = 3
+_CONNECT_SECONDS = 10.0
+# Servers drop idle connections after five seconds or more: ours are older than that never.
+_KEPT_ALIVE = 4.0
+# What the guard grants a request beyond its time, so that the request itself can end in order.
+_GRACE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent. The URL may hold a key in its query, the headers do."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Unanswered(Exception):
+    """No usable answer. `why` continues the server's name: "did not answer within 8 s"."""
+
+    def __init__(self, why: str, hint: str = "", *, again: bool = False, wait: float = 0.0, down: bool = True) -> None:
+        """`again`: trying once more may help, after `wait` seconds. `down`: it speaks against the server itself."""
+        super().__init__(why)
+        self.why = why
+        self.hint = hint
+        self.again = again
+        self.wait = wait
+        self.down = down
+
+
+class TimedOut(Unanswered):
+    """The time was over before the answer was there."""
+
+    def __init__(self) -> None:
+        super().__init__("did not answer in time")
+
+
+class Unreachable(Unanswered):
+    """Nothing takes the connection."""
+
+
+class Client:
+    """Connections to one server. Made at the first request; closed with its owner, or by `close`."""
+
+    def __init__(self, address: Address) -> None:
+        import httpx2
+
+        _hide_secrets_in_logs()
+        self.proxy, proxy = _proxy_for(address)
+        limits = httpx2.Limits(max_connections=16, max_keepalive_connections=4, keepalive_expiry=_KEPT_ALIVE)
+        try:
+            self._httpx = httpx2.Client(
+                proxy=proxy or None,
+                limits=limits,
+                follow_redirects=False,
+                trust_env=False,  # the environment has been asked, and is not to answer for other hosts
+                verify=_certificates(address, bool(proxy)),
+            )
+        except (ValueError, ImportError, httpx2.InvalidURL):
+            raise Unanswered(
+                f"cannot be reached through the proxy {self.proxy}: it is not one that can be used",
+                "check HTTPS_PROXY and HTTP_PROXY",
+            ) from None
+
+    def close(self) -> None:
+        self._httpx.close()
+
+    def send(self, request: Request, seconds: float, most_bytes: int) -> Reply:
+        """The reply, whatever its status. Raises Unanswered when none has come, whole, within `seconds`.
+
+        The time holds for everything together: looking the name up, connecting, a server that drips its answer.
+        """
+        deadline = monotonic() + seconds
+        return _guarded(lambda: self._send(request, deadline, most_bytes), seconds)
+
+    def _send(self, request: Request, deadline: float, most_bytes: int) -> Reply:
+        import httpx2
+
+        try:
+            for _ in range(_MOST_REDIRECTS + 1):
+                reply = self._exchange(request, deadline, most_bytes)
+                if reply.status not in _REDIRECTS:
+                    return reply
+                request = _redirected(request, reply)
+        except httpx2.TimeoutException as error:
+            raise self._timed_out(error) from None
+        except httpx2.TransportError as error:
+            raise self._broken(error) from None
+        except httpx2.DecodingError:
+            raise Unanswered("answers with something that is no JSON", again=True) from None
+        except (httpx2.InvalidURL, UnicodeError, ValueError):
+            raise Unanswered("cannot be asked: its address is malformed", down=False) from None
+        raise Unanswered("redirects in a circle", down=False)
+
+    def _exchange(self, request: Request, deadline: float, most_bytes: int) -> Reply:
+        import httpx2
+
+        left = max(0.01, deadline - monotonic())
+        timeout = httpx2.Timeout(left, connect=min(left, _CONNECT_SECONDS))
+        prepared = self._httpx.build_request(
+            request.method, request.url, headers=dict(request.headers), content=request.body or None, timeout=timeout
+        )
+        response = self._httpx.send(prepared, stream=True)
+        try:
+            body = _body_of(response, deadline, most_bytes)
+        finally:
+            response.close()
+        return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
+
+    def _timed_out(self, error: httpx2.TimeoutException) -> Unanswered:
+        import httpx2
+
+        if isinstance(error, httpx2.ConnectTimeout):
+            return self._unreachable("it does not take the connection")
+        return TimedOut()
+
+    def _broken(self, error: httpx2.TransportError) -> Unanswered:
+        import httpx2
+
+        if isinstance(error, httpx2.ProxyError | httpx2.ConnectError):
+            return self._unreachable(_ERRNO.sub("", str(error)) or "no connection")
+        if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError):
+            return Unanswered("cannot be asked: its address is malformed", down=False)
+        return Unanswered("broke its answer off" + self.through, again=True)
+
+    def _unreachable(self, why: str) -> Unanswered:
+        if self.proxy:
+            return Unanswered(
+                f"cannot be reached: the proxy {self.proxy} does not work ({why})",
+                "check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY",
+            )
+        return Unreachable(why)
+
+    @property
+    def through(self) -> str:
+        return f" (through the proxy {self.proxy})" if self.proxy else ""
+
+
+def parse_json(body: bytes) -> object:
+    """The one JSON value that the body is. Raises Unanswered for a web page, half a value, NaN or rubbish."""
+
+    def refuse(constant: str) -> object:
+        raise ValueError(constant)
+
+    try:
+        value: object = json.loads(body, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        if str(error) in ("NaN", "Infinity", "-Infinity"):
+            raise Unanswered(f"answers with {error} where a number belongs", down=False) from None
+        if body.lstrip()[:1] == b"<":
+            raise Unanswered("answers with a web page, not with JSON") from None
+        what = "with nothing" if not body.strip() else "with something that is no JSON"
+        raise Unanswered(f"answers {what}") from None
+    return value
+
+
+def _body_of(response: httpx2.Response, deadline: float, most_bytes: int) -> bytes:
+    import httpx2
+
+    parts = []
+    size = 0
+    announced = response.headers.get("content-length", "")
+    too_long = Unanswered(f"answers with more than {most_bytes / MEGABYTE:g} MB")
+    if announced.isdigit() and int(announced) > most_bytes:
+        raise too_long
+    for part in response.iter_bytes():
+        size += len(part)
+        if size > most_bytes:
+            raise too_long
+        if monotonic() > deadline:
+            raise httpx2.ReadTimeout("")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _redirected(request: Request, reply: Reply) -> Request:
+    """The same request to where the server points, as long as it stays on it: keys go nowhere else."""
+    target = urljoin(request.url, reply.headers.get("location", ""))
+    here, there = urlsplit(request.url), urlsplit(target)
+    if (here.scheme, here.netloc) != (there.scheme, there.netloc):
+        host = there.hostname or "nowhere"
+        raise Unanswered(
+            f"redirects to {there.scheme or 'http'}://{host}, where nothing was sent",
+            "set the address to where the server really is",
+            down=False,
+        )
+    return Request(request.method, target, request.headers, request.body)
+
+
+def _guarded(work: Callable[[], T], seconds: float) -> T:
+    """Do the work in a thread that is left behind when it takes too long.
+
+    A name that is being looked up and headers that drip in know no time-out of their own.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="mindex-http", daemon=True).start()
+    try:
+        return outcome.result(seconds + _GRACE)
+    except TimeoutError:
+        raise TimedOut from None
+
+
+# ── the environment ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _proxy_for(address: Address) -> tuple[str, str]:
+    """The proxy that the environment wants for this server, as it may be shown and as it is used."""
+    from urllib.request import getproxies, proxy_bypass
+
+    found = getproxies()
+    proxy = found.get("https" if address.is_secure else "http") or found.get("all") or ""
+    if not proxy or proxy_bypass(urlsplit(address.origin).netloc) or proxy_bypass(address.host):
+        return "", ""
+    if "://" not in proxy:
+        proxy = f"http://{proxy}"
+    scheme, _, rest = proxy.partition("://")
+    try:
+        shown = str(parse_address(f"http://{rest}")).replace("http", scheme, 1)
+    except ValueError:
+        shown = "of the environment"
+    return shown, proxy
+
+
+def _certificates(address: Address, proxied: bool) -> ssl.SSLContext:
+    """The system's, or those of SSL_CERT_FILE. Reading them takes 30 ms, for which a plain connection has no use."""
+    import ssl
+
+    import httpx2
+
+    if address.is_secure or proxied:
+        return httpx2.create_ssl_context()
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _hide_secrets_in_logs() -> None:
+    """The client logs each URL, whose query may hold a key, and the headers of each reply, which may repeat it."""
+    for name, bare in (("httpx2", _without_query), ("httpcore2.http11", _without_headers)):
+        logger = logging.getLogger(name)
+        if bare not in logger.filters:
+            logger.addFilter(bare)
+
+
+def _without_query(record: logging.LogRecord) -> bool:
+    if isinstance(record.args, tuple):
+        record.args = tuple(_bare(value) if type(value).__name__ == "URL" else value for value in record.args)
+    return True
+
+
+def _without_headers(record: logging.LogRecord) -> bool:
+    record.msg = str(record.msg).partition(" return_value=")[0]
+    return True
+
+
+def _bare(url: object) -> str:
+    try:
+        return str(parse_address(str(url)))
+    except ValueError:
+        return "(a URL)"

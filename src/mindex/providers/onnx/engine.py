@@ -1,0 +1,214 @@
+"""A loaded ONNX model with its tokenizer: token ids in, one array out, on as many cores as there are."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from mindex.config import cache_folder
+from mindex.errors import ProviderError
+from mindex.providers.base import clean, usable_cores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession, RunOptions
+    from tokenizers import Encoding, Tokenizer
+
+# One run takes at most 8 texts and 512 tokens: longer runs are slower per text (88 → 94 ms for 250 tokens, they fall
+# out of the processor's cache) and need memory in proportion; short texts gain from company.
+_TEXTS_PER_RUN = 8
+_TOKENS_PER_RUN = 512
+_MOST_WORKERS = 4  # each needs about 70 MB while it runs
+
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_REINSTALL_MINDEX = "run: pip install --force-reinstall mindex"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """What a model is opened from; what messages call it, and how to get sound files."""
+
+    weights: Path
+    sha256: str
+    tokenizer: Path
+    called: str
+    hint: str
+    # Its numbers are scaled by the largest of the whole run: a text would be read differently beside another one.
+    scales_by_run: bool = False
+
+
+class OutOfTime(Exception):
+    """The deadline passed before the last run."""
+
+
+def open_engine(files: ModelFiles, outputs: Sequence[str], cache_dir: Path | None = None) -> Engine:
+    """The model, ready to run. `outputs` are the names its answer may go by, the best first; without, its first one.
+
+    Raises ProviderError when the files, or the packages that read them, are missing or broken.
+    """
+    from mindex.providers.onnx.session import NotOpened, import_runtime, open_session
+
+    try:
+        import numpy  # noqa: F401
+        import tokenizers  # noqa: F401
+
+        runtime = import_runtime()
+    except ImportError as error:
+        raise ProviderError(
+            f"the {files.called} needs a package that cannot be imported ({error})", _REINSTALL_MINDEX
+        ) from error
+
+    tokenizer, padding = _load_tokenizer(files)
+    folder = cache_dir or cache_folder()
+    try:
+        session = open_session(files.weights, files.sha256, folder, packed=files.scales_by_run)
+    except NotOpened as error:
+        raise ProviderError(f"the {files.called} {files.weights} {error}", files.hint) from error
+    return_free_memory()  # where the ready copy had to be made first, 100 MB
+    options = runtime.RunOptions()
+    # What a run took from the system goes back to it. Without this, indexing leaves 300 MB behind; it costs a query
+    # nothing.
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    return Engine(files, tokenizer, padding, session, options, outputs)
+
+
+class Engine:
+    """What is there once a model is loaded. May be used from any number of threads."""
+
+    def __init__(
+        self,
+        files: ModelFiles,
+        tokenizer: Tokenizer,
+        padding: int,
+        session: InferenceSession,
+        options: RunOptions,
+        outputs: Sequence[str],
+    ) -> None:
+        self.tokenizer = tokenizer
+        self._called = files.called
+        self._padding = padding
+        self._session = session
+        self._options = options
+        # Bounds the runs of all batches together, and so the memory they take.
+        self._slots = threading.BoundedSemaphore(_workers())
+        self._texts_per_run = 1 if files.scales_by_run else _TEXTS_PER_RUN
+        self._inputs = {value.name: value.type for value in session.get_inputs()}
+        if unknown := set(self._inputs).difference(_INPUTS):
+            raise ProviderError(
+                f"the {files.called} {files.weights} wants what mindex does not give: {', '.join(sorted(unknown))}",
+                files.hint,
+            )
+        made = {value.name: value.shape for value in session.get_outputs()}
+        self.output = next((name for name in outputs if name in made), next(iter(made)))
+        self.shape: list[object] = list(made[self.output] or ())  # numbers, and names of what varies
+
+    def encode(self, text: str, *, whole: bool = True) -> Encoding:
+        """The text as tokens; with those that open and close it where it is whole."""
+        # One at a time: `encode_batch` starts threads of its own and then warns on stderr at every fork.
+        return self.tokenizer.encode(clean(text), add_special_tokens=whole)
+
+    def run(
+        self, encoded: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The model's answer to some texts, and the mask that tells their tokens from padding."""
+        import numpy as np
+
+        shape = (len(encoded), max(1, *map(len, encoded)))
+        ids = np.full(shape, self._padding, dtype=np.int64)
+        mask = np.zeros(shape, dtype=np.int64)
+        kinds = np.zeros(shape, dtype=np.int64)
+        for row, tokens in enumerate(encoded):
+            ids[row, : len(tokens)] = tokens
+            mask[row, : max(1, len(tokens))] = 1  # an empty text, to a tokenizer that adds nothing, is one of padding
+            if types:
+                kinds[row, : len(tokens)] = types[row]
+        given = dict(zip(_INPUTS, (ids, mask, kinds), strict=True))
+        inputs = {
+            name: given[name].astype(np.int32) if kind == "tensor(int32)" else given[name]
+            for name, kind in self._inputs.items()
+        }
+        try:
+            answer: NDArray[Any] = self._session.run([self.output], inputs, self._options)[0]
+        except Exception as error:  # ONNX Runtime's errors share no base class of their own
+            raise ProviderError(f"the {self._called} failed ({error})", "free some memory and try again") from error
+        return answer, mask
+
+    def run_all(
+        self, lengths: Sequence[int], run: Callable[[list[int]], None], *, name: str, deadline: float | None = None
+    ) -> None:
+        """Call `run` with the positions of texts that go well together, on all cores, until each has had its turn.
+
+        Raises OutOfTime when the deadline passes; runs that have begun are waited for.
+        """
+
+        def limited(batch: list[int]) -> None:
+            with self._slots:
+                if deadline is not None and monotonic() >= deadline:
+                    raise OutOfTime
+                run(batch)
+
+        batches = _batches(lengths, self._texts_per_run)
+        if len(batches) <= 1:
+            for batch in batches:
+                limited(batch)
+            return
+
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(_workers(), len(batches)), thread_name_prefix=name) as pool:
+            try:
+                for done in [pool.submit(limited, batch) for batch in batches]:
+                    done.result()  # raises what the run raised
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return_free_memory()
+
+
+def _load_tokenizer(files: ModelFiles) -> tuple[Tokenizer, int]:
+    """The tokenizer, which neither cuts nor pads, and the id that padding has."""
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_buffer(files.tokenizer.read_bytes())
+    except Exception as error:  # tokenizers raises bare Exceptions
+        raise ProviderError(f"the tokenizer {files.tokenizer} cannot be read ({error})", files.hint) from error
+    known = [tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>")]
+    padding = (tokenizer.padding or {}).get("pad_id", next((id_ for id_ in known if id_ is not None), 0))
+    # Files ask for all sorts of lengths, and often for padding up to them.
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    # A text that says "[SEP]" speaks of it, and does not end there.
+    tokenizer.encode_special_tokens = True
+    return tokenizer, int(padding)
+
+
+def _workers() -> int:
+    return min(usable_cores(), _MOST_WORKERS)
+
+
+def _batches(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Positions grouped by length, so that little is padded; the longest first, so that no core ends on a long one."""
+    batches: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        longest = lengths[batches[-1][0]] if batches else 0
+        room = min(most, _TOKENS_PER_RUN // max(longest, 1))
+        if batches and len(batches[-1]) < room:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+    return batches
+
+
+def return_free_memory() -> None:
+    """glibc keeps freed blocks for later, up to 200 MB after a large batch; ask it to give them back."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none, and keeps less
+        if trim:
+            trim(0)

@@ -1,0 +1,28 @@
+"""Cloudflare Workers AI's reranker, bge-reranker-base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindex.providers import services
+from mindex.providers.base import ProviderSettings
+from mindex.providers.rerank.base import Reranker
+from mindex.providers.rerank.scores import RemoteReranker, listed
+from mindex.providers.server import Server
+
+DEFAULT = "@cf/baai/bge-reranker-base"
+
+
+def create(settings: ProviderSettings) -> Reranker:
+    model = settings.model or DEFAULT
+    return RemoteReranker(Server(services.cloudflare("rerank", settings, model)), f"/{model}", _body, _rows)
+
+
+def _body(query: str, texts: Sequence[str]) -> dict[str, object]:
+    return {"query": query, "contexts": [{"text": text} for text in texts], "top_k": len(texts)}
+
+
+def _rows(answer: object) -> list[tuple[object, object]]:
+    """`{result: {response: […]}}`, or without the envelope."""
+    found = answer.get("result", answer) if isinstance(answer, dict) else None
+    return listed(found.get("response") if isinstance(found, dict) else None, "id", ("score",))

@@ -1,0 +1,109 @@
+"""What rerankers that are servers have in common: how long texts may be, and what an answer must hold."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+
+from mindex.providers.http import MEGABYTE
+from mindex.providers.server import Rejected, Server
+
+# Cross-encoders read 512 tokens, question and text together; servers that read more are asked no more than this.
+_MOST_CHARACTERS = 6_000
+_LEAST_CHARACTERS = 100
+_TEXTS_PER_REQUEST = 64
+_MOST_BYTES = 4 * MEGABYTE
+_ATTEMPTS = 2
+
+Body = Callable[[str, Sequence[str]], dict[str, object]]
+Rows = Callable[[object], Sequence[tuple[object, object]]]
+
+
+class RemoteReranker:
+    """One reranker on one server. Safe to use from several threads."""
+
+    def __init__(self, server: Server, path: str, body: Body, rows: Rows) -> None:
+        """`rows` finds the pairs of index and score in an answer, or raises ValueError."""
+        self._server = server
+        self._path = path
+        self._body = body
+        self._rows = rows
+        self._most = _MOST_CHARACTERS
+        self._answered = False
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._server.service.name
+
+    @property
+    def loaded(self) -> bool:
+        return self._answered
+
+    def load(self) -> None:
+        if not self._answered:
+            self.score("a question to see whether it answers", ["a text"])
+
+    def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
+        timeout = self._server.service.timeout
+        deadline = monotonic() + min(timeout if seconds is None else seconds, timeout)
+        scores: list[float] = []
+        for start in range(0, len(texts), _TEXTS_PER_REQUEST):
+            scores += self._batch(query, texts[start : start + _TEXTS_PER_REQUEST], deadline)
+        return scores
+
+    def _batch(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+        while True:
+            most = self._most
+            sent = [_clean(text[:most]) for text in texts]
+            try:
+                answer = self._server.post(
+                    self._path,
+                    self._body(_clean(query[:most]), sent),
+                    seconds=max(0.05, deadline - monotonic()),
+                    attempts=_ATTEMPTS,
+                    most_bytes=_MOST_BYTES,
+                )
+            except Rejected as rejected:
+                if not rejected.too_long or most <= _LEAST_CHARACTERS:
+                    raise self._server.refusal(rejected) from None
+                self._shorten(most, max(map(len, sent)))
+                continue
+            try:
+                scores = _scores(self._rows(answer), len(texts))
+            except ValueError as error:
+                raise self._server.nonsense(str(error)) from None
+            self._answered = True
+            return scores
+
+    def _shorten(self, most: int, longest: int) -> None:
+        with self._lock:  # several threads may find out at once: it is halved once
+            if self._most == most:
+                self._most = min(most, longest) // 2
+
+
+def _scores(rows: Sequence[tuple[object, object]], expected: int) -> list[float]:
+    found: dict[int, float] = {}
+    for index, score in rows:
+        if type(index) is not int or not 0 <= index < expected or index in found:
+            raise ValueError("answers with indexes that make no sense")
+        if type(score) not in (int, float) or not math.isfinite(float(str(score))):
+            raise ValueError("answers with a score that is no number")
+        found[index] = float(str(score))
+    if len(found) != expected:
+        raise ValueError(f"answers with {len(found)} scores for {expected} texts")
+    return [found[index] for index in range(expected)]
+
+
+def listed(rows: object, index: str, scores: Sequence[str]) -> list[tuple[object, object]]:
+    """The pairs of index and score in a list of objects; the score goes by one of several names."""
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise ValueError("answers without scores")
+    return [(row.get(index), next((row[name] for name in scores if name in row), None)) for row in rows]
+
+
+def _clean(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode().replace("\0", " ")
+    return text if text.strip() else "."

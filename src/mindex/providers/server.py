@@ -1,0 +1,308 @@
+"""A model that lives on a server: asked through one breaker, with patience, and with every failure put into words."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic, sleep, time
+from typing import Literal
+
+from mindex.errors import EmbeddingError, GenerationError, ProviderError, RerankError
+from mindex.providers.addresses import Address
+from mindex.providers.breaker import Breaker
+from mindex.providers.http import MEGABYTE, Client, Reply, Request, TimedOut, Unanswered, Unreachable, parse_json
+from mindex.providers.keys import find_key, flaw_of
+
+Role = Literal["embedding", "rerank", "generation"]
+
+ATTEMPTS = 4
+MOST_BYTES = 32 * MEGABYTE
+
+_ERRORS: Mapping[str, type[ProviderError]] = {
+    "embedding": EmbeddingError,
+    "rerank": RerankError,
+    "generation": GenerationError,
+}
+_FIRST_WAIT = 0.25
+_LONGEST_WAIT = 8.0
+_TOO_LONG = re.compile(
+    r"too (long|large|many (input )?tokens)|(context|input|sequence|prompt|token)[ _-]?(length|limit|window|size)"
+    r"|maximum (context|number of tokens|input)|exceeds? .{0,40}(token|length|context)|max(imum)?_?(seq|input|token)",
+    re.IGNORECASE,
+)
+# Ollama's way to fail for a text that its model has no number for.
+_NOT_A_NUMBER = re.compile(r"unsupported value: (NaN|[+-]?Inf)")
+_NO_MODEL = re.compile(r"model|deployment", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What is known of a server before it is asked."""
+
+    role: Role
+    provider: str
+    model: str
+    address: Address | None
+    timeout: float
+    # Said when the settings do not suffice to ask at all.
+    problem: str = ""
+    remedy: str = ""
+    # Said when nothing answers, and when the model is not there.
+    start: str = "check your connection"
+    missing: str = ""
+    given_key: str = field(default="", repr=False)
+    key_variables: tuple[str, ...] = ()
+    key_header: str = ""  # a header of its own, instead of `Authorization: Bearer`
+    needs_key: bool = False
+    asks_keyring: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.provider} at {self.address}" if self.address else self.provider
+
+    @property
+    def name(self) -> str:
+        """Provider and model; where nobody named one, the address stands for it."""
+        return f"{self.provider}/{self.model or self.address or 'default'}"
+
+    def error(self, message: str, hint: str = "") -> ProviderError:
+        return _ERRORS[self.role](message, hint)
+
+
+class Rejected(Exception):
+    """The server works, and does not take this request."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(said)
+        self.status = status
+        self.said = said
+
+    @property
+    def too_long(self) -> bool:
+        return self.status == 413 or bool(_TOO_LONG.search(self.said))
+
+
+class Server:
+    """Asks one service. Safe to use from several threads."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._breaker = Breaker(service.role, str(service.address), service.model)
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+        self._key: str | None = None
+
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, object],
+        *,
+        seconds: float | None = None,
+        attempts: int = ATTEMPTS,
+        most_bytes: int = MOST_BYTES,
+    ) -> object:
+        """The JSON value that the server answers with.
+
+        Raises Rejected when it does not take this request, and the role's error for everything else. All attempts
+        together take no longer than `seconds`, nor than the settings allow.
+        """
+        service = self.service
+        if service.address is None:
+            raise service.error(service.problem, service.remedy)
+        seconds = service.timeout if seconds is None else min(max(seconds, 0.01), service.timeout)
+        outage = self._breaker.admit(seconds)
+        if outage is not None:  # nothing has been imported yet, nor has the network been touched
+            again = f"tried again in {self._breaker.left(outage)} seconds"
+            raise service.error(
+                f"{service} has failed {outage.failures} times, last: {outage.last}",
+                f"{again}; {outage.hint}" if outage.hint else again,
+            )
+        request = Request("POST", service.address.at(path), self._headers(service.address), _encoded(body))
+        try:
+            answer = self._ask(request, service.address, seconds, attempts, most_bytes)
+        except Unanswered as failure:
+            message, hint = self._words(failure, seconds)
+            if failure.down:
+                self._breaker.failed(message, hint)
+            else:
+                self._breaker.succeeded()
+            raise service.error(message, hint) from None
+        except (Rejected, ProviderError):
+            self._breaker.succeeded()
+            raise
+        self._breaker.succeeded()
+        return answer
+
+    def refusal(self, rejected: Rejected) -> ProviderError:
+        """The error for a request that cannot be put in a way the server takes."""
+        hint = f"check {self.service.role}.model and {self.service.role}.url"
+        if re.search(r"no such model|no models? loaded|model .{0,80}(not found|does not exist)", rejected.said, re.I):
+            return self._missing(rejected.said)
+        return self.service.error(f"{self.service} refuses the request ({rejected.status}: {rejected.said})", hint)
+
+    def nonsense(self, what: str, hint: str = "") -> ProviderError:
+        """The error for an answer that is JSON, but not one that was asked for."""
+        return self.service.error(f"{self.service} {what}", hint or f"check {self.service.role}.url and its model")
+
+    # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _ask(self, request: Request, address: Address, seconds: float, attempts: int, most_bytes: int) -> object:
+        client = self._connected(address)
+        deadline = monotonic() + seconds
+        for attempt in range(attempts):
+            try:
+                return self._judged(client.send(request, deadline - monotonic(), most_bytes))
+            except Unanswered as failure:
+                wait = failure.wait or min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * random.uniform(0.5, 1)
+                if not failure.again or attempt + 1 == attempts or monotonic() + wait >= deadline:
+                    raise
+            sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _judged(self, reply: Reply) -> object:
+        """The answer's value, or what its status means."""
+        status = reply.status
+        if 200 <= status < 300:
+            return self._meant_well(parse_json(reply.body), reply)
+        said = self._said(reply.body)
+        if status in (400, 413, 422) or (status >= 500 and (_TOO_LONG.search(said) or _NOT_A_NUMBER.search(said))):
+            raise Rejected(status, said)
+        if status in (401, 403):
+            raise self._key_refused(status)
+        if status == 404:
+            if _NO_MODEL.search(said):
+                raise self._missing(said)
+            raise self.service.error(
+                f"{self.service} does not know this address (404)", f"check {self.service.role}.url"
+            )
+        if status == 407:
+            raise Unanswered("cannot be reached: the proxy wants a login (407)", "put it into HTTPS_PROXY")
+        if status == 429:
+            wait = _retry_after(reply)
+            raise Unanswered(
+                "gets too many requests (429)",
+                f"try again in {wait:.0f} s" if wait >= 1 else "try again later",
+                again=True,
+                wait=wait,
+                down=False,
+            )
+        if status >= 500 or status == 408:
+            raise Unanswered(f"failed ({status}: {said})", "look into its log", again=True, wait=_retry_after(reply))
+        raise self.service.error(f"{self.service} answers with status {status} ({said})", "check its address")
+
+    def _meant_well(self, answer: object, reply: Reply) -> object:
+        """The answer; some servers say that all is well and then that it is not."""
+        if isinstance(answer, Mapping) and (answer.get("error") or answer.get("success") is False):
+            raise self.nonsense(f"answers with an error ({self._said(reply.body)})")
+        return answer
+
+    def _connected(self, address: Address) -> Client:
+        with self._lock:
+            if self._client is None:
+                self._client = client = Client(address)
+                weakref.finalize(self, _close, client)
+            return self._client
+
+    # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _headers(self, address: Address) -> dict[str, str]:
+        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "mindex"}
+        service = self.service
+        if self._key is None:
+            self._key = find_key(service.role, service.given_key, service.key_variables, keyring=service.asks_keyring)
+        key, flaw = self._key, flaw_of(self._key)
+        if flaw:
+            raise service.error(f"the key for {service.provider} holds {flaw}", f"set it again without: {self._ways}")
+        if not key and service.needs_key:
+            raise service.error(f"{service} wants a key, and there is none", f"set {self._ways}")
+        if key and service.key_header:
+            headers[service.key_header] = key
+        elif key:
+            headers["authorization"] = f"Bearer {key}"
+        elif address.basic:
+            headers["authorization"] = address.basic
+        return headers
+
+    @property
+    def _ways(self) -> str:
+        """Where a key may stand."""
+        role = self.service.role
+        variables = [f"MINDEX_{role.upper()}_API_KEY", *self.service.key_variables]
+        return f"{' or '.join(variables)} in the environment, or run: keyring set mindex {role}.api_key"
+
+    # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _words(self, failure: Unanswered, seconds: float) -> tuple[str, str]:
+        service = self.service
+        if isinstance(failure, TimedOut):
+            return (
+                f"{service} did not answer within {seconds:.3g} s",
+                f"see whether it hangs, or raise {service.role}.timeout",
+            )
+        if isinstance(failure, Unreachable):
+            return f"nothing answers at {service.address} ({failure.why})", service.start
+        return f"{service} {failure.why}", failure.hint or f"check {service.role}.url"
+
+    def _key_refused(self, status: int) -> ProviderError:
+        # What the server says of a key may hold parts of it.
+        if not self._key:
+            return self.service.error(f"{self.service} wants a key ({status})", f"set {self._ways}")
+        return self.service.error(f"{self.service} refuses the key ({status})", f"check {self._ways}")
+
+    def _missing(self, said: str) -> ProviderError:
+        service = self.service
+        return service.error(
+            f"{service} has no model '{service.model}' ({said})", service.missing or f"check {service.role}.model"
+        )
+
+    def _said(self, body: bytes) -> str:
+        """The server's own words for what went wrong: one line, short, without our secrets."""
+        text = _error_text(body)
+        for secret in (self._key, *(self.service.address.secrets if self.service.address else ())):
+            text = text.replace(secret, "…") if secret else text
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        return text if len(text) <= 200 else f"{text[:199]}…"
+
+
+def _close(client: Client) -> None:
+    with suppress(Exception):  # a request may still be under way; nobody is left to be told
+        client.close()
+
+
+def _encoded(body: Mapping[str, object]) -> bytes:
+    return json.dumps(body, allow_nan=False).encode()
+
+
+def _error_text(body: bytes) -> str:
+    """OpenAI, Azure: {error: {message}}; Ollama: {error}; Cloudflare: {errors: [{message}]}; others: {detail}."""
+    try:
+        found: object = json.loads(body)
+    except (ValueError, RecursionError):
+        text = body[:2000].decode("utf-8", "replace").strip()
+        return "a web page" if text.startswith("<") else text
+    for _ in range(4):
+        if isinstance(found, Mapping):
+            found = next(
+                (found[name] for name in ("error", "errors", "message", "detail", "code") if found.get(name)), ""
+            )
+        elif isinstance(found, list):
+            found = found[0] if found else ""
+    return found if isinstance(found, str) else json.dumps(found)
+
+
+def _retry_after(reply: Reply) -> float:
+    """What `Retry-After` asks for, in seconds or as a date; 0 when it asks for nothing that makes sense."""
+    asked = reply.headers.get("retry-after", "").strip()
+    if asked.replace(".", "", 1).isdigit() and asked.isascii():
+        return float(asked)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(asked).timestamp() - time())
+    except (ValueError, TypeError, OverflowError):
+        return 0.0

@@ -1,0 +1,202 @@
+"""A whole memory over a model that is a server: up, down, and back."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mindex.errors import EmbeddingError
+from mindex.memory import Memory
+from mindex.model import Check
+from tests.providers.servers import ModelServer, Trick, garbage, hang, html, status, vectors
+from tests.running import run, wait_until
+
+# How relevant a hit is, is for others to say: here everything is shown (floor 0).
+QUESTION = "which event makes a subscriber delete the key of a station?"
+
+
+def options(server: ModelServer, model: str = "nomic-embed-text", timeout: float = 5.0) -> dict[str, object]:
+    return {
+        "embedding.provider": "ollama",
+        "embedding.url": server.url,
+        "embedding.model": model,
+        "embedding.timeout": timeout,
+    }
+
+
+def opened(tmp_path: Path, server: ModelServer, model: str = "nomic-embed-text", timeout: float = 5.0) -> Memory:
+    return Memory(tmp_path / "memory.db", options=options(server, model, timeout))
+
+
+def forgive(cache: Path) -> None:
+    """What half a minute does: the server is asked again."""
+    for file in (cache / "breakers").glob("*"):
+        file.unlink()
+
+
+@pytest.mark.parametrize("model", ["nomic-embed-text", "a-model-of-ones-own"])
+def test_a_handbook_is_indexed_and_searched_by_words_and_vectors(
+    server: ModelServer, tmp_path: Path, handbook: Path, model: str
+) -> None:
+    with opened(tmp_path, server, model) as memory:
+        report = memory.index(handbook)
+        answer = memory.search(QUESTION, floor=0)
+
+        assert report.embedded > 20
+        assert (report.pending, report.notes) == (0, ())
+        assert (answer.tier, answer.notes) == ("hybrid", ())
+        assert answer.hits
+        assert memory.status().embedding.dimensions == server.dimensions
+
+    with opened(tmp_path, server, model) as memory:  # another process finds everything as it was
+        assert memory.index(handbook).embedded == 0
+        answer = memory.search("one person on call per shift, a rota week starts on Monday", mode="vector", floor=0)
+        assert answer.hits[0].record.path == "on-call.md"
+
+
+def test_with_the_server_down_words_are_found_and_what_is_told_is_kept(
+    server: ModelServer, tmp_path: Path, handbook: Path, alone: Path
+) -> None:
+    with opened(tmp_path, server) as memory:
+        memory.index(handbook)
+        server.stop()
+
+        answer = memory.search(QUESTION, floor=0)
+        assert answer.tier == "keyword"
+        assert answer.hits
+        assert any(f"nothing answers at {server.url}" in note and "ollama serve" in note for note in answer.notes)
+
+        told = memory.add("The lighthouse keeper prefers tea to coffee")
+        assert [hit.record.id for hit in memory.search("lighthouse keeper", floor=0).hits][:1] == [told.id]
+        (handbook / "new.md").write_text("# Ferries\n\nFerries leave for the island at noon.\n", encoding="utf-8")
+        report = memory.index(handbook)
+        assert report.pending >= 2
+        assert any("no vectors" in note for note in report.notes)
+        with pytest.raises(EmbeddingError):
+            memory.backfill()
+
+        server.start()
+        forgive(alone)
+        embedded, remaining = memory.backfill()
+        assert (embedded, remaining) == (report.pending, 0)
+        answer = memory.search("lighthouse keeper tea", mode="vector", floor=0)
+        assert answer.tier != "keyword"
+        assert answer.hits[0].record.id == told.id
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        html,
+        garbage,
+        hang,
+        status(500, {"error": "out of memory"}),
+        status(401),
+        status(429, retry_after="60"),
+        vectors(lambda rows: rows[1:]),
+        vectors(lambda rows: [[0.0] * len(row) for row in rows]),
+        vectors(lambda rows: [row[:-1] for row in rows]),
+    ],
+)
+def test_whatever_a_server_does_search_and_index_go_on_and_say_why(
+    server: ModelServer, tmp_path: Path, handbook: Path, alone: Path, trick: Trick
+) -> None:
+    with opened(tmp_path, server, timeout=1.0) as memory:
+        memory.index(handbook)
+        server.always = trick
+        (handbook / "new.md").write_text("# Ferries\n\nFerries leave for the island at noon.\n", encoding="utf-8")
+
+        report = memory.index(handbook)
+        answer = memory.search("when do ferries leave?", floor=0)
+
+        assert report.pending == 1
+        assert any("no vectors" in note for note in (*report.notes, *answer.notes))
+        assert answer.hits[0].record.path == "new.md"
+        assert answer.notes
+
+        server.always = None
+        forgive(alone)
+        assert memory.backfill() == (1, 0)
+        assert memory.search("when do ferries leave to the island?", floor=0).notes == ()
+
+
+def test_dimensions_that_change_over_night_spoil_nothing(server: ModelServer, tmp_path: Path, handbook: Path) -> None:
+    with opened(tmp_path, server) as memory:
+        memory.index(handbook)
+    server.dimensions = 64
+
+    with opened(tmp_path, server) as memory:
+        answer = memory.search(QUESTION, floor=0)
+
+    assert answer.tier == "keyword"
+    assert answer.hits
+    assert any("now answers with 64 dimensions, it was 48; run `mindex reembed`" in note for note in answer.notes)
+
+
+def test_doctor_says_in_words_what_is_wrong(server: ModelServer, tmp_path: Path, handbook: Path, alone: Path) -> None:
+    def check(memory: Memory) -> Check:
+        forgive(alone)
+        return next(one for one in memory.doctor() if one.name == "embedding model")
+
+    with opened(tmp_path, server, timeout=2.0) as memory:
+        memory.index(handbook)
+        assert check(memory).ok
+        server.models = ("another",)
+        assert check(memory).fix == "run: ollama pull nomic-embed-text"
+        server.models = ()
+        server.always = status(403)
+        assert "wants a key (403)" in check(memory).message
+        server.always = None
+        server.dimensions = 64
+        assert check(memory).fix == "run `mindex reembed`"
+        server.stop()
+        assert f"nothing answers at {server.url}" in check(memory).message
+
+
+def test_a_command_finds_words_while_the_breaker_is_open_and_tells_of_it(
+    server: ModelServer, tmp_path: Path, handbook: Path
+) -> None:
+    env = {f"MINDEX_{key.replace('.', '_').upper()}": str(value) for key, value in options(server).items()}
+    env["MINDEX_DB"] = str(tmp_path / "memory.db")
+    assert run("index", handbook, env=env).code == 0
+    server.stop()
+    for _ in range(3):
+        run("search", QUESTION, env=env)
+
+    ran = run("search", QUESTION, "--json", env=env)
+
+    assert ran.code == 0
+    assert ran.json["tier"] == "keyword"
+    assert "has failed 3 times" in str(ran.json["notes"])
+
+
+@pytest.mark.slow
+def test_with_the_breaker_open_a_search_is_as_fast_as_by_keyword(
+    server: ModelServer, tmp_path: Path, handbook: Path
+) -> None:
+    with opened(tmp_path, server) as memory:
+        memory.index(handbook)
+        server.stop()
+        for number in range(4):
+            memory.search(f"{QUESTION} {number}")
+
+        def median(search: Callable[[int], object]) -> float:
+            times = []
+            for number in range(60):
+                started = time.perf_counter()
+                search(number)
+                times.append(time.perf_counter() - started)
+            return statistics.median(times)
+
+        ratios: list[float] = []
+
+        def compared() -> bool:
+            keyword = median(lambda number: memory.search(f"{QUESTION} {number}", mode="keyword"))
+            ratios.append(median(lambda number: memory.search(f"{QUESTION} {number}")) / keyword)
+            return ratios[-1] <= 1.2
+
+        wait_until(compared, within=30, what="a ratio of 1.2")
