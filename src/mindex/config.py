@@ -129,13 +129,22 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("generation.timeout", 30.0, _number(0.1), "seconds before a language model counts as down"),
     Setting("generation.extract_facts", True, _flag, "whether facts are taken out of conversations that are told"),
     Setting("search.fusion", "blend", _text, "blend, rrf, minmax, weighted or signals", in_project=True),
-    Setting("search.floor", 0.12, _number(0, 1), "hits below this relevance are not shown", in_project=True),
+    Setting("search.floor", 0.3, _number(0, 1), "hits below this relevance are not shown", in_project=True),
     Setting("search.candidates", 200, _whole(1), "how many each half of a search brings", in_project=True),
     Setting("search.weights.blend", 0.5, _number(0, 1), "share of the vector half in `blend`", in_project=True),
     Setting("search.weights.weighted", 0.7, _number(0, 1), "share of the vector half in `weighted`", in_project=True),
     Setting("search.weights.minmax", 0.6, _number(0, 1), "share of the vector half in `minmax`", in_project=True),
     Setting("search.weights.signals", 0.4, _number(0, 1), "share of the text in `signals`", in_project=True),
     Setting("search.weights.rrf", 60, _whole(1), "the constant k of `rrf`", in_project=True),
+    Setting("search.weights.pairs", 0.5, _number(0, 2), "what words side by side add to `blend`", in_project=True),
+    Setting("search.weights.coverage", 0.5, _number(0, 2), "power of the share of the question held", in_project=True),
+    Setting("search.weights.neighbours", 0.2, _number(0, 1), "share handed on to exchanges beside", in_project=True),
+    Setting(
+        "search.weights.rerank", 0.5, _number(0, 1), "share of the reranker in the order of the first", in_project=True
+    ),
+    Setting(
+        "search.weights.expansion", 0.3, _number(0, 1), "what a question's variants count beside it", in_project=True
+    ),
     Setting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain", in_project=True),
     Setting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md", in_project=True),
     Setting(
@@ -191,6 +200,10 @@ class Settings:
 
     def flag(self, key: str) -> bool:
         return bool(self._values[key].value)
+
+    def said(self, key: str) -> bool:
+        """Whether somebody chose the value, be it the default."""
+        return self._values[key].origin != "default"
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self._values[key].value

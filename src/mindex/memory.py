@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from mindex.choosing import Choosing
 from mindex.clock import now_ms, parse_time
 from mindex.config import Settings, load_settings
-from mindex.errors import EmbeddingError, UsageError
+from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
 from mindex.filing import Filing
 from mindex.knowing import Knowing
 from mindex.model import (
@@ -21,7 +22,6 @@ from mindex.model import (
     Answer,
     Check,
     CollectionStatus,
-    EmbeddingStatus,
     Filters,
     Found,
     Mode,
@@ -30,17 +30,37 @@ from mindex.model import (
     Record,
     Status,
 )
+from mindex.modelling import Held
+from mindex.providers.embed.base import Embedder
 from mindex.search.boost import Boosts
 from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT, Ranking, Searcher
-from mindex.store.base import Access, Page
+from mindex.search.wording import Refining
+from mindex.store.base import Access, Page, Store
 from mindex.store.sqlite.store import SqliteStore
 from mindex.transferring import Transferring
+
+if TYPE_CHECKING:
+    from mindex.search.expand import Expander
+    from mindex.search.rerank import Reranking
 
 Report = Callable[[Progress], None]
 
 _MOST_AROUND = 20
+# A question waits no longer than this for other words to be asked in.
+_MOST_EXPANDING = 10.0
+# A model is changed now and then; whoever meets it three times in one question brought one that does not fit.
+_MOST_CHANGES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """What answers questions, and for whose vectors it was made."""
+
+    held: Held
+    embedder: QueryEmbedder | None
+    searcher: Searcher
 
 
 class Scope(TypedDict, total=False):
@@ -62,7 +82,7 @@ class Scope(TypedDict, total=False):
     agent: str | None
 
 
-class Memory(Filing, Transferring, Knowing):
+class Memory(Filing, Transferring, Knowing, Choosing):
     """One memory: a database, its settings and its models.
 
     `with Memory("memory.db") as m: m.index("docs"); m.search("how is data cached?")`. Safe to use from several
@@ -82,7 +102,11 @@ class Memory(Filing, Transferring, Knowing):
         flags = {**(options or {}), "db": str(db) if db is not None else None, "agent": agent}
         self.settings = settings or load_settings(flags)
         self._query_wait = query_wait
-        self.store = SqliteStore(self.settings.database)
+        self._asking: _Asking | None = None
+        self.store = self._open_store()
+
+    def _open_store(self) -> Store:
+        return SqliteStore(self.settings.database)
 
     def __enter__(self) -> Memory:
         return self
@@ -94,17 +118,16 @@ class Memory(Filing, Transferring, Knowing):
 
     def close(self) -> None:
         self.stop_embedding()
-        if "_query_embedder" in self.__dict__ and self._query_embedder is not None:
-            self._query_embedder.close()
+        if self._asking is not None and self._asking.embedder is not None:
+            self._asking.embedder.close()
         self.store.close()
 
     # ── models, made when first needed ────────────────────────────────────────────────────────────────────────
 
-    @cached_property
-    def _query_embedder(self) -> QueryEmbedder | None:
-        if self.embedder is None:
+    def _query_embedder(self, embedder: Embedder | None) -> QueryEmbedder | None:
+        if embedder is None:
             return None
-        return QueryEmbedder(self.embedder, self.store, self._query_wait, self.settings.number("embedding.timeout"))
+        return QueryEmbedder(embedder, self.store, self._query_wait, self.settings.number("embedding.timeout"))
 
     @cached_property
     def _ranking(self) -> Ranking:
@@ -120,16 +143,56 @@ class Memory(Filing, Transferring, Knowing):
                 settings.number("boost.memory"),
                 settings.number("memory.decay"),
             ),
+            refining=Refining(settings.number("search.weights.pairs"), settings.number("search.weights.coverage")),
+            neighbours=settings.number("search.weights.neighbours"),
+            rerank=settings.number("search.weights.rerank"),
+            expansion=settings.number("search.weights.expansion"),
+        )
+
+    def _make_searcher(self, embedder: QueryEmbedder | None) -> Searcher:
+        return Searcher(
+            self.store,
+            embedder,
+            self._ranking,
+            reranking=lambda: self._reranking,
+            expander=lambda: self._expander,
         )
 
     @cached_property
+    def _reranking(self) -> Reranking:
+        """With the reranker of the settings; whoever asks for one without naming it means the local one."""
+        from mindex.providers.base import ProviderSettings
+        from mindex.providers.rerank.base import create_reranker
+        from mindex.search.rerank import Reranking
+
+        reranker = self.reranker or create_reranker(ProviderSettings("local"))
+        assert reranker is not None  # only `none` has none
+        return Reranking(reranker, self.store, self.settings.number("rerank.timeout"))
+
+    @cached_property
+    def _expander(self) -> Expander | None:
+        if self.generator is None:
+            return None
+        from mindex.search.expand import Expander
+
+        seconds = min(_MOST_EXPANDING, self.settings.number("generation.timeout"))
+        return Expander(self.generator, self.store, seconds)
+
+    @property
     def _searcher(self) -> Searcher:
-        return Searcher(self.store, self._query_embedder, self._ranking)
+        """For the space that is searched now: another process may have changed the model since the last question."""
+        held = self.held()
+        asking = self._asking
+        if asking is None or asking.held is not held:
+            embedder = self._query_embedder(held.embedder)
+            # Whoever still asks with the one before finishes with it; it ends when nobody holds it any more.
+            asking = self._asking = _Asking(held, embedder, self._make_searcher(embedder))
+        return asking.searcher
 
     @cached_property
     def _keyword_searcher(self) -> Searcher:
         """For questions that ask for no vectors: they do not wait for the model's module either."""
-        return Searcher(self.store, None, self._ranking)
+        return self._make_searcher(None)
 
     # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -144,21 +207,46 @@ class Memory(Filing, Transferring, Knowing):
         current_file: str = "",
         floor: float | None = None,
         around: int = 0,
+        rerank: bool | None = None,
+        expand: bool = False,
         **scope: Unpack[Scope],
     ) -> Answer:
         """Answer a question. Plain words, or the query language of `mindex search --help`.
 
         `around` brings so many exchanges before and after each one of a conversation that is found.
+        `rerank` has a cross-encoder read the first forty (None: if one is configured); `expand` has a language model
+        put the question in other words, too. A stage that fails leaves its note, and the answer without it.
         `floor` is the relevance below which a hit is not shown (None: as the settings say, 0: show all).
         """
         if mode not in MODES:
             raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
         filters = self.filters(**scope)
-        asked = Query(query, filters, limit, offset, mode, fusion, current_file, floor=floor)
-        searcher = self._keyword_searcher if mode == "keyword" else self._searcher
-        answer = searcher.search(asked, self._domain_of(current_file) if current_file else None)
+        if rerank is None:
+            rerank = self.settings.text("rerank.provider") != "none"
+        asked = Query(
+            query, filters, limit, offset, mode, fusion, current_file, floor=floor, rerank=rerank, expand=expand
+        )
+        answer = self._answered(asked, self._domain_of(current_file) if current_file else None)
         self._note_access([hit.record for hit in answer.hits], "search", query, answer)
         return self._with_surroundings(answer, around, filters.as_of)
+
+    def _answered(self, asked: Query, domain: str | None) -> Answer:
+        """An answer from one space: when the model is changed in the middle, it is asked again.
+
+        Vectors that do not fit what is stored, as a server's may from one moment to the next, leave the words.
+        """
+        if asked.mode == "keyword":
+            return self._keyword_searcher.search(asked, domain)
+        for _ in range(_MOST_CHANGES):
+            try:
+                answer = self._searcher.search(asked, domain)
+                return replace(answer, notes=(*answer.notes, *self.model_notes()))
+            except EmbeddingError as error:
+                failure = error
+                if not isinstance(error, SpaceChangedError):
+                    break
+        answer = self._keyword_searcher.search(replace(asked, mode="keyword"), domain)
+        return replace(answer, notes=(*answer.notes, f"no vectors: {failure}"))
 
     def _with_surroundings(self, answer: Answer, around: int, as_of: int | None) -> Answer:
         """The hits with what only those that are shown need: where an anchor stands, what was said before and after."""
@@ -279,16 +367,12 @@ class Memory(Filing, Transferring, Knowing):
             for collection in self.store.collections()
             if collection.name in store.collections  # else added since it was counted
         )
-        embedding = EmbeddingStatus("none")
-        if self.embedder is not None:
-            model = self.embedder.model
-            embedding = EmbeddingStatus(model.provider, model.name, model.dimensions, self.store.pending(model))
         return Status(
             db=store.location,
             schema=store.schema,
             records=store.records,
             collections=collections,
-            embedding=embedding,
+            embedding=self.embedding_status(),
             tier="keyword" if self.embedder is None else "hybrid",
             size_bytes=store.size_bytes,
             caches=store.caches,
@@ -296,30 +380,23 @@ class Memory(Filing, Transferring, Knowing):
 
     def doctor(self) -> tuple[Check, ...]:
         """Everything that can be checked, each with what to do about it."""
-        checks = [*self.store.check(), self._model_check()]
+        checks = [*self.store.check(), *self.model_checks()]
         for collection in self.store.collections():
             there = Path(collection.root).is_dir()
             message = f"{collection.root} is there" if there else f"{collection.root} is not there"
             checks.append(Check(f"collection {collection.name}", there, message, "bring the folder back, or remove it"))
-        if self.embedder is not None:
-            pending = self.store.pending(self.embedder.model)
-            message = f"{pending} records have no vector" if pending else "every record has its vector"
-            checks.append(Check("pending vectors", not pending, message, "run `mindex backfill`"))
         return tuple(checks)
 
-    def _model_check(self) -> Check:
-        if self.embedder is None:
-            return Check("embedding model", True, "none is configured: search is by keyword")
-        try:
-            length = len(self.embedder.embed_query("a question to see whether the model answers"))
-        except EmbeddingError as error:
-            return Check("embedding model", False, error.message, error.hint)
-        return Check("embedding model", True, f"{self.embedder.model.name} answers with {length} dimensions")
+    def optimize(self, *, caches: bool = False) -> dict[str, int]:
+        """Remove what expired long ago, rebuild and merge the indexes, give unused space back.
 
-    def optimize(self) -> None:
-        """Remove what expired long ago, rebuild and merge the indexes, give unused space back."""
+        With `caches` they are emptied, too: answers how many values of each kind went.
+        """
         self.purge_expired()
+        cleared = self.store.clear_caches() if caches else {}
+        self.store.drop_spaces()
         self.store.optimize()
+        return cleared
 
 
 def _standing(record: Record) -> Record:

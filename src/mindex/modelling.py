@@ -1,15 +1,45 @@
-"""The part of the front door for models: which embedder, reranker and generator this memory works with."""
+"""The part of the front door for models: which embedder, reranker and generator this memory works with.
+
+The embedding space belongs to the store: what a memory was embedded with serves, whatever the settings name, until
+`reembed` has changed it. Every process follows such a change with its next question.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mindex.config import Settings
+from mindex.errors import ConfigError, EmbeddingError
+from mindex.model import EmbeddingStatus, Model, Progress
+from mindex.model.spaces import Made, Reembedding, Space
 from mindex.providers.base import ProviderSettings
-from mindex.providers.embed.base import Embedder, create_embedder
+from mindex.providers.embed.base import Embedder, Unavailable, create_embedder
 from mindex.providers.generate.base import Generator, create_generator
 from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex.store.base import Store
+
+if TYPE_CHECKING:
+    from mindex.ingest.backfill import Backfilled
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The embedder in use, for which space it was made ('' while nothing is embedded), and how it is made again."""
+
+    space: str
+    embedder: Embedder | None
+    made: Made | None = None
+
+
+_NONE = Held("", None)
 
 
 class Modelling:
@@ -17,6 +47,13 @@ class Modelling:
 
     settings: Settings
     store: Store
+
+    def __init__(self) -> None:
+        self._making = threading.Lock()
+        self._filling = threading.Lock()
+        self._held: Held | None = None
+        self._brought: Held | None = None
+        self._noted = False
 
     def _provider_settings(self, role: str) -> ProviderSettings:
         """What the settings say of one role: `embedding`, `rerank` or `generation`."""
@@ -30,10 +67,6 @@ class Modelling:
         )
 
     @cached_property
-    def embedder(self) -> Embedder | None:
-        return create_embedder(self._provider_settings("embedding"))
-
-    @cached_property
     def reranker(self) -> Reranker | None:
         return create_reranker(self._provider_settings("rerank"))
 
@@ -41,7 +74,193 @@ class Modelling:
     def generator(self) -> Generator | None:
         return create_generator(self._provider_settings("generation"))
 
+    # ── the embedder ──────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the space that is searched now; None where the settings want none."""
+        return self.held().embedder
+
+    @embedder.setter
+    def embedder(self, embedder: Embedder) -> None:
+        """Bring one's own: it serves instead of whatever the settings and the store name."""
+        self._brought = Held("", embedder)
+
+    def held(self) -> Held:
+        """The embedder for what comes next, followed to the space that is searched now. One cheap read."""
+        if self._brought is not None:
+            return self._brought
+        if self.settings.text("embedding.provider") == "none":
+            return _NONE
+        space = self.store.space()
+        held = self._held
+        if held is not None and held.space == space:
+            return held
+        with self._making:
+            held = self._held
+            if held is None or held.space != space:
+                held = self._held = self._follow(space, held)
+        return held
+
+    def _follow(self, fingerprint: str, before: Held | None) -> Held:
+        space = next((one for one in self.store.spaces(counted=False) if one.fingerprint == fingerprint), None)
+        if space is None:  # nothing is embedded yet; or it was replaced this very moment, and the next look finds out
+            return Held(fingerprint, self._make_embedder(self._provider_settings("embedding")), self._named)
+        if before is not None and not before.space and _speaks(before.embedder, space.model):
+            return replace(before, space=fingerprint)  # the first vectors were our own
+        if self._contradiction(space):  # it does not serve, but a provider nobody knows is still an error
+            self._make_embedder(self._provider_settings("embedding"))
+        return Held(fingerprint, self._embedder_of(space), space.made)
+
+    def _make_embedder(self, asked: ProviderSettings) -> Embedder | None:
+        """The one place where embedders are made; who wants something between them and us changes it here."""
+        return create_embedder(asked)
+
+    def _embedder_of(self, space: Space) -> Embedder:
+        """The embedder that a space was made with, or one that says why it cannot be had."""
+        try:
+            embedder = self._make_embedder(self._asked(space.made))
+        except (ConfigError, EmbeddingError) as error:
+            return Unavailable(space.model, error.message, error.hint)
+        if isinstance(embedder, Unavailable):
+            return replace(embedder, model=space.model)
+        if embedder is not None and _speaks(embedder, space.model):
+            return embedder
+        now = embedder.model.dimensions if embedder is not None else 0
+        changed = "is no longer the model that this memory was embedded with"
+        if now and now != space.model.dimensions:
+            changed = f"now has {now} dimensions, this memory was embedded with {space.model.dimensions}"
+        return Unavailable(space.model, f"{space.name} {changed}", "run `mindex reembed`")
+
+    def _asked(self, made: Made) -> ProviderSettings:
+        """How a space's provider is reached now: its key comes from the settings, and so does where it moved to.
+
+        A file may come from anybody: it must not send what is asked and told here to a server of its choice.
+        """
+        named = self._provider_settings("embedding")
+        theirs = named.provider == made.provider
+        moved = theirs and self._named.model in ("", made.model)
+        ours = bool(named.url) and (moved or made.url == self._named.url)
+        if made.url and not ours and not _is_near(made.url):
+            raise EmbeddingError(
+                f"this memory was embedded by a server at {made.url}, which the settings do not name",
+                f"set embedding.provider to {made.provider} and embedding.url to {made.url} if it may be asked",
+            )
+        # A key that was given for one provider is not for another.
+        key = named.api_key if theirs or not self.settings.said("embedding.provider") else ""
+        url = named.url if ours else made.url
+        return replace(named, provider=made.provider, model=made.model, url=url, api_key=key)
+
+    @cached_property
+    def _named(self) -> Made:
+        """The embedder that the settings name."""
+        return made_of(self._provider_settings("embedding"))
+
     def load_model(self) -> None:
         """Load the embedding model now; raises EmbeddingError when it cannot be had."""
-        if self.embedder is not None:
-            self.embedder.load()
+        embedder = self.embedder
+        if embedder is not None:
+            embedder.load()
+
+    # ── settings that name another one ────────────────────────────────────────────────────────────────────────
+
+    def _contradiction(self, space: Space) -> str:
+        """What to say when somebody chose another model than the one that this memory was embedded with."""
+        named, made = self._named, space.made
+        other_provider = self.settings.said("embedding.provider") and named.provider != made.provider
+        other_model = self.settings.said("embedding.model") and named.model not in ("", made.model, space.model.name)
+        if named.provider == "none" or not (other_provider or other_model):
+            return ""
+        wanted = f"{named.provider}/{named.model}" if named.model else named.provider
+        return f"the settings name {wanted}, this memory was embedded with {space.name}; run `mindex reembed`"
+
+    def model_notes(self) -> tuple[str, ...]:
+        """What an answer says beside its content about the choice of the model: once per process."""
+        held = self._held
+        if self._noted or held is None or not held.space:
+            return ()
+        self._noted = True
+        spaces = self.store.spaces(counted=False)
+        return tuple(filter(None, (self._contradiction(one) for one in spaces if one.fingerprint == held.space)))
+
+    # ── how it stands ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def embedding_status(self) -> EmbeddingStatus:
+        """What is searched, what of it is pending, and how far a change of model is. Asks no server."""
+        held = self.held()
+        if held.embedder is None:
+            return EmbeddingStatus("none")
+        spaces = self.store.spaces()
+        space = next((one for one in spaces if held.space and one.active), None)
+        model = space.model if space is not None else held.embedder.model
+        return EmbeddingStatus(
+            model.provider,
+            model.name,
+            model.dimensions,
+            self.store.pending(model),
+            note=self._contradiction(space) if space is not None else "",
+            reembedding=self._unfinished(spaces),
+        )
+
+    def _unfinished(self, spaces: tuple[Space, ...]) -> Reembedding | None:
+        """The change of model that is under way, or was left half done."""
+        for space in spaces:
+            if space.next:
+                return Reembedding(space.name, space.vectors, space.vectors + self.store.pending(space.model))
+        return None
+
+    # ── giving vectors ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _backfilled(self, *, batch: int = 64, most: int | None = None, report: Report | None = None) -> Backfilled:
+        """Embed what waits in the space that is searched, and go on in the next one when that changes meanwhile."""
+        from mindex.ingest.backfill import Backfilled, backfill
+        from mindex.remember.neighbours import link_near
+
+        done = Backfilled(0, 0)
+        while True:
+            held = self.held()
+            if held.embedder is None:
+                return done
+            left = None if most is None else most - done.embedded
+            with self._filling:  # two threads that embed the same records do the same work twice
+                part = backfill(
+                    self.store, held.embedder, made=held.made, batch=batch, most=left, report=report, stored=link_near
+                )
+            done = replace(part, embedded=done.embedded + part.embedded)
+            if not part.replaced or self.held() is held:
+                return done
+
+
+def _speaks(embedder: Embedder | None, space: Model) -> bool:
+    """Whether an embedder makes vectors of this space; one that was never asked need not know their length."""
+    if embedder is None:
+        return False
+    model = embedder.model if embedder.loaded else replace(embedder.model, dimensions=space.dimensions)
+    return model.fingerprint == space.fingerprint
+
+
+def _is_near(url: str) -> bool:
+    from mindex.providers.addresses import parse_address
+
+    try:
+        return parse_address(url).is_loopback
+    except ValueError:
+        return False
+
+
+def made_of(asked: ProviderSettings) -> Made:
+    """What a file may hold of how a provider is asked: no login nor query of an address, which may be keys.
+
+    A model that is a folder or a file is found from everywhere.
+    """
+    model, url = asked.model, ""
+    if asked.url:
+        from mindex.providers.addresses import parse_address
+
+        with contextlib.suppress(ValueError):
+            url = str(parse_address(asked.url))
+    with contextlib.suppress(OSError, RuntimeError, ValueError):
+        path = Path(model).expanduser()
+        if len(path.parts) > 1 and path.exists():
+            model = str(path.resolve())
+    return Made(asked.provider, model, url)

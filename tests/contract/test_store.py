@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mindex.errors import EmbeddingError
-from mindex.ids import short_hash
+from mindex.errors import EmbeddingError, SpaceChangedError
+from mindex.ids import short_hash, words_hash
 from mindex.model import (
     AllOf,
     AnyOf,
@@ -222,7 +222,8 @@ def test_statistics_count_the_records_that_hold_a_token(store: Store) -> None:
 
 def test_the_tokens_of_a_record_are_those_it_was_indexed_under(store: Store) -> None:
     store.apply([update("a.md", "PolicyController runs")])
-    assert {"polici", "control", "policycontrol", "run", "page"} <= store.tokens("idamd1")
+    asked = ("polici", "control", "policycontrol", "run", "page", "absent")
+    assert store.holding(["idamd1", "nobody"], asked) == {"idamd1": frozenset(asked[:-1])}
 
 
 def test_substring_wants_every_word_literally_and_escapes_wildcards(store: Store) -> None:
@@ -247,7 +248,10 @@ def test_nearest_gives_the_true_cosine_of_the_best_piece(store: Store) -> None:
 def test_vectors_of_another_space_are_never_compared(store: Store) -> None:
     store.apply([update("a.md", "one")])
     store.put_vectors(OTHER_MODEL, [Embedded("idamd1", [axis(0)])])
-    assert nearest(store, axis(0)) == []
+    with pytest.raises(SpaceChangedError, match=r"test/other axes now, not with test/axes"):
+        nearest(store, axis(0))
+    with pytest.raises(SpaceChangedError):
+        store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])
     assert store.pending(MODEL) == 1
     assert store.pending(OTHER_MODEL) == 0
 
@@ -394,6 +398,54 @@ def test_a_rare_scope_among_many_foreign_rows_still_gets_its_full_k(store: Store
     assert len(nearest(store, axis(0), scope, limit=8)) == 8
 
 
+# ── what language models wrote ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_chunk_is_found_by_its_context_and_loses_the_vector_it_had(open_store: Open, store: Store) -> None:
+    store.apply([update("a.md", "apple", "pear")])
+    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)]), Embedded("idamd2", [axis(1)])])
+    other = open_store()
+    assert nearest(other, axis(0)) == ["idamd1", "idamd2"]
+    assert store.set_contexts([("idamd1", "of orchards"), ("gone", "of nothing")]) == 1
+    assert found(other, "orchards") == ["idamd1"]
+    assert nearest(other, axis(0)) == ["idamd2"]
+    assert store.pending(MODEL) == 1
+    assert store.set_contexts([("idamd1", "of orchards")]) == 0
+
+
+def test_a_vector_of_a_chunk_without_its_context_is_not_stored(store: Store) -> None:
+    store.apply([update("a.md", "apple")])
+    bare = words_hash("chunk", "Page a.md", "", "apple")
+    store.set_contexts([("idamd1", "of orchards")])
+    assert store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)], of=bare)]) == 0
+    placed = words_hash("chunk", "Page a.md", "of orchards", "apple")
+    assert store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)], of=placed)]) == 1
+    assert list(store.stored_vectors(MODEL, ["idamd1", "gone"])) == ["idamd1"]
+
+
+def test_a_kept_chunk_keeps_its_context_and_its_words(store: Store) -> None:
+    store.put_collection(Collection("other", "/other"))
+    store.apply([update("a.md", "apple"), update("b.md", "pear"), update("c.md", "plum", collection="other")])
+    assert store.uncontextualized(["docs"]) == ("idamd1", "idbmd1")
+    store.set_contexts([("idamd1", "of orchards")])
+    store.apply([update("a.md", "apple", "grape", domain="fruit", tags=("Red",))])
+    assert found(store, "orchards") == ["idamd1"]
+    assert store.uncontextualized(["docs", "other"]) == ("idamd2", "idbmd1", "idcmd1")
+    assert store.uncontextualized([]) == ()
+
+
+def test_an_exchange_is_asked_once(store: Store) -> None:
+    turns = [Record(id=f"t{n}", kind="turn", text=f"said {n}", agent=f"a{n % 2}", created_at=9 - n) for n in range(4)]
+    store.add([*turns, Record(id="m", kind="memory", text="told", agent="a0")], by="me")
+    assert [record.id for record in store.unextracted("*", 3)] == ["t3", "t2", "t1"]
+    assert [record.id for record in store.unextracted("a0", 9)] == ["t2", "t0"]
+    store.mark_extracted("t2", 0)
+    store.mark_extracted("m", 1)
+    assert (store.count_unextracted("a0"), store.count_unextracted("*")) == (1, 3)
+    store.purge(["t2"])
+    assert store.count_unextracted("*") == 3
+
+
 # ── caches and health ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -402,6 +454,14 @@ def test_a_cached_value_is_there_for_the_next_process(open_store: Open, store: S
     store.settle()
     assert open_store().cached("kind", "key") == b"value"
     assert store.cached("kind", "other") is None
+
+
+def test_many_cached_values_are_kept_at_once_and_found_together(open_store: Open, store: Store) -> None:
+    many = {f"key {number}": str(number).encode() for number in range(1200)}
+    store.remember_cached_many("kind", many)
+    assert open_store().cached_many("kind", [*many, "unknown"]) == many
+    assert store.cached_many("other", list(many)) == {}
+    assert store.cached_many("kind", []) == {}
 
 
 def test_a_healthy_store_says_so_and_stays_so_when_optimized(store: Store) -> None:

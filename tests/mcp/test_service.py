@@ -15,6 +15,8 @@ from mindex.memory import Memory
 from mindex.model import IndexReport, Progress
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
+from tests.providers.servers import ModelServer, status
+from tests.running import wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -178,9 +180,84 @@ async def test_a_question_that_comes_before_the_model_is_answered_by_keyword_and
         assert early["tier"] == "keyword"
         assert early["notes"] == ["the embedding model is still loading; answered by keyword"]
         service.start()
-        joined(service)
+        embedder = service.memory.embedder
+        assert embedder is not None
+        wait_until(lambda: embedder.loaded, what="the model")
         late = structured(await client.call_tool("search", {"query": "how old can a door status be before it expires"}))
         status = structured(await client.call_tool("status", {}))
     assert late["tier"] == "hybrid"
     assert late["results"][0]["path"] == "domains/caching/redis.md"
     assert "notes" not in status
+
+
+# ── vectors behind its back ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def model_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """A server of models; what it is like, and when it failed, is remembered in this test only."""
+    monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
+    with ModelServer() as served:
+        yield served
+
+
+def of(served: ModelServer) -> dict[str, object]:
+    return {"embedding.provider": "openai", "embedding.url": served.url, "embedding.model": "some-model"}
+
+
+def test_what_has_no_vector_gets_it_after_the_start_be_it_told_or_read(
+    docs: Path, model_server: ModelServer, serve: Callable[..., tuple[Service, MindexServer]], tmp_path: Path
+) -> None:
+    with Memory(tmp_path / "memory.db", options=of(model_server)) as memory:
+        memory.index(docs, embed=False)
+        memory.add("The user prefers dark mode.", embed=False)
+    service, _ = serve(settings=of(model_server))
+    service.start()
+    wait_until(lambda: service.memory.status().embedding.pending == 0, what="every vector")
+    assert service.memory.search("dark mode", mode="vector").total
+
+
+def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
+    docs: Path,
+    model_server: ModelServer,
+    serve: Callable[..., tuple[Service, MindexServer]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("mindex.mcp.service._LOOK_SECONDS", 0.3)
+    model_server.always = status(503)
+    with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
+        memory.index(docs)
+    service, _ = serve(settings={**of(model_server), "embedding.timeout": 0.3})
+    service.start()
+    wait_until(lambda: "503" in capsys.readouterr().err, what="a word about the model")
+    asked = len(model_server.asked)
+    assert service.memory.status().embedding.pending == 3
+    model_server.always = None
+    for file in (tmp_path / "cache" / "breakers").glob("*"):
+        file.unlink()  # what half a minute does
+    wait_until(lambda: service.memory.status().embedding.pending == 0, what="every vector")
+    assert asked < 20
+
+
+def test_a_running_server_loads_the_model_that_the_memory_was_changed_to(
+    docs: Path,
+    model_server: ModelServer,
+    serve: Callable[..., tuple[Service, MindexServer]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mindex.mcp.service._FOLLOW_SECONDS", 0.05)
+    service, _ = serve(settings={}, build=docs)
+    service.start()
+    wait_until(lambda: not service.notes() and service.memory.status().embedding.pending == 0, what="the index")
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.reembed(provider="openai", model="some-model", url=model_server.url)
+
+    def followed() -> bool:
+        held = service.memory._held
+        return held is not None and held.embedder is not None and held.embedder.model.name == "some-model"
+
+    wait_until(followed, what="the other model")  # though nobody asked anything
+    assert service.memory.search("text of page 1").tier == "hybrid"

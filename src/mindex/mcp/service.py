@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 
 from mindex.config import load_settings
 from mindex.errors import EmbeddingError, ForbiddenPathError, ForeignDatabaseError, MindexError
@@ -18,6 +19,10 @@ from mindex.model import Collection, Progress
 logger = logging.getLogger(__name__)
 
 _JOIN_SECONDS = 3.0
+# How often it is looked whether the model was changed, which is cheap, and whether something has no vector.
+_FOLLOW_SECONDS = 3.0
+_LOOK_SECONDS = 60.0
+_BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,7 @@ class Service:
         if self._started or self._stop.is_set():
             return
         self._started = True
-        self._spawn("mindex-model", self._load_model)
+        self._spawn("mindex-model", self._keep_vectors)
         self._spawn("mindex-tidy", self._tidy)
         self._spawn("mindex-files", self._keep_files)
 
@@ -134,13 +139,38 @@ class Service:
         self._threads.append(thread)
         thread.start()
 
-    def _load_model(self) -> None:
-        try:
-            self.memory.load_model()
-        except EmbeddingError as error:  # every answer says so too, in its own words
-            _tell(str(error))
-        else:
-            self.memory.embed_pending()
+    def _keep_vectors(self) -> None:
+        """Load the model, and again another one when it is changed; give vectors to what has none.
+
+        Looked for at the start and then now and then: a model that was down may have come back, and another process
+        may have left something for whoever has time.
+        """
+        if self.memory.embedder is None:
+            return
+        said, looked = "", 0.0
+        while True:
+            try:
+                self.memory.load_model()
+                if not looked or monotonic() - looked > _LOOK_SECONDS:
+                    self._backfill()
+                    looked = monotonic()
+                said = ""
+            except EmbeddingError as error:  # every answer says so too, in its own words
+                if str(error) != said:
+                    said = str(error)
+                    _tell(said)
+                if self._stop.wait(_LOOK_SECONDS):
+                    return
+            if self._stop.wait(_FOLLOW_SECONDS):
+                return
+
+    def _backfill(self) -> None:
+        """A few at a time: whoever has something more urgent to embed comes in between."""
+        memory = self.memory
+        while not (self._stop.is_set() or memory.embedding_stopped) and memory.embedding_status().pending:
+            embedded, _ = memory.backfill(batch=_BATCH, most=_BATCH)
+            if not embedded:
+                return
 
     def _tidy(self) -> None:
         self.memory.purge_expired()
@@ -173,7 +203,11 @@ class Service:
     def _report(self, progress: Progress) -> None:
         if self._stop.is_set():
             raise _Stopped
-        what = {"chunk": "indexing: {} of {} files", "embed": "embedding: {} of {} passages"}
+        what = {
+            "chunk": "indexing: {} of {} files",
+            "embed": "embedding: {} of {} passages",
+            "context": "placing {} of {} passages in their documents",
+        }
         if progress.stage in what:
             self._building = what[progress.stage].format(progress.done, progress.total)
 

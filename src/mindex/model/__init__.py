@@ -7,6 +7,7 @@ from mindex.model.answered import (
     Check,
     CollectionReport,
     CollectionStatus,
+    ContextPlan,
     Due,
     EmbeddingStatus,
     Event,
@@ -50,6 +51,7 @@ from mindex.model.kept import (
     Model,
     Record,
 )
+from mindex.model.written import Consolidation, Extracted, Proposal
 
 if TYPE_CHECKING:
     from mindex.model.kept import Vectors
@@ -67,11 +69,14 @@ __all__ = [
     "Collection",
     "CollectionReport",
     "CollectionStatus",
+    "Consolidation",
+    "ContextPlan",
     "Document",
     "Due",
     "Embedded",
     "EmbeddingStatus",
     "Event",
+    "Extracted",
     "Filters",
     "Found",
     "Hit",
@@ -84,6 +89,7 @@ __all__ = [
     "Phrase",
     "Prefix",
     "Progress",
+    "Proposal",
     "Purged",
     "Query",
     "Record",

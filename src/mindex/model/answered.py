@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from mindex.model.kept import Record
+from mindex.model.spaces import Reembedding
 
 Tier: TypeAlias = Literal["hybrid", "keyword", "vector", "substring"]
 
@@ -31,6 +32,7 @@ class Trace:
     z: float | None = None
     g: float | None = None
     coverage: float | None = None
+    rerank: float | None = None  # what the cross-encoder said, on its own scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +100,22 @@ class IndexReport:
     pending: int
     seconds: float
     notes: tuple[str, ...] = ()
+    contextualized: int | None = None  # chunks that a model placed in their documents; None: it was not asked to
+    contexts: ContextPlan | None = None  # of a dry run
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPlan:
+    """What placing chunks in their documents would cost: calls of the model, tokens in, and at most so many out."""
+
+    calls: int
+    prompt_tokens: int
+    answer_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a long job is: `scan`, `chunk` or `embed`, done of total."""
+    """How far a long job is: `scan`, `chunk`, `embed` or `context`, done of total."""
 
     stage: str
     done: int
@@ -126,6 +139,8 @@ class EmbeddingStatus:
     model: str = ""
     dimensions: int = 0
     pending: int = 0
+    note: str = ""  # when the settings name another model
+    reembedding: Reembedding | None = None
 
 
 @dataclass(frozen=True, slots=True)

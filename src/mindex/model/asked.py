@@ -85,3 +85,5 @@ class Query:
     current_file: str = ""
     explain: bool = False
     floor: float | None = None  # None: the one of the settings
+    rerank: bool | None = None  # None: when a reranker is configured
+    expand: bool = False

@@ -143,4 +143,4 @@ class Embedded:
     record: str
     vectors: Sequence[Sequence[float]] | Vectors
     fluency: float = 1.0
-    of: str = ""  # a hash of the title and text that were read: a vector of other words is not stored
+    of: str = ""  # `ids.words_hash` of what was read: a vector of other words is not stored

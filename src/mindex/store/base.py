@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from mindex.ids import short_hash
 from mindex.model import (
     Change,
     Check,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mindex.model import Vectors
+    from mindex.model.spaces import Made, Space
     from mindex.store.rows import Dump, Link, Rehearsal, Restored, Restoring, Row
 
 
@@ -134,6 +136,15 @@ class StoreStatus:
     caches: Mapping[str, int] = field(default_factory=dict)
 
 
+# Sentences that place chunks in their documents, as a model wrote them.
+CONTEXT_CACHE = "context"
+
+
+def context_key(collection: str, *parts: str) -> str:
+    """Where such sentences are kept: all of a collection's start alike, so that they can go with it."""
+    return short_hash("collection", collection) + (short_hash(*parts) if parts else "")
+
+
 class Store(Protocol):
     """One memory's data. Synchronous and safe to call from several threads."""
 
@@ -229,6 +240,10 @@ class Store(Protocol):
         """The exchanges around one of a session, itself among them, in order."""
         ...
 
+    def beside(self, ids: Sequence[str], filters: Filters) -> tuple[tuple[str, str], ...]:
+        """For each exchange among these, those told right before and after it in the same session, if in scope."""
+        ...
+
     def expired(self, before: int) -> tuple[str, ...]:
         """Ids of what expired before a moment."""
         ...
@@ -264,11 +279,18 @@ class Store(Protocol):
     # retrieval
     def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[Scored, ...]: ...
     def statistics(self, tokens: Sequence[str]) -> TermStatistics: ...
-    def tokens(self, record: str) -> frozenset[str]:
-        """Every token a record is indexed under."""
+    def holding(self, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Which of these tokens each of these records is indexed under."""
         ...
 
-    def nearest(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> Nearest: ...
+    def turns(self, ids: Sequence[str]) -> frozenset[str]:
+        """Those among these records that are exchanges of a conversation."""
+        ...
+
+    def nearest(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> Nearest:
+        """The records nearest to a vector. Raises SpaceChangedError when its space is not the one that is searched."""
+        ...
+
     def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
         """Ids of records that hold every word literally: the most confident, then the last accessed first."""
         ...
@@ -286,18 +308,80 @@ class Store(Protocol):
         """Records without a vector in this space; only of what was told, or only among some, if asked for."""
         ...
 
-    def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:
-        """Store vectors; those of records that have gone meanwhile are dropped. Answers how many were stored."""
+    def put_vectors(self, model: Model, vectors: Sequence[Embedded], made: Made | None = None) -> int:
+        """Store vectors; those of records that have gone meanwhile are dropped. Answers how many were stored.
+
+        The first ones make their space the one that is searched; `made` says how its embedder is made again.
+        Raises SpaceChangedError for a space that is neither searched nor being filled.
+        """
         ...
 
     def pack_vectors(self) -> None:
         """Called after a bulk of vectors was stored: whatever makes the next process start fast."""
         ...
 
+    # the space that is searched, and its change
+    def space(self) -> str:
+        """The fingerprint of the space that is searched; '' while nothing is embedded. Cheap: asked by each search."""
+        ...
+
+    def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
+        """Every space of which there are vectors, the one that is searched first; counting takes a moment."""
+        ...
+
+    def begin_space(self, model: Model, made: Made) -> None:
+        """Let vectors of this space be gathered beside those that are searched, instead of any other."""
+        ...
+
+    def switch_space(self, model: Model) -> bool:
+        """Search the space that was gathered from now on, unless it lacks a record that the old one has.
+
+        Checked and done in one transaction. Raises SpaceChangedError when another space is being gathered meanwhile.
+        """
+        ...
+
+    def drop_spaces(self) -> int:
+        """Remove the vectors of every space that is neither searched nor gathered; answers how many spaces went."""
+        ...
+
+    # what language models wrote
+    def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
+        """Ids of the chunks in these collections that nothing places in their documents yet, document by document."""
+        ...
+
+    def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
+        """Place chunks (id, context) in their documents: found by it at once, embedded anew. Answers how many were."""
+        ...
+
+    def unextracted(self, agent: str, limit: int) -> tuple[Record, ...]:
+        """Exchanges of an agent (`*`: everyone's) that no facts were taken from yet, oldest first."""
+        ...
+
+    def count_unextracted(self, agent: str) -> int: ...
+    def mark_extracted(self, id_: str, facts: int) -> None:
+        """An exchange was asked for its facts, and had so many: it is not asked again."""
+        ...
+
+    def stored_vectors(self, model: Model, ids: Sequence[str]) -> dict[str, Vectors]:
+        """The vectors of those that have some in this space, one row per piece."""
+        ...
+
     # caches, health
     def cached(self, kind: str, key: str) -> bytes | None: ...
     def remember_cached(self, kind: str, key: str, value: bytes) -> None:
         """Keep a value in the background; never waits, never fails."""
+        ...
+
+    def cached_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Those of the keys that are there."""
+        ...
+
+    def remember_cached_many(self, kind: str, values: Mapping[str, bytes]) -> None:
+        """Keep many values in one transaction; there once it returns."""
+        ...
+
+    def clear_caches(self, kinds: Sequence[str] = ()) -> dict[str, int]:
+        """Empty the caches, all or some; answers how many values of each kind went."""
         ...
 
     def status(self) -> StoreStatus: ...

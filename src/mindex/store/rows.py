@@ -30,6 +30,14 @@ class StoredVectors:
 
 
 @dataclass(frozen=True, slots=True)
+class Extraction:
+    """When an exchange was asked for its facts, and how many new ones it had."""
+
+    at: int
+    facts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One record, its changes (oldest first), what it is linked to and, where wanted, its vectors.
 
@@ -40,6 +48,7 @@ class Row:
     history: tuple[Change, ...] = ()
     links: tuple[Link, ...] = ()
     vectors: tuple[StoredVectors, ...] = ()
+    extraction: Extraction | None = None
     where: str = field(default="", compare=False)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
 from mindex.model import Filters, KeywordNode, Record
 from mindex.store.base import Scored, TermStatistics
-from mindex.store.sqlite.scope import condition, match_expression, sees_everything
+from mindex.store.sqlite.scope import batches, condition, marks, match_expression, sees_everything
 
 _WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
 _RANKED = f"""
@@ -26,6 +26,7 @@ SELECT r.id, -bm25(records_fts, {_WEIGHTS}) AS score
 FROM records_fts JOIN records r ON r.key = records_fts.rowid
 WHERE records_fts MATCH ? AND {{scope}} ORDER BY score DESC, r.key LIMIT ?
 """
+_ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.{column}" for column in COLUMNS) + " || ' '"
 _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -76,8 +77,15 @@ def _average_length(connection: sqlite3.Connection) -> float:
     return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
 
-def tokens(connection: sqlite3.Connection, record: str) -> frozenset[str]:
-    row = connection.execute(
-        f"SELECT {', '.join(COLUMNS)} FROM records_fts WHERE rowid = (SELECT key FROM records WHERE id = ?)", (record,)
-    ).fetchone()
-    return frozenset(" ".join(row).split()) if row else frozenset()
+def holding(connection: sqlite3.Connection, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Looked up in the stored tokens as they are: taking them apart would cost more than the search."""
+    sought = [(token, f" {token} ") for token in tokens]
+    found: dict[str, frozenset[str]] = {}
+    for batch in batches(ids):
+        rows = connection.execute(
+            f"SELECT r.id, {_ALL_COLUMNS} FROM records r JOIN records_fts f ON f.rowid = r.key"
+            f" WHERE r.id IN {marks(batch)}",
+            batch,
+        )
+        found |= {id_: frozenset(token for token, padded in sought if padded in held) for id_, held in rows}
+    return found

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from mindex.analyzer import fold
 from mindex.clock import now_ms
 from mindex.errors import CollectionError
 from mindex.model import Collection, Document, Filters, Record
 from mindex.store.base import Applied, DocumentUpdate, Page, Signals
-from mindex.store.sqlite import keyword
-from mindex.store.sqlite.scope import condition, marks, path_clause
-
-T = TypeVar("T")
+from mindex.store.sqlite import cache, keyword
+from mindex.store.sqlite.scope import batches, condition, marks, path_clause
 
 _RECORD = """
 SELECT r.id, r.kind, r.text, r.title, r.tags, r.agent, r.created_at, r.updated_at, d.id, c.name, d.path, r.first_line,
@@ -52,16 +50,6 @@ VALUES (?, 'chunk', ?, ?, ?, ?, ?, ?, ?, ?, ?)
 _MOVE_CHUNK = """
 UPDATE records SET position = ?2, first_line = ?3, last_line = ?4, created_at = ?5 WHERE key = ?1
 """
-
-# SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
-_BATCH = 500
-
-
-def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
-    iterator = iter(values)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
 
 # ── rows to values ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -239,6 +227,7 @@ def remove_collection(connection: sqlite3.Connection, name: str) -> int:
     ids = [id_ for (id_,) in connection.execute(f"SELECT id FROM ({_DOCUMENT} WHERE c.name = ?)", (name,))]
     removed = sum(remove_document(connection, id_) for id_ in ids)
     connection.execute("DELETE FROM collections WHERE name = ?", (name,))
+    cache.forget_contexts(connection, name)
     return removed
 
 
@@ -262,8 +251,9 @@ def remove_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
     note_changes(connection, keys)
 
 
-def note_changes(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
-    connection.executemany("INSERT INTO changes (record) VALUES (?)", [(key,) for key in keys])
+def note_changes(connection: sqlite3.Connection, keys: Iterable[int], model: int | None = None) -> None:
+    """Let other processes know. With a model, only its vectors changed, and only those who search it look."""
+    connection.executemany("INSERT INTO changes (record, model) VALUES (?, ?)", [(key, model) for key in keys])
 
 
 def apply_update(connection: sqlite3.Connection, update: DocumentUpdate) -> Applied:
@@ -321,8 +311,9 @@ def _keep_chunk(connection: sqlite3.Connection, key: int, position: int, record:
         )
         connection.execute("DELETE FROM tags WHERE record = ?", (key,))
         put_tags(connection, key, record.tags)
+        (context,) = connection.execute("SELECT context FROM records WHERE key = ?", (key,)).fetchone()
         keyword.remove(connection, [key])
-        keyword.index(connection, key, record)
+        keyword.index(connection, key, replace(record, context=context))
 
 
 def _json(values: Sequence[str]) -> str:

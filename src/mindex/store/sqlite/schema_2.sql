@@ -6,6 +6,9 @@ ALTER TABLE models ADD COLUMN settings TEXT NOT NULL DEFAULT '{}';
 INSERT INTO meta SELECT 'space', fingerprint FROM models
     WHERE key = (SELECT model FROM vectors GROUP BY model ORDER BY count(*) DESC LIMIT 1);
 
+-- A change may concern the vectors of one space only: whoever searches another need not look.
+ALTER TABLE changes ADD COLUMN model INTEGER;
+
 -- Exchanges whose facts were taken out, also where there were none: nobody is asked twice.
 CREATE TABLE extractions (
     record INTEGER PRIMARY KEY REFERENCES records (key),

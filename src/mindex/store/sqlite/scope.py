@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
 
 from mindex.analyzer import fold
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 
 Parameter = str | int | float
+T = TypeVar("T")
 
 # Two probes of an index; `agent NOT IN ('', ?)` would walk all of it.
 _FOREIGN = """
@@ -105,6 +108,16 @@ def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) 
     if filters.include_expired:
         return True
     return not connection.execute("SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1", (now,)).fetchone()
+
+
+# SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
+_BATCH = 500
+
+
+def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
 def marks(values: Sequence[object]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -44,9 +44,12 @@ from mindex.store.sqlite import access, cache, health, keyword, records, told, t
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import DEFAULT_WAIT, Database
 from mindex.store.sqlite.migrations import migrate, version_of
+from mindex.store.sqlite.spaces import Spaces
+from mindex.store.sqlite.written import Written
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.model import Vectors as VectorArray
+    from mindex.model.spaces import Made
     from mindex.store.sqlite.vectors import Vectors
 
 
@@ -62,10 +65,12 @@ WHERE a.id = ? AND l.kind = ? AND b.retired_at IS NULL ORDER BY l.weight DESC, b
 """
 
 
-class SqliteStore:
+class SqliteStore(Written, Spaces):
     """Implements `mindex.store.base.Store`."""
 
-    def __init__(self, path: str | Path, *, wait: float = DEFAULT_WAIT) -> None:
+    def __init__(self, path: str | Path, *, wait: float = DEFAULT_WAIT, cache_rows: int = cache.CACHE_ROWS) -> None:
+        """`cache_rows` bounds each kind of cache; 0 keeps nothing."""
+        self._cache_rows = cache_rows
         self._database = Database(Path(path), wait=wait)
         try:
             self._schema = migrate(self._database)
@@ -183,9 +188,11 @@ class SqliteStore:
             )
 
     def purge(self, ids: Sequence[str]) -> Purged:
+        self._background.flush()  # what waits there may hold words of what goes
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
             purged = told.purge(connection, ids)
+            cache.clear(connection, cache.OF_WORDS)
         self._vectors.pack(force=True)
         return replace(purged, erased=self._database.compact())
 
@@ -240,6 +247,10 @@ class SqliteStore:
         with self._database.read() as connection:
             return told.neighbours(connection, id_, before, after)
 
+    def beside(self, ids: Sequence[str], filters: Filters) -> tuple[tuple[str, str], ...]:
+        with self._database.read() as connection:
+            return told.beside(connection, ids, filters, now_ms())
+
     def expired(self, before: int) -> tuple[str, ...]:
         with self._database.read() as connection:
             rows = connection.execute("SELECT id FROM records WHERE expires_at < ?", (before,))
@@ -288,9 +299,13 @@ class SqliteStore:
         with self._database.read() as connection:
             return keyword.statistics(connection, tokens)
 
-    def tokens(self, record: str) -> frozenset[str]:
+    def holding(self, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
         with self._database.read() as connection:
-            return keyword.tokens(connection, record)
+            return keyword.holding(connection, ids, tokens)
+
+    def turns(self, ids: Sequence[str]) -> frozenset[str]:
+        with self._database.read() as connection:
+            return told.turns(connection, ids)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> Nearest:
         return self._vectors.nearest(model, vector, filters, limit)
@@ -305,26 +320,10 @@ class SqliteStore:
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def pending(self, model: Model) -> int:
-        with self._database.read() as connection:
-            (live,) = connection.execute("SELECT count(*) FROM records WHERE retired_at IS NULL").fetchone()
-            (embedded,) = connection.execute(
-                "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)",
-                (model.fingerprint,),
-            ).fetchone()
-        return int(live - embedded)
-
-    def pending_records(
-        self, model: Model, limit: int, *, told: bool = False, ids: Sequence[str] = ()
-    ) -> tuple[Record, ...]:
-        with self._database.read() as connection:
-            row = connection.execute("SELECT key FROM models WHERE fingerprint = ?", (model.fingerprint,)).fetchone()
-            return records.pending(connection, row[0] if row else -1, limit, told=told, ids=ids)
-
-    def put_vectors(self, model: Model, vectors: Sequence[Embedded]) -> int:
+    def put_vectors(self, model: Model, vectors: Sequence[Embedded], made: Made | None = None) -> int:
         with self._database.read() as connection:
             self._may_write(connection)
-        return self._vectors.put(model, vectors)
+        return self._vectors.put(model, vectors, made)
 
     def pack_vectors(self) -> None:
         self._vectors.pack()
@@ -336,7 +335,22 @@ class SqliteStore:
             return cache.get(connection, kind, key)
 
     def remember_cached(self, kind: str, key: str, value: bytes) -> None:
-        self._background.submit(lambda connection: cache.put(connection, kind, key, value))
+        if self._cache_rows:
+            self._background.submit(lambda connection: cache.put(connection, kind, {key: value}, self._cache_rows))
+
+    def cached_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        with self._database.read() as connection:
+            return cache.get_many(connection, kind, keys)
+
+    def remember_cached_many(self, kind: str, values: Mapping[str, bytes]) -> None:
+        if values and self._cache_rows:
+            with self._database.write() as connection:
+                cache.put(connection, kind, values, self._cache_rows)
+
+    def clear_caches(self, kinds: Sequence[str] = ()) -> dict[str, int]:
+        self._background.flush()
+        with self._database.write() as connection:
+            return cache.clear(connection, kinds)
 
     def status(self) -> StoreStatus:
         with self._database.read() as connection:

@@ -11,11 +11,11 @@ from typing import Any
 from mindex.analyzer import fold
 from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
-from mindex.model import Change, MemoryStatistics, Purged, Record
+from mindex.model import Change, Filters, MemoryStatistics, Purged, Record
 from mindex.store.base import Added
-from mindex.store.sqlite import keyword, records
-from mindex.store.sqlite.records import batches, note_changes, put_tags
-from mindex.store.sqlite.scope import marks
+from mindex.store.sqlite import cache, keyword, records
+from mindex.store.sqlite.records import note_changes, put_tags
+from mindex.store.sqlite.scope import batches, condition, marks
 
 Revise = Callable[[Record], Record]
 
@@ -136,6 +136,37 @@ def _holder(connection: sqlite3.Connection, record: Record, unique: str) -> str 
     return str(row[0]) if row else None
 
 
+def turns(connection: sqlite3.Connection, ids: Sequence[str]) -> frozenset[str]:
+    if not _has_turns(connection):
+        return frozenset()
+    found: set[str] = set()
+    for batch in batches(ids):
+        rows = connection.execute(f"SELECT id FROM records WHERE kind = 'turn' AND id IN {marks(batch)}", batch)
+        found.update(id_ for (id_,) in rows)
+    return frozenset(found)
+
+
+def _has_turns(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM records WHERE kind = 'turn' LIMIT 1").fetchone() is not None
+
+
+def beside(
+    connection: sqlite3.Connection, ids: Sequence[str], filters: Filters, now: int
+) -> tuple[tuple[str, str], ...]:
+    """Numbers follow each other as things are told: the next number of the same session is the next exchange."""
+    if not _has_turns(connection):
+        return ()
+    scope = condition(filters, now)
+    rows = connection.execute(
+        "SELECT a.id, r.id FROM records a"
+        " JOIN records r ON r.agent = a.agent AND r.number IN (a.number - 1, a.number + 1)"
+        f" WHERE a.kind = 'turn' AND r.kind = 'turn' AND a.id IN {marks(ids)}"
+        f" AND json_extract(r.fields, '$.session_id') = json_extract(a.fields, '$.session_id') AND {scope.sql}",
+        (*ids, *scope.parameters),
+    )
+    return tuple(rows)
+
+
 def neighbours(connection: sqlite3.Connection, id_: str, before: int, after: int) -> tuple[Record, ...]:
     centre = one(connection, id_)
     if centre is None or centre.kind != "turn":
@@ -193,8 +224,9 @@ def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> Purged:
             "UPDATE access_log SET query = '' WHERE query != '' AND (instr(?1, query) OR instr(query, ?1))",
             [(text,) for text in texts],
         )
+        cache.forget_texts(connection, texts)
         for table, column in (("access_log", "record"), ("accesses", "record"), ("entities", "record"),
-                              ("links", "source"), ("links", "target")):  # fmt: skip
+                              ("extractions", "record"), ("links", "source"), ("links", "target")):  # fmt: skip
             connection.execute(f"DELETE FROM {table} WHERE {column} IN {marks(keys)}", keys)
         records.remove_records(connection, keys)
         removed += len(keys)

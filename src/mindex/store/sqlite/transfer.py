@@ -14,10 +14,11 @@ from math import isfinite
 from mindex.clock import now_ms
 from mindex.ids import content_hash
 from mindex.model import Change, Record
-from mindex.store.rows import Dump, Kept, Link, Rehearsal, Restored, Restoring, Row, StoredVectors
+from mindex.store.rows import Dump, Extraction, Kept, Link, Rehearsal, Restored, Restoring, Row, StoredVectors
 from mindex.store.sqlite import records, told
-from mindex.store.sqlite.records import batches, note_changes
-from mindex.store.sqlite.scope import marks
+from mindex.store.sqlite.records import note_changes
+from mindex.store.sqlite.scope import batches, marks
+from mindex.store.sqlite.spaces import active
 
 # No client counts further, and it leaves the engine room to count on.
 LAST_NUMBER = 2**53
@@ -48,6 +49,7 @@ _ADD_LINK = """
 INSERT OR IGNORE INTO links (source, target, kind, weight, created_at)
 SELECT a.key, b.key, ?3, ?4, ?5 FROM records a, records b WHERE a.id = ?1 AND b.id = ?2
 """
+_EXTRACTION = "SELECT e.at, e.facts FROM extractions e JOIN records r ON r.key = e.record WHERE r.id = ?"
 _ADD_CHANGE = """
 INSERT INTO history (change, record, at, by, action, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
@@ -75,7 +77,14 @@ def _rows(connection: sqlite3.Connection, agents: Sequence[str], vectors: bool) 
                     links = tuple(Link(*row) for row in connection.execute(_LINKS, (record.id,)))
                     kept = connection.execute(_VECTORS, (record.id,)) if vectors else ()
                     spaces = tuple(StoredVectors(*row) for row in kept)
-                    yield Row(record, told.history(connection, record.id), links, spaces)
+                    yield Row(
+                        record, told.history(connection, record.id), links, spaces, _extraction(connection, record)
+                    )
+
+
+def _extraction(connection: sqlite3.Connection, record: Record) -> Extraction | None:
+    row = connection.execute(_EXTRACTION, (record.id,)).fetchone() if record.kind == "turn" else None
+    return Extraction(*row) if row else None
 
 
 # ── in ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -213,6 +222,11 @@ def _store(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Resto
     for key, row in zip(keys, rows, strict=True):
         if row.vectors and row.record.retired_at is None:
             _store_vectors(connection, key, row.vectors)
+    asked = [(key, row.extraction) for key, row in zip(keys, rows, strict=True) if row.record.kind == "turn"]
+    connection.executemany(
+        "INSERT INTO extractions (record, at, facts) VALUES (?, ?, ?)",
+        [(key, extraction.at, extraction.facts) for key, extraction in asked if extraction is not None],
+    )
     note_changes(connection, keys)
 
 
@@ -245,7 +259,10 @@ def _store_vectors(connection: sqlite3.Connection, key: int, spaces: Sequence[St
     """Those that can be what they say they are; the others are made again, like any that are missing."""
     import numpy as np
 
+    searched = active(connection)
     for one in spaces:
+        if searched and one.model != searched:  # nobody would ever look at it
+            continue
         if one.dimensions < 1 or not one.data or len(one.data) % (4 * one.dimensions) or not isfinite(one.fluency):
             continue
         if not np.isfinite(np.frombuffer(one.data, "<f4")).all():

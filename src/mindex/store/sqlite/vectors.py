@@ -10,22 +10,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from mindex.clock import now_ms
-from mindex.errors import EmbeddingError
-from mindex.ids import short_hash
+from mindex.errors import EmbeddingError, SpaceChangedError
+from mindex.ids import words_hash
 from mindex.model import Embedded, Filters, Model
+from mindex.model.spaces import Made
 from mindex.store.base import Nearest, Scored
+from mindex.store.sqlite import spaces
 from mindex.store.sqlite.connection import Database
-from mindex.store.sqlite.records import batches, note_changes
-from mindex.store.sqlite.scope import condition, marks, sees_everything
-from mindex.store.vector_index import Block, Floats, Keys, VectorIndex, encode
+from mindex.store.sqlite.records import note_changes
+from mindex.store.sqlite.scope import batches, condition, marks, sees_everything
+from mindex.store.vector_index import Block, Floats, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
 # Packing rewrites every block, so it waits until enough is unpacked to be worth it.
 _PACK_SHARE = 0.1
+_CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
 
 
 @dataclass(slots=True)
 class _Loaded:
+    model: int
     index: VectorIndex
     seq: int
     packed: int  # the packing its first rows come from: codes of another one are in another order
@@ -37,7 +41,7 @@ class Vectors:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._loaded: dict[int, _Loaded] = {}
+        self._loaded: dict[str, _Loaded] = {}  # by fingerprint: the keys of spaces that have gone are given again
         self._lock = threading.Lock()
 
     # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -50,40 +54,56 @@ class Vectors:
                 "check embedding.model, then run `mindex doctor`",
             )
         with self._database.read() as connection, self._lock:
-            key = model_key(connection, model)
-            if key is None:
-                return Nearest((), 0.0, 0.0, 0, 1.0)
-            known = self._loaded.get(key)
-            # One search does without the codes, a process that goes on searching does not.
-            loaded = self._refresh(connection, key, model.dimensions, codes=known is not None and known.searches > 0)
-            loaded.searches += 1
-            allowed = _allowed(connection, filters)
-            ranked = loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed)
-            ids = _ids(connection, ranked.keys)
+            # One snapshot for all of it: a commit between two statements could be missed for good, and a space
+            # that was replaced in the middle would answer with half of its vectors.
+            connection.execute("BEGIN")
+            try:
+                ranked, ids = self._ranked(connection, model, query, filters, limit)
+            finally:
+                connection.execute("COMMIT")
+        if ranked is None:
+            return Nearest((), 0.0, 0.0, 0, 1.0)
         pairs = zip(ranked.keys, ranked.cosines, strict=True)
         hits = tuple(Scored(ids[record], cosine) for record, cosine in pairs if record in ids)
         return Nearest(hits, ranked.mean, ranked.std, ranked.size, ranked.fluency)
 
-    def _refresh(self, connection: sqlite3.Connection, model: int, dimensions: int, *, codes: bool) -> _Loaded:
-        """Load the index, or only what changed since this process last looked."""
-        # One snapshot, or a commit between two statements could be missed for good.
-        connection.execute("BEGIN")
+    def _ranked(
+        self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int
+    ) -> tuple[Ranked | None, dict[int, str]]:
         try:
-            (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
-            (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
-            loaded = self._loaded.get(model)
-            if loaded is None or self._is_behind(connection, loaded, last, packed):
-                searches = loaded.searches if loaded else 0
-                loaded = self._loaded[model] = _load(connection, model, dimensions)
-                loaded.searches = searches
-            if codes:
-                _supply_codes(connection, model, loaded.index)
-            if loaded.seq != last:
-                _catch_up(connection, model, loaded.index, loaded.seq)
-                loaded.seq = last
-            return loaded
-        finally:
-            connection.execute("COMMIT")
+            spaces.refuse_other(connection, model)
+        except SpaceChangedError:
+            self._loaded.pop(model.fingerprint, None)
+            raise
+        key = spaces.key_of(connection, model.fingerprint)
+        if key is None:
+            return None, {}
+        known = self._loaded.get(model.fingerprint)
+        # One search does without the codes, a process that goes on searching does not.
+        codes = known is not None and known.searches > 0
+        loaded = self._refresh(connection, model.fingerprint, key, model.dimensions, codes=codes)
+        loaded.searches += 1
+        allowed = _allowed(connection, filters)
+        ranked = loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed)
+        return ranked, _ids(connection, ranked.keys)
+
+    def _refresh(
+        self, connection: sqlite3.Connection, fingerprint: str, model: int, dimensions: int, *, codes: bool
+    ) -> _Loaded:
+        """Load the index, or only what changed since this process last looked. Called inside a snapshot."""
+        (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+        (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
+        loaded = self._loaded.get(fingerprint)
+        if loaded is None or loaded.model != model or self._is_behind(connection, loaded, last, packed):
+            searches = loaded.searches if loaded else 0
+            loaded = self._loaded[fingerprint] = _load(connection, model, dimensions)
+            loaded.searches = searches
+        if codes:
+            _supply_codes(connection, model, loaded.index)
+        if loaded.seq != last:
+            _catch_up(connection, model, loaded.index, loaded.seq)
+            loaded.seq = last
+        return loaded
 
     def _is_behind(self, connection: sqlite3.Connection, loaded: _Loaded, last: int, packed: int) -> bool:
         """Whether catching up is impossible, or what is in memory no longer fits what is packed."""
@@ -94,7 +114,7 @@ class Vectors:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put(self, model: Model, embedded: Sequence[Embedded]) -> int:
+    def put(self, model: Model, embedded: Sequence[Embedded], made: Made | None = None) -> int:
         rows = []
         for item in embedded:
             vectors = np.asarray(item.vectors, np.float32)
@@ -105,7 +125,7 @@ class Vectors:
                 )
             rows.append((item.record, item.fluency, vectors.tobytes(), item.of))
         with self._database.write() as connection:
-            key = add_model(connection, model)
+            key = spaces.claim(connection, model, made)
             stored = []
             for record, fluency, data, of in rows:
                 if of and not _still_says(connection, record, of):
@@ -119,7 +139,7 @@ class Vectors:
                 ).fetchone()
                 if found:
                     stored.append(found[0])
-            note_changes(connection, stored)
+            note_changes(connection, stored, key)
         return len(stored)
 
     def pack(self, *, force: bool = False) -> None:
@@ -128,34 +148,43 @@ class Vectors:
         `force` makes it anew from the vectors themselves, whatever stands there.
         """
         with self._database.read() as connection:
-            models = connection.execute("SELECT key, dimensions, packed_seq FROM models").fetchall()
-            (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+            models = connection.execute("SELECT key, fingerprint, dimensions, packed_seq FROM models").fetchall()
             due = [
-                (model, dimensions)
-                for model, dimensions, packed in models
-                if force or (last - packed > _BLOCK and last - packed > _PACK_SHARE * _count(connection, model))
+                (model, fingerprint, dimensions)
+                for model, fingerprint, dimensions, packed in models
+                if force or _is_due(connection, model, packed)
             ]
-        for model, dimensions in due:
-            self._pack(model, dimensions, anew=force)
+            (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+        for model, fingerprint, dimensions in due:
+            self._pack(model, fingerprint, dimensions, anew=force)
         if not models and last > _BLOCK:  # nobody reads the log of changes where there are no vectors
             with self._database.write() as connection:
                 connection.execute("DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)")
 
-    def _pack(self, model: int, dimensions: int, *, anew: bool) -> None:
+    def _pack(self, model: int, fingerprint: str, dimensions: int, *, anew: bool) -> None:
         with self._database.read() as connection, self._lock:
-            if anew:
-                index = VectorIndex(dimensions)
-                connection.execute("BEGIN")
-                (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
-                _catch_up(connection, model, index, 0)
+            connection.execute("BEGIN")
+            try:
+                if spaces.key_of(connection, fingerprint) != model:  # dropped since it was found to be due
+                    return
+                if anew:
+                    index = VectorIndex(dimensions)
+                    (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+                    _catch_up(connection, model, index, 0)
+                    rows = index.rows()
+                else:
+                    loaded = self._refresh(connection, fingerprint, model, dimensions, codes=True)
+                    rows, seq = loaded.index.rows(), loaded.seq
+            finally:
                 connection.execute("COMMIT")
-                rows = index.rows()
-            else:
-                loaded = self._refresh(connection, model, dimensions, codes=True)
-                rows, seq = loaded.index.rows(), loaded.seq
         assert rows.codes is not None
         with self._database.write() as connection:
-            (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
+            row = connection.execute(
+                "SELECT packed_seq FROM models WHERE key = ? AND fingerprint = ?", (model, fingerprint)
+            ).fetchone()
+            if row is None:
+                return
+            (packed,) = row
             if packed > seq or (packed == seq and not anew):  # another process packed meanwhile
                 return
             connection.execute("DELETE FROM vector_blocks WHERE model = ?", (model,))
@@ -169,34 +198,34 @@ class Vectors:
                 )  # fmt: skip
             connection.execute("UPDATE models SET packed_seq = ? WHERE key = ?", (seq, model))
             # Readers further behind than this reload from the blocks.
-            connection.execute("DELETE FROM changes WHERE seq < (SELECT min(packed_seq) FROM models)")
+            connection.execute(
+                "DELETE FROM changes WHERE seq < (SELECT min(packed_seq) FROM models WHERE fingerprint IN"
+                " (SELECT value FROM meta WHERE key IN ('space', 'next_space')))"
+            )
+
+    def forget(self) -> None:
+        """Give back the memory of every space that is no longer searched."""
+        with self._database.read() as connection, self._lock:
+            now = spaces.active(connection)
+            for fingerprint in [one for one in self._loaded if one != now]:
+                del self._loaded[fingerprint]
 
 
 # ── SQL ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _count(connection: sqlite3.Connection, model: int) -> int:
-    return int(connection.execute("SELECT count(*) FROM vectors WHERE model = ?", (model,)).fetchone()[0])
+def _is_due(connection: sqlite3.Connection, model: int, packed: int) -> bool:
+    """Whether so much of a space is unpacked that packing it is worth it."""
+    (changed,) = connection.execute(
+        "SELECT count(*) FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)", (model, packed)
+    ).fetchone()
+    (held,) = connection.execute("SELECT count(*) FROM vectors WHERE model = ?", (model,)).fetchone()
+    return bool(changed > _BLOCK and changed > _PACK_SHARE * held)
 
 
 def _still_says(connection: sqlite3.Connection, record: str, of: str) -> bool:
-    row = connection.execute("SELECT title, text FROM records WHERE id = ?", (record,)).fetchone()
-    return row is not None and short_hash(*row) == of
-
-
-def model_key(connection: sqlite3.Connection, model: Model) -> int | None:
-    row = connection.execute("SELECT key FROM models WHERE fingerprint = ?", (model.fingerprint,)).fetchone()
-    return int(row[0]) if row else None
-
-
-def add_model(connection: sqlite3.Connection, model: Model) -> int:
-    connection.execute(
-        "INSERT OR IGNORE INTO models (fingerprint, dimensions, created_at) VALUES (?, ?, ?)",
-        (model.fingerprint, model.dimensions, now_ms()),
-    )
-    key = model_key(connection, model)
-    assert key is not None
-    return key
+    row = connection.execute("SELECT kind, title, context, text FROM records WHERE id = ?", (record,)).fetchone()
+    return row is not None and words_hash(*row) == of
 
 
 def _load(connection: sqlite3.Connection, model: int, dimensions: int) -> _Loaded:
@@ -211,7 +240,7 @@ def _load(connection: sqlite3.Connection, model: int, dimensions: int) -> _Loade
               np.frombuffer(bits, np.uint64).reshape(words, -1), None)
         for keys, fluency, scales, bits in rows
     ])  # fmt: skip
-    return _Loaded(index, packed, packed)
+    return _Loaded(model, index, packed, packed)
 
 
 def _supply_codes(connection: sqlite3.Connection, model: int, index: VectorIndex) -> None:
@@ -226,15 +255,10 @@ def _catch_up(connection: sqlite3.Connection, model: int, index: VectorIndex, se
     if seq == 0 and not len(index):
         rows = connection.execute("SELECT record, fluency, data FROM vectors WHERE model = ?", (model,))
     else:
-        changed = np.fromiter(
-            (key for (key,) in connection.execute("SELECT DISTINCT record FROM changes WHERE seq > ?", (seq,))),
-            np.int64,
-        )
+        changed = np.fromiter((key for (key,) in connection.execute(_CHANGED, (model, seq))), np.int64)
         index.remove(changed)
         rows = connection.execute(
-            "SELECT record, fluency, data FROM vectors WHERE model = ?1"
-            " AND record IN (SELECT record FROM changes WHERE seq > ?2)",
-            (model, seq),
+            f"SELECT record, fluency, data FROM vectors WHERE model = ?1 AND record IN ({_CHANGED})", (model, seq)
         )
     index.extend([_encode(batch, index.dimensions) for batch in batches(rows, _BLOCK)])
 

@@ -1,0 +1,196 @@
+"""The part of the front door for choosing models: changing the embedder, listing what there is, testing what is set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mindex.errors import MindexError, UsageError
+from mindex.model import Check
+from mindex.model.spaces import KnownModel, Made, Reembedded, Role, Space
+from mindex.modelling import Modelling, Report, made_of
+from mindex.providers.base import ProviderSettings
+from mindex.providers.generate.base import create_generator
+from mindex.providers.rerank.base import create_reranker
+
+if TYPE_CHECKING:
+    from mindex.providers.embed.base import Embedder
+
+# What runs in this process needs time to load, but cannot hang; a server is asked for an answer only this long.
+_IN_PROCESS = ("local", "llama-cpp")
+_LOADING_SECONDS = 60.0
+_ANSWERING_SECONDS = 8.0
+
+
+class Choosing(Modelling):
+    """Mixed into Memory."""
+
+    # ── another embedder ──────────────────────────────────────────────────────────────────────────────────────
+
+    def reembed(
+        self,
+        *,
+        provider: str = "",
+        model: str = "",
+        url: str = "",
+        dry_run: bool = False,
+        report: Report | None = None,
+    ) -> Reembedded:
+        """Change the model that this memory is embedded with. The old vectors serve until the new ones are complete.
+
+        Without arguments an unfinished change is resumed, else what the settings name is made so. A `dry_run` says
+        how much there is to do. Raises EmbeddingError when the model cannot be had: nothing has changed then.
+        """
+        from mindex.ingest.reembed import reembed, rehearse
+        from mindex.remember.neighbours import link_near
+
+        made, asked = self._target(provider, model, url)
+        embedder = self._make_embedder(asked)
+        if embedder is None:
+            raise UsageError(
+                "`none` embeds nothing", "name a provider, or set embedding.provider to none to do without"
+            )
+        if dry_run:
+            return rehearse(self.store, embedder)
+        done = reembed(self.store, embedder, made, report=report, stored=link_near)
+        return replace(done, notes=(*done.notes, *self._after_change()))
+
+    def _target(self, provider: str, model: str, url: str) -> tuple[Made, ProviderSettings]:
+        """Whom to change to, by who said so: the call, an unfinished change, the settings, what is searched."""
+        spaces = self.store.spaces(counted=False)
+        if not (provider or model or url):
+            kept = next((space for space in spaces if space.next), None) or self._settled(spaces)
+            if kept is not None:
+                return kept.made, self._asked(kept.made)
+            return self._named, self._provider_settings("embedding")
+        active = next((space.made for space in spaces if space.active), self._named)
+        provider = provider or self._provider_of(model, active)
+        named = self._provider_settings("embedding")
+        for known in (named, active):
+            if known.provider == provider:
+                model, url = model or known.model, url or known.url
+                break
+        asked = replace(named, provider=provider, model=model, url=url)
+        return made_of(asked), asked
+
+    def _settled(self, spaces: tuple[Space, ...]) -> Space | None:
+        """What is searched, unless the settings name something else."""
+        return next((space for space in spaces if space.active and not self._contradiction(space)), None)
+
+    def _provider_of(self, model: str, active: Made) -> str:
+        """Whose model is meant, when nobody says so."""
+        if self.settings.said("embedding.provider"):
+            return self._named.provider
+        from mindex.providers.listing import is_ready_made
+
+        return "local" if model and is_ready_made(model) else active.provider
+
+    def _after_change(self) -> tuple[str, ...]:
+        """What the settings have to say from now on."""
+        notes = []
+        for space in self.store.spaces(counted=False):
+            if space.active:
+                try:
+                    self._asked(space.made)
+                except MindexError as error:
+                    notes.append(str(error))
+                if self._contradiction(space):
+                    notes.append(f"the settings name {self._named.provider}/{self._named.model}: change them to match")
+        return tuple(notes)
+
+    # ── what there is ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def models(self, *, measure: bool = False, report: Callable[[str], None] | None = None) -> tuple[KnownModel, ...]:
+        """Every ready-made model, what is configured, and every space of this database.
+
+        `measure` has each installed one work for a moment; what was measured before on this machine is shown anyway.
+        """
+        from mindex.providers.listing import list_models, with_speed
+
+        roles: tuple[Role, ...] = ("embedding", "rerank", "generation")
+        asked = {role: self._provider_settings(role) for role in roles}
+        listed = list_models(list(asked.items()), self.store.spaces())
+        shown = []
+        for one in listed:
+            settings = asked[one.role]
+            named = settings if one.configured else replace(settings, provider=one.provider, model=one.name, url="")
+            # A server that nobody configured is not asked: its address is not known.
+            measured = measure and one.installed and (one.configured or one.provider == "local")
+            shown.append(with_speed(one, named if measured else None, report))
+        return tuple(shown)
+
+    # ── whether they answer ───────────────────────────────────────────────────────────────────────────────────
+
+    def model_checks(self) -> tuple[Check, ...]:
+        """Each configured provider asked for a sign of life, all at once; and how this memory's vectors stand."""
+        from mindex.providers.checking import all_at_once, check_generator, check_reranker
+
+        spaces = self.store.spaces()
+        space = next((one for one in spaces if one.active), None)
+        rerank, generation = self._provider_settings("rerank"), self._provider_settings("generation")
+        jobs: list[Callable[[], Check]] = [lambda: self._check_searched(space)]
+        if space is not None and self._contradiction(space):
+            jobs.append(lambda: self._check_wanted(space))
+        if rerank.provider != "none":
+            jobs.append(lambda: check_reranker(lambda: create_reranker(_hurried(rerank)), _seconds(rerank)))
+        if generation.provider != "none":
+            jobs.append(lambda: check_generator(lambda: create_generator(_hurried(generation)), _seconds(generation)))
+        return (*all_at_once(jobs), *self._vector_checks(spaces))
+
+    def _check_searched(self, space: Space | None) -> Check:
+        """The embedder in use. A server is asked in a hurry; what runs in here is not loaded twice."""
+        from mindex.providers.checking import check_embedder
+        from mindex.providers.embed.base import Unavailable
+
+        asked = self._provider_settings("embedding")
+
+        def make() -> Embedder | None:
+            held = self.held()
+            if held.made is None or held.made.provider in _IN_PROCESS or isinstance(held.embedder, Unavailable):
+                return held.embedder
+            return self._make_embedder(_hurried(self._asked(held.made) if held.space else asked))
+
+        provider = space.made.provider if space is not None else asked.provider
+        return check_embedder(
+            "embedding model",
+            make,
+            space.model if space is not None else None,
+            _seconds(replace(asked, provider=provider)),
+        )
+
+    def _check_wanted(self, space: Space) -> Check:
+        """The embedder that the settings name, where this memory was embedded with another."""
+        from mindex.providers.checking import check_embedder
+
+        asked = self._provider_settings("embedding")
+        name = "configured model"
+        answers = check_embedder(name, lambda: self._make_embedder(_hurried(asked)), None, _seconds(asked))
+        said = self._contradiction(space).partition(";")[0]
+        if answers.ok:
+            return Check(name, False, said, "run `mindex reembed`, or change the settings")
+        return Check(name, False, f"{said}; and it cannot be had: {answers.message}", answers.fix)
+
+    def _vector_checks(self, spaces: tuple[Space, ...]) -> list[Check]:
+        checks = []
+        status = self.embedding_status()
+        if status.provider != "none":
+            message = f"{status.pending} records have no vector" if status.pending else "every record has its vector"
+            checks.append(Check("pending vectors", not status.pending, message, "run `mindex backfill`"))
+        unfinished = self._unfinished(spaces)
+        if unfinished is not None:
+            message = f"the change to {unfinished.to} is {unfinished.percent} % done"
+            checks.append(Check("change of model", False, message, "run `mindex reembed`"))
+        unused = [space.name for space in spaces if not space.active and not space.next]
+        if unused and any(space.active for space in spaces):
+            message = f"vectors of {', '.join(unused)} are left that nobody searches"
+            checks.append(Check("unused vectors", False, message, "run `mindex optimize`"))
+        return checks
+
+
+def _seconds(asked: ProviderSettings) -> float:
+    return _LOADING_SECONDS if asked.provider in _IN_PROCESS else min(asked.timeout, _ANSWERING_SECONDS)
+
+
+def _hurried(asked: ProviderSettings) -> ProviderSettings:
+    return replace(asked, timeout=min(asked.timeout, _seconds(asked)))

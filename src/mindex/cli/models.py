@@ -1,0 +1,36 @@
+"""Commands about models: reembed, models."""
+
+from __future__ import annotations
+
+import click
+
+from mindex.cli.output import Context, ProgressBar
+from mindex.present.models import models_json, models_text, reembed_json, reembed_text
+
+
+@click.command("reembed")
+@click.option("--provider", metavar="P", help="Whose model: local, ollama, lmstudio, openai, azure, cloudflare …")
+@click.option("--model", metavar="X", help="Its name, folder or file; `mindex models` lists what is ready-made.")
+@click.option("--url", metavar="U", help="Where its server is.")
+@click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and roughly how long it takes.")
+@click.pass_obj
+def reembed_command(context: Context, provider: str | None, model: str | None, url: str | None, dry_run: bool) -> None:
+    """Change the model that this memory is embedded with.
+
+    Without options an unfinished change is resumed, else what the settings name is made so. The old vectors serve
+    until the new ones are complete; servers that are running follow by themselves. Stop it at any time: the next run
+    goes on from there.
+    """
+    with context.memory() as memory, ProgressBar() as bar:
+        done = memory.reembed(provider=provider or "", model=model or "", url=url or "", dry_run=dry_run, report=bar)
+    context.emit(reembed_json(done), lambda: reembed_text(done))
+
+
+@click.command("models")
+@click.option("--measure", is_flag=True, help="Have each installed model work for a moment, and say how fast it is.")
+@click.pass_obj
+def models_command(context: Context, measure: bool) -> None:
+    """List ready-made models, what is configured, and what this memory is embedded with."""
+    with context.memory() as memory:
+        listed = memory.models(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
+    context.emit(models_json(listed), lambda: models_text(listed))

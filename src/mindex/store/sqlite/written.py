@@ -1,0 +1,107 @@
+"""What language models wrote, and whom they were asked about: contexts of chunks, facts of exchanges."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mindex.clock import now_ms
+from mindex.model import Model, Record
+from mindex.store.sqlite import keyword, records
+from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.scope import batches, marks
+
+if TYPE_CHECKING:
+    from mindex.model import Vectors
+
+_UNCONTEXTUALIZED = """
+SELECT r.id FROM collections c JOIN documents d ON d.collection = c.key JOIN records r ON r.document = d.key
+WHERE c.name IN {marks} AND r.context = '' ORDER BY d.key, r.position
+"""
+_UNASKED = """
+FROM records r WHERE r.kind = 'turn' AND r.retired_at IS NULL
+AND NOT EXISTS (SELECT 1 FROM extractions e WHERE e.record = r.key)
+"""
+_MARK = """
+INSERT OR REPLACE INTO extractions (record, at, facts) SELECT key, ?2, ?3 FROM records WHERE id = ?1 AND kind = 'turn'
+"""
+_VECTORS = """
+SELECT r.id, m.dimensions, v.data FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
+WHERE m.fingerprint = ? AND r.id IN {marks}
+"""
+
+
+class Written:
+    """The part of the store for what models write; mixed into SqliteStore."""
+
+    _database: Database
+
+    def _may_write(self, connection: sqlite3.Connection) -> None:
+        raise NotImplementedError
+
+    # ── contexts of chunks ────────────────────────────────────────────────────────────────────────────────────
+
+    def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
+        if not collections:
+            return ()
+        with self._database.read() as connection:
+            rows = connection.execute(_UNCONTEXTUALIZED.format(marks=marks(collections)), tuple(collections))
+            return tuple(id_ for (id_,) in rows)
+
+    def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
+        with self._database.write() as connection:
+            self._may_write(connection)
+            return sum(_set_context(connection, id_, context) for id_, context in contexts)
+
+    # ── facts of exchanges ────────────────────────────────────────────────────────────────────────────────────
+
+    def unextracted(self, agent: str, limit: int) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            clause, values = _of(agent)
+            rows = connection.execute(
+                f"SELECT r.id {_UNASKED} {clause} ORDER BY r.created_at, r.key LIMIT ?", (*values, limit)
+            )
+            return records.records(connection, [id_ for (id_,) in rows])
+
+    def count_unextracted(self, agent: str) -> int:
+        with self._database.read() as connection:
+            clause, values = _of(agent)
+            (count,) = connection.execute(f"SELECT count(*) {_UNASKED} {clause}", values).fetchone()
+            return int(count)
+
+    def mark_extracted(self, id_: str, facts: int) -> None:
+        with self._database.write(durable=True) as connection:
+            connection.execute(_MARK, (id_, now_ms(), facts))
+
+    # ── vectors, for whoever compares what is stored with what is stored ──────────────────────────────────────
+
+    def stored_vectors(self, model: Model, ids: Sequence[str]) -> dict[str, Vectors]:
+        import numpy as np
+
+        found: dict[str, Vectors] = {}
+        with self._database.read() as connection:
+            for batch in batches(ids):
+                rows = connection.execute(_VECTORS.format(marks=marks(batch)), (model.fingerprint, *batch))
+                found.update((id_, np.frombuffer(data, np.float32).reshape(-1, size)) for id_, size, data in rows)
+        return found
+
+
+def _of(agent: str) -> tuple[str, tuple[str, ...]]:
+    return ("", ()) if agent == "*" else ("AND r.agent = ?", (agent,))
+
+
+def _set_context(connection: sqlite3.Connection, id_: str, context: str) -> int:
+    """The row, its words, and no vector any more: it was made of other words."""
+    row = connection.execute(
+        "UPDATE records SET context = ?2 WHERE id = ?1 AND kind = 'chunk' AND context != ?2 RETURNING key",
+        (id_, context),
+    ).fetchone()
+    if row is None:  # gone meanwhile, or another process was faster
+        return 0
+    (record,) = records.records(connection, [id_])
+    keyword.remove(connection, row)
+    keyword.index(connection, row[0], record)
+    connection.execute("DELETE FROM vectors WHERE record = ?", row)
+    records.note_changes(connection, row)
+    return 1

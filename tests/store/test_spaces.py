@@ -1,0 +1,123 @@
+"""What only the SQLite engine promises about spaces: old files, quiet readers, keys that are given again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mindex.memory import Memory
+from mindex.model import Embedded, Filters, Model, Record
+from mindex.model.spaces import Made
+from mindex.providers.embed.local import MINILM
+from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.migrations import MIGRATIONS, migrate
+from mindex.store.sqlite.spaces import active
+from mindex.store.sqlite.store import SqliteStore
+
+OLD, NEW, THIRD = Model("test", "old", 4), Model("test", "new", 4), Model("test", "third", 4)
+NO_MADE = Made("test")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    store = SqliteStore(tmp_path / "memory.db")
+    store.add([Record(id_, "memory", f"words of {id_}", agent="main", type="fact") for id_ in "abc"], by="test")
+    return store
+
+
+def give(store: SqliteStore, model: Model) -> None:
+    store.put_vectors(
+        model, [Embedded(id_, np.eye(4, dtype=np.float32)[number : number + 1]) for number, id_ in enumerate("abc")]
+    )
+
+
+def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    database = Database(path)
+    migrate(database, MIGRATIONS[:1])
+    with database.write() as connection:
+        connection.execute(
+            "INSERT INTO records (key, id, kind, created_at, updated_at, text) VALUES (1, 'a', 'memory', 1, 1, 'x')"
+        )
+        for key, fingerprint in ((1, "test/stray/4/mean/256/|"), (2, MINILM.fingerprint)):
+            connection.execute(
+                "INSERT INTO models (key, fingerprint, dimensions, created_at) VALUES (?, ?, 384, 1)",
+                (key, fingerprint),
+            )
+        connection.execute("INSERT INTO vectors (model, record, fluency, data) VALUES (2, 1, 1.0, zeroblob(1536))")
+    database.close()
+
+    with Memory(path) as memory:
+        assert memory.store.space() == MINILM.fingerprint
+        searched = memory.store.spaces()[0]
+        assert (searched.model, searched.made) == (MINILM, Made("local", "all-MiniLM-L6-v2"))
+        assert memory.embedder is not None
+        assert memory.embedder.model == MINILM
+        assert memory.store.drop_spaces() == 1
+
+
+def test_a_reader_is_not_disturbed_by_vectors_that_are_gathered_for_another_space(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    give(store, OLD)
+    reader = SqliteStore(tmp_path / "memory.db")
+    query = np.eye(4, dtype=np.float32)[0]
+    for _ in range(2):
+        reader.nearest(OLD, query, Filters(), 3)
+    index = reader._vectors._loaded[OLD.fingerprint].index
+    rows = index._keys
+    store.begin_space(NEW, NO_MADE)
+    give(store, NEW)
+    assert reader.nearest(OLD, query, Filters(), 3).hits[0].id == "a"
+    assert reader._vectors._loaded[OLD.fingerprint].index is index
+    assert index._keys is rows
+    reader.close()
+    store.close()
+
+
+def test_a_key_that_is_given_again_brings_no_vectors_of_the_space_before(store: SqliteStore) -> None:
+    give(store, OLD)
+    store.begin_space(NEW, NO_MADE)
+    give(store, NEW)
+    store._vectors.pack(force=True)  # whoever packs holds it in memory
+    store.begin_space(OLD, NO_MADE)
+    store.drop_spaces()
+    store.begin_space(THIRD, NO_MADE)
+    with store._database.read() as connection:
+        keys = dict(connection.execute("SELECT fingerprint, key FROM models"))
+    store.put_vectors(THIRD, [Embedded(id_, np.eye(4, dtype=np.float32)[[3]]) for id_ in "abc"])
+    assert store.switch_space(THIRD)
+    assert keys[THIRD.fingerprint] == 2  # as the one before had
+    cosines = {hit.score for hit in store.nearest(THIRD, np.eye(4, dtype=np.float32)[3], Filters(), 3).hits}
+    assert cosines == {1.0}
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "settings", ["", "[]", "null", "{", '{"provider": 3, "space": 7}', '{"space": {"provider": "x"}}']
+)
+def test_whatever_stands_in_the_settings_of_a_space_it_is_known_by_its_fingerprint(
+    store: SqliteStore, settings: str
+) -> None:
+    give(store, OLD)
+    with store._database.write() as connection:
+        connection.execute("UPDATE models SET settings = ?", (settings,))
+    (space,) = store.spaces()
+    assert space.model == OLD
+    assert space.fingerprint == OLD.fingerprint
+    store.close()
+
+
+def test_what_a_newer_program_wrote_of_a_space_is_left_aside(store: SqliteStore) -> None:
+    give(store, OLD)
+    with store._database.write() as connection:
+        (kept,) = connection.execute("SELECT settings FROM models").fetchone()
+        said = json.loads(kept)
+        said["space"]["flavour"] = "vanilla"
+        connection.execute("UPDATE models SET settings = ?", (json.dumps(said),))
+        assert active(connection) == OLD.fingerprint
+    assert store.spaces()[0].model == OLD
+    store.close()

@@ -1,0 +1,90 @@
+"""Which embedder serves: that of the store, whatever the settings name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindex.errors import ConfigError
+from mindex.memory import Memory
+from mindex.model.spaces import Made
+from mindex.modelling import made_of
+from mindex.providers.base import ProviderSettings
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Path:
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.add("Parcels wait in the harbour")
+        assert memory.store.spaces()[0].made == Made("local")
+    return tmp_path / "memory.db"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"embedding.provider": "local"},
+        {"embedding.model": "all-MiniLM-L6-v2"},
+        {"embedding.provider": "local", "embedding.model": "all-MiniLM-L6-v2"},
+    ],
+)
+def test_settings_that_name_the_same_model_in_other_words_say_nothing(
+    embedded: Path, options: dict[str, object]
+) -> None:
+    with Memory(embedded, options=options) as memory:
+        assert memory.search("harbour").notes == ()
+        assert memory.status().embedding.note == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"embedding.model": "bge-small-en-v1.5"}, "local/bge-small-en-v1.5"),
+        ({"embedding.provider": "ollama"}, "ollama"),
+        ({"embedding.provider": "ollama", "embedding.model": "nomic-embed-text"}, "ollama/nomic-embed-text"),
+    ],
+)
+def test_settings_that_name_another_one_are_told_so_and_the_old_one_serves(
+    embedded: Path, options: dict[str, object], named: str
+) -> None:
+    with Memory(embedded, options=options) as memory:
+        answer = memory.search("harbour")
+        assert answer.tier == "hybrid"
+        assert answer.notes == (
+            f"the settings name {named}, this memory was embedded with local/all-MiniLM-L6-v2; run `mindex reembed`",
+        )
+
+
+def test_a_provider_nobody_knows_is_an_error_whatever_the_store_holds(embedded: Path) -> None:
+    with Memory(embedded, options={"embedding.provider": "magic"}) as memory, pytest.raises(ConfigError, match="magic"):
+        memory.search("harbour")
+
+
+def test_a_question_by_keyword_asks_for_no_model_at_all(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(embedded) as memory:
+        monkeypatch.setattr(memory.store, "space", lambda: pytest.fail("asked which space is searched"))
+        assert memory.search("harbour", mode="keyword").total == 1
+
+
+def test_a_model_that_is_a_folder_is_found_from_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "models" / "mine"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert made_of(ProviderSettings("local", "models/mine")) == Made("local", str(folder))
+    assert made_of(ProviderSettings("ollama", "library/qwen3")) == Made("ollama", "library/qwen3")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert made_of(ProviderSettings("local", "~/models/mine")) == Made("local", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("http://user:secret@127.0.0.1:8080/v1?key=secret", "http://127.0.0.1:8080/v1"),
+        ("https://example.com/openai/v1/", "https://example.com/openai/v1"),
+        ("no address at all", ""),
+    ],
+)
+def test_an_address_is_kept_without_its_secrets(url: str, kept: str) -> None:
+    assert made_of(ProviderSettings("openai", "m", url)).url == kept
