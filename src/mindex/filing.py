@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from mindex.errors import EmbeddingError, NotFoundError, UsageError
-from mindex.model import Collection, Document, IndexReport, Progress, Skipped
+from mindex.errors import EmbeddingError, MindexError, NotFoundError, UsageError
+from mindex.model import Collection, ContextPlan, Document, IndexReport, Progress, Skipped
+from mindex.providers.generate.base import Generator
+from mindex.store.base import DocumentUpdate
 from mindex.telling import Telling
 
 Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """What came of placing chunks in their documents, or what it would cost."""
+
+    written: int | None = None
+    plan: ContextPlan | None = None
+    embedded: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class Filing(Telling):
@@ -25,9 +38,14 @@ class Filing(Telling):
         force: bool = False,
         dry_run: bool = False,
         embed: bool = True,
+        contextualize: bool | None = None,
         report: Report | None = None,
     ) -> IndexReport:
-        """Index folders, or bring every known collection up to date when none is named."""
+        """Index folders, or bring every known collection up to date when none is named.
+
+        With `contextualize` (None: as `index.contextualize` says) a language model places each chunk in its document;
+        a dry run says what that would cost.
+        """
         from mindex.ingest.collections import collection_for
         from mindex.ingest.indexer import Boundary, Indexer
         from mindex.remember.secrets import BOUNDARY_VERSION
@@ -43,6 +61,7 @@ class Filing(Telling):
             chosen.append(collection)
         if not folders:
             chosen = [collection for collection in known if Path(collection.root).is_dir()]
+        chosen = list(dict.fromkeys(chosen))
         if not chosen and not known:
             raise UsageError("nothing is indexed yet", "name a folder: `mindex index docs`")
         indexer = Indexer(
@@ -54,30 +73,85 @@ class Filing(Telling):
         reports = []
         skipped: list[Skipped] = []
         notes: list[str] = []
-        for collection in dict.fromkeys(chosen):
+        for collection in chosen:
             if not dry_run:
                 self.store.put_collection(collection)
             outcome, left_out = indexer.index(collection, force=force, dry_run=dry_run, report=report)
             reports.append(outcome)
             skipped.extend(left_out)
         embedded, pending, note = self._embed(embed and not dry_run, report)
-        if note:
-            notes.append(note)
+        notes.extend([note] if note else [])
+        notes.extend(self.model_notes())
+        placed = _Placed()
+        if self.settings.flag("index.contextualize") if contextualize is None else contextualize:
+            if dry_run:
+                placed = self._plan_contexts(update for one in chosen for update in indexer.rehearsed(one, force=force))
+            else:
+                placed = self._contextualize([collection.name for collection in chosen], embed, report)
+                pending = self._embed(False, None)[1]
+            notes.extend(placed.notes)
         gone = [collection.name for collection in known if collection not in chosen and not folders]
         notes.extend(f"the folder of '{other}' is not there; its index is left as it was" for other in gone)
         return IndexReport(
-            tuple(reports), tuple(skipped), embedded, pending, round(monotonic() - started, 2), tuple(notes)
+            tuple(reports),
+            tuple(skipped),
+            embedded + placed.embedded,
+            pending,
+            round(monotonic() - started, 2),
+            tuple(dict.fromkeys(notes)),
+            placed.written,
+            placed.plan,
         )
 
     def _embed(self, wanted: bool, report: Report | None) -> tuple[int, int, str]:
-        if self.embedder is None:
+        embedder = self.embedder
+        if embedder is None:
             return 0, 0, ""
         if not wanted:
-            return 0, self.store.pending(self.embedder.model), ""
-        from mindex.ingest.backfill import backfill
-
-        done = backfill(self.store, self.embedder, report=report)
+            return 0, self.store.pending(embedder.model), ""
+        done = self._backfilled(report=report)
         return done.embedded, done.remaining, done.note
+
+    def _contextualize(self, names: Sequence[str], embed: bool, report: Report | None) -> _Placed:
+        """Have chunks placed in their documents. A model that fails, or that is none, is no error."""
+        from mindex.ingest.contextualize import contextualize
+
+        generator, note = self._generator_or_note()
+        if generator is None:
+            return _Placed(written=0, notes=(note,))
+        embedded = 0
+
+        def written() -> None:
+            """A chunk lost its vector with its new words: it is not left without one for the length of the job."""
+            nonlocal embedded
+            embedded += self._embed(embed, None)[0]
+
+        done = contextualize(
+            self.store,
+            generator,
+            names,
+            self._boundary(),
+            patience=self.settings.number("generation.timeout"),
+            written=written,
+            report=report,
+        )
+        anew, _, note = self._embed(embed, report)
+        notes = tuple(part for part in (done.note, note) if part)
+        return _Placed(written=done.written, embedded=embedded + anew, notes=notes)
+
+    def _plan_contexts(self, documents: Iterable[DocumentUpdate]) -> _Placed:
+        from mindex.ingest.contextualize import plan_contexts
+
+        generator, note = self._generator_or_note()
+        plan = plan_contexts(self.store, generator.name if generator is not None else "", documents)
+        return _Placed(plan=plan, notes=(note,) if note else ())
+
+    def _generator_or_note(self) -> tuple[Generator | None, str]:
+        try:
+            generator = self.generator
+        except MindexError as error:
+            return None, f"no contexts: {error}"
+        return generator, "" if generator else "no contexts: no language model is configured; set generation.provider"
 
     def add_collection(self, folder: str | Path, *, name: str | None = None, exclude: Sequence[str] = ()) -> Collection:
         """Remember a folder as a collection without indexing it yet; the collection it already is, if it is one."""
@@ -145,14 +219,15 @@ class Filing(Telling):
 
     def backfill(self, *, batch: int = 50, most: int | None = None, report: Report | None = None) -> tuple[int, int]:
         """Embed what has no vector yet: how many were, how many remain. Raises when the model cannot be had."""
-        from mindex.ingest.backfill import backfill
-
-        if self.embedder is None:
+        embedder = self.embedder
+        if embedder is None:
             raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
         if batch < 1:
             raise UsageError(f"a batch of {batch} is too small", "use 1 to 200")
-        self.embedder.load()
-        done = backfill(self.store, self.embedder, batch=min(batch, 200), most=most, report=report)
+        embedder.load()
+        done = self._backfilled(batch=min(batch, 200), most=most, report=report)
+        if done.failure is not None and not done.embedded:
+            raise done.failure
         return done.embedded, done.remaining
 
     def _boundary(self, *, reading: bool = False) -> Callable[[str], str]:

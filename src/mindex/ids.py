@@ -16,6 +16,11 @@ def short_hash(*parts: str) -> str:
     return base64.b32encode(digest)[:_LENGTH].decode().lower()
 
 
+def words_hash(kind: str, title: str, context: str, text: str) -> str:
+    """Of what an embedder reads of a record: a vector of other words must not serve it."""
+    return short_hash(title, context, text) if kind == "chunk" and context else short_hash(title, text)
+
+
 def new_id() -> str:
     return base64.b32encode(secrets.token_bytes(8))[:_LENGTH].decode().lower()
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from mindex.analyzer import analyze
 from mindex.clock import now_ms, parse_time
 from mindex.errors import UsageError
+from mindex.learning import Learning
 from mindex.model import KINDS, Change, Due, Event, Filters, Record
 from mindex.store.base import Page
-from mindex.telling import Telling
 
 if TYPE_CHECKING:  # as in telling: nothing of this is paid for by a search
     from mindex.remember.conversations import Conversations
@@ -24,7 +24,7 @@ _MOST_LISTED = 500
 _MOST_EVENTS = 200
 
 
-class Knowing(Telling):
+class Knowing(Learning):
     """Mixed into Memory. All of it is records: searched, undone, exported like any other."""
 
     # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────
@@ -42,19 +42,29 @@ class Knowing(Telling):
         *,
         session_id: str = "",
         tags: Sequence[str] = (),
+        speaker: str = "",
         at: str | None = None,
         agent: str | None = None,
+        extract: bool = True,
     ) -> tuple[Record, tuple[str, ...]]:
-        """Keep one exchange; answers its record and which kinds of secrets were left out."""
+        """Keep one exchange; answers its record and which kinds of secrets were left out.
+
+        `speaker` names whoever said `user_message`: people are looked for by their names.
+        Where a language model is configured it is asked for the facts in it afterwards (`generation.extract_facts`);
+        whoever wants to know what came of that says no to `extract` here and calls `extract_facts_of`.
+        """
         record, redacted = self._conversations.add(
             user_message,
             agent_response,
             agent=self._agent(agent),
             session_id=session_id,
             tags=tags,
+            speaker=speaker,
             at=parse_time(at) if at else None,
         )
         self._embed_soon(record.id)
+        if extract:
+            self._extract_soon(record)
         return record, redacted
 
     def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:

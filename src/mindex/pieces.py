@@ -8,15 +8,33 @@ from mindex.model import Record
 
 PIECE_SIZE = 800
 _TITLE_SIZE = 200
+_CONTEXT_SIZE = 400
 # Each character of these scripts is a word piece of its own, where Latin text needs three or four for one.
 _DENSE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+# Something that can be read: three letters, or one of a script whose characters are words.
+_WORD = re.compile(r"[^\W\d_]{3}|[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？；])\s*"), re.compile(r"\s+"))
 
 
 def pieces_of(record: Record) -> list[str]:
-    """The texts to embed for a record: one, or one per piece of at most 800 characters, each behind the title."""
-    title = record.title[:_TITLE_SIZE]
-    return [f"{title}\n{piece}" if title else piece for piece in split(record.text)]
+    """The texts to embed for a record: one, or one per piece of at most 800 characters, each behind the title.
+
+    A chunk that was placed in its document is read with that, too.
+    """
+    title = _telling_title(record)
+    context = record.context if record.kind == "chunk" else ""
+    context = context[: _CONTEXT_SIZE * len(context) // max(_weight(context), 1)]
+    header = "\n".join(part for part in (title, context) if part)
+    # What places a chunk in its document takes its room from the piece: the model's window stays as large as it is.
+    size = max(PIECE_SIZE - _weight(context), PIECE_SIZE // 2)
+    return [f"{header}\n{piece}" if header else piece for piece in split(record.text, size)]
+
+
+def _telling_title(record: Record) -> str:
+    """A title that says something: an exchange has its date in its text, and `000123` would only blur what is meant."""
+    if record.kind == "turn" or not _WORD.search(record.title):
+        return ""
+    return record.title[:_TITLE_SIZE]
 
 
 def split(text: str, size: int = PIECE_SIZE) -> list[str]:

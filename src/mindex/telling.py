@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mindex.clock import parse_expiry
-from mindex.errors import MindexError, UsageError
+from mindex.errors import MindexError, SpaceChangedError, UsageError
 from mindex.model import Change, Filters, MemoryStatistics, Purged, Record, Remembered, Suspect
 from mindex.modelling import Modelling
 
@@ -31,6 +31,7 @@ class Telling(Modelling):
     """Mixed into Memory. Every change is durable when its method returns; vectors follow, and never fail a write."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._embedding = threading.Lock()
         self._unembedded: deque[tuple[str, ...]] = deque()
         self._leaving = threading.Event()
@@ -149,9 +150,21 @@ class Telling(Modelling):
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
         told = self._as_told(map(self._memories.history, ids))
+        derived = self._taken_from(ids)
         purged = self._memories.purge(ids)
         lines, notes = self._unlog(told)
-        return replace(purged, log_lines=lines, notes=notes)
+        return replace(purged, log_lines=lines, notes=(*notes, *derived))
+
+    def _taken_from(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """What to say of facts that were taken out of exchanges which are to be purged: they stay."""
+        from mindex.remember.facts import FROM
+        from mindex.remember.finding import find_told
+
+        purged = [find_told(self.store, id_) for id_ in ids]
+        gone = {record.id for record in purged}
+        facts = [other for record in purged if record.kind == "turn" for other in self.store.linked(record.id, FROM)]
+        stay = [id_ for id_ in dict.fromkeys(facts) if id_ not in gone]
+        return (f"facts that were taken from it stay: {', '.join(stay)}",) if stay else ()
 
     def purge_expired(self) -> int:
         """Remove what expired longer ago than `memory.grace_days`."""
@@ -250,6 +263,11 @@ class Telling(Modelling):
                 self._embedder_thread = threading.Thread(target=self._keep_embedding, name="mindex-embed", daemon=True)
                 self._embedder_thread.start()
 
+    @property
+    def embedding_stopped(self) -> bool:
+        """Whether nothing is to be embedded behind anybody's back any more."""
+        return self._leaving.is_set()
+
     def stop_embedding(self, seconds: float = 3.0) -> None:
         """Let the background finish the record it is at. What is left is pending, and the next process takes it up."""
         self._leaving.set()
@@ -270,11 +288,14 @@ class Telling(Modelling):
     def _embed_now(self, ids: Sequence[str] = ()) -> None:
         from mindex.remember.neighbours import embed_told
 
-        embedder = self.embedder
-        if embedder is None:
-            return
         try:
-            embed_told(self.store, embedder, ids, stop=self._leaving.is_set)
+            held = self.held()
+            if held.embedder is None:
+                return
+            embed_told(self.store, held.embedder, ids, stop=self._leaving.is_set, made=held.made)
+        except SpaceChangedError:  # another process changed the model meanwhile: these words are for the new one
+            if self.held() is not held:
+                self._embed_now(ids)
         except MindexError:  # the record is stored; `status` counts it as pending
             return
         except Exception as error:  # a model's library may raise anything: nothing that was told is lost by it

@@ -79,6 +79,4 @@ class Transferring(Telling):
         if self.embeds_in_background:
             self._embed_soon()
             return
-        from mindex.ingest.backfill import backfill
-
-        backfill(self.store, self.embedder, report=report)
+        self._backfilled(report=report)

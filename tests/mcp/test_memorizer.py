@@ -20,6 +20,7 @@ from mindex.mcp.server import MindexServer
 from mindex.mcp.service import Options, Service
 from mindex.memory import Memory
 from mindex.model import TYPES
+from tests.generating import Answers, ChatServer, always, chat_server
 from tests.mcp.conftest import KEYWORD, structured, text
 
 pytestmark = pytest.mark.anyio
@@ -550,6 +551,105 @@ async def test_vectors_are_given_batch_by_batch_until_none_remain(tmp_path: Path
         assert (capabilities["search_mode"], capabilities["embedding_provider"]) == ("hybrid", "local")
         assert "batch_size" in await seed.error("backfill_embeddings", batch_size=201)
     service.close()
+
+
+# ── what a language model makes of it ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def model() -> Iterator[ChatServer]:
+    with chat_server('{"facts": []}') as server:
+        yield server
+
+
+@pytest.fixture
+async def learned(tmp_path: Path, model: ChatServer) -> AsyncIterator[Seed]:
+    """The seed's client, where a language model is configured."""
+    service = serve(tmp_path, **model.options)
+    async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
+        yield Seed(client)
+    service.close()
+
+
+def names(*facts: tuple[str, str]) -> Answers:
+    told = [{"text": text, "type": type_, "confidence": 0.9} for text, type_ in facts]
+    return always(json.dumps({"facts": told}))
+
+
+async def test_facts_are_extracted_while_a_conversation_is_stored(learned: Seed, model: ChatServer) -> None:
+    model.answers = names(("Deploys go to Frankfurt.", "decision"), ("Deploys are on Tuesday.", "pattern"))
+    stored = await learned("store_conversation", user_message="Deploys?", agent_response="Frankfurt, on Tuesday.")
+    assert stored["facts_extracted"] == 2
+    facts = (await learned("list_facts"))["facts"]
+    assert {(fact["fact"], fact["category"]) for fact in facts} == {
+        ("Deploys go to Frankfurt.", "decision"),
+        ("Deploys are on Tuesday.", "pattern"),
+    }
+    assert {fact["source"] for fact in facts} == {f"conversation:{stored['conversation_id']}"}
+    assert {fact["confidence"] for fact in facts} == {0.9}
+
+
+async def test_a_model_that_fails_is_a_note_and_the_conversation_is_stored(learned: Seed, model: ChatServer) -> None:
+    model.answers = always("I am not in the mood for JSON.")
+    answered = await learned.envelope("store_conversation", user_message="Deploys?", agent_response="Tuesday.")
+    assert answered["success"] is True
+    assert answered["data"]["facts_extracted"] == 0
+    assert "no facts were extracted" in answered["notes"][0]
+    assert (await learned("search_conversations", query="deploys"))["total_count"] == 1
+    model.answers = names(("Deploys are on Tuesday.", "pattern"))
+    done = await learned("backfill_extract_facts")
+    assert done == {"processed": 1, "facts_extracted": 1, "remaining": 0}
+
+
+async def test_conversations_are_asked_batch_by_batch_until_none_remain(
+    learned: Seed, model: ChatServer, tmp_path: Path
+) -> None:
+    with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
+        for place in ("Rome", "Oslo", "Lima", "Bonn", "Kyiv"):
+            memory.add_conversation(f"The site of {place} is closed.", "Noted.")
+        memory.add_conversation("The site of Riga is closed.", "Noted.", agent="eva")
+    model.answers = lambda _, user: json.dumps(
+        {"facts": [{"text": user.splitlines()[3], "type": "background", "confidence": 0.8}]}
+    )
+    answers = []
+    while not answers or answers[-1]["remaining"]:
+        answers.append(await learned("backfill_extract_facts", batch_size=2))
+    assert [tuple(done.values()) for done in answers] == [(2, 2, 3), (2, 2, 1), (1, 1, 0)]
+    assert (await learned("backfill_extract_facts", agent_id="eva"))["facts_extracted"] == 1
+    assert (await learned("list_facts"))["total_count"] == 5
+    assert "batch_size" in await learned.error("backfill_extract_facts", batch_size=51)
+
+
+async def test_facts_that_say_the_same_are_merged_at_once(learned: Seed, model: ChatServer) -> None:
+    await learned("store_fact", fact="Anna drinks green tea in the morning", category="preference")
+    await learned("store_fact", fact="Anna drinks green tea in the morning in Riga", category="preference")
+    await learned("store_fact", fact="The shop has three tills", category="project")
+    await learned("store_fact", fact="The shop has three tills and a cellar", category="project")
+    merged = "Anna, in Riga, drinks green tea in the morning."
+    model.answers = lambda _, user: json.dumps({"text": merged if "Anna" in user else "The shop."})
+    done = await learned("synthesize_facts", category="preference")
+    assert done == {
+        "categories_processed": 1,
+        "merges": 1,
+        "deletions": 2,
+        "updates": 0,
+        "summaries": {"preference": merged},
+    }
+    rest = await learned("synthesize_facts")  # what the model wrote of the shop lost a till: the longer one stays
+    assert (rest["categories_processed"], rest["merges"], rest["deletions"]) == (6, 1, 1)
+    assert {fact["fact"] for fact in (await learned("list_facts"))["facts"]} == {
+        merged,
+        "The shop has three tills and a cellar",
+    }
+
+
+async def test_only_so_many_facts_of_a_category_are_looked_at(learned: Seed, model: ChatServer) -> None:
+    await learned("store_fact", fact="Coffee is at nine", category="preference")
+    await learned("store_fact", fact="Anna drinks green tea in the morning", category="preference")
+    await learned("store_fact", fact="Anna drinks green tea in the morning in Riga", category="preference")
+    assert (await learned("synthesize_facts", max_facts_per_category=2))["merges"] == 0
+    assert model.asked == []
+    assert (await learned("synthesize_facts", max_facts_per_category=3))["merges"] == 1
 
 
 @pytest.mark.parametrize(

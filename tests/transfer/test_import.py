@@ -477,7 +477,7 @@ def test_vectors_follow_an_import(memory: Memory, other: Memory, tmp_path: Path)
     memory.add("One")
     memory.add("Two")
     memory.export(tmp_path / "a.jsonl")
-    other.__dict__["embedder"] = Counting()
+    other.embedder = Counting()
     seen: list[Progress] = []
     other.import_(tmp_path / "a.jsonl", report=seen.append)
     assert other.store.pending(Counting.model) == 0
@@ -490,7 +490,7 @@ def test_a_server_lets_vectors_follow_behind_its_back(
     memory.add("One")
     memory.export(tmp_path / "a.jsonl")
     asked: list[bool] = []
-    other.__dict__["embedder"] = Counting()
+    other.embedder = Counting()
     monkeypatch.setattr(other, "embeds_in_background", True)
     monkeypatch.setattr(other, "_embed_soon", lambda: asked.append(True))
     other.import_(tmp_path / "a.jsonl")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from mindex.cli.output import Context
+from mindex.cli.output import Context, ProgressBar
 from mindex.cli.words import read
 from mindex.errors import NotFoundError, UsageError
 from mindex.present import people
+from mindex.present.consolidated import extracted_json, extracted_text
 from mindex.present.views import show
 from mindex.search.pipeline import MAX_LIMIT
+
+_MOST_BATCH = 200
 
 
 @click.group("conversation")
@@ -22,15 +27,44 @@ def conversation_command() -> None:
 @click.argument("agent_response", metavar="AGENT|-")
 @click.option("--session", default="", metavar="S", help="Which conversation it belongs to (default: a new one).")
 @click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again.")
+@click.option("--speaker", default="", metavar="NAME", help="Who said the first part (default: user).")
 @click.option("--at", metavar="T", help="When it was said (default: now).")
 @click.pass_obj
-def add(context: Context, user: str, agent_response: str, session: str, tags: tuple[str, ...], at: str | None) -> None:
+def add(
+    context: Context,
+    user: str,
+    agent_response: str,
+    session: str,
+    tags: tuple[str, ...],
+    speaker: str,
+    at: str | None,
+) -> None:
     """Keep one exchange: what the user said, and what the agent answered; `-` reads one of them from standard input."""
     if user == agent_response == "-":
         raise UsageError("only one of the two can come from standard input", "give the other as an argument")
     with context.memory() as memory:
-        turn, redacted = memory.add_conversation(read(user), read(agent_response), session_id=session, tags=tags, at=at)
-    context.emit(people.turn_added_json(turn, redacted), lambda: people.turn_added_text(turn, redacted))
+        turn, redacted = memory.add_conversation(
+            read(user), read(agent_response), session_id=session, tags=tags, speaker=speaker, at=at, extract=False
+        )
+        found = memory.extract_facts_of(turn)
+    context.emit(people.turn_added_json(turn, redacted, found), lambda: people.turn_added_text(turn, redacted, found))
+
+
+@conversation_command.command("extract")
+@click.option("--batch", default=10, show_default=True, help=f"How many exchanges to ask, at most {_MOST_BATCH}.")
+@click.option("--all", "everything", is_flag=True, help="Ask all that are left.")
+@click.pass_obj
+def extract(context: Context, batch: int, everything: bool) -> None:
+    """Have a language model take facts out of exchanges that it was not asked about yet.
+
+    A fact is a memory like any other, linked to its exchange. An exchange is asked once, also when it holds none.
+    """
+    if batch > _MOST_BATCH:
+        click.echo(f"note: batch cut to {_MOST_BATCH}", err=True)
+    with context.memory() as memory, ProgressBar() as bar:
+        most = sys.maxsize if everything else min(batch, _MOST_BATCH)
+        found = memory.extract_facts(most=most, report=bar)
+    context.emit(extracted_json(found), lambda: extracted_text(found))
 
 
 @conversation_command.command("search")

@@ -24,6 +24,11 @@ _MOST_BATCH = 200
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.option(
+    "--contextualize/--no-contextualize",
+    default=None,
+    help="Have a language model place each chunk in its document (default: as index.contextualize says).",
+)
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for later (`mindex backfill`).")
 @click.option("--remove", metavar="NAME", help="Forget an indexed folder; its files stay as they are.")
 @click.pass_obj
@@ -34,6 +39,7 @@ def index_command(
     exclude: tuple[str, ...],
     force: bool,
     dry_run: bool,
+    contextualize: bool | None,
     no_embed: bool,
     remove: str | None,
 ) -> None:
@@ -41,7 +47,7 @@ def index_command(
 
     Only what changed is read again. Files are never rewritten.
     """
-    if remove is not None and (folders or name or exclude or force or dry_run or no_embed):
+    if remove is not None and (folders or name or exclude or force or dry_run or contextualize or no_embed):
         raise UsageError("--remove goes alone", f"`mindex index --remove {remove}` forgets that folder")
     if exclude and not folders:
         raise UsageError("--exclude goes with a folder", "name the folder, or set index.exclude for all of them")
@@ -52,7 +58,14 @@ def index_command(
             return
         with ProgressBar() as bar:
             report = memory.index(
-                *folders, name=name, exclude=exclude, force=force, dry_run=dry_run, embed=not no_embed, report=bar
+                *folders,
+                name=name,
+                exclude=exclude,
+                force=force,
+                dry_run=dry_run,
+                embed=not no_embed,
+                contextualize=contextualize,
+                report=bar,
             )
     context.emit(index_json(report), lambda: index_text(report))
 
@@ -104,15 +117,24 @@ def backfill_command(context: Context, batch: int) -> None:
     shown: dict[str, Json] = {"embedded": embedded, "remaining": remaining}
     if batch > _MOST_BATCH:
         click.echo(f"note: batch cut to {_MOST_BATCH}", err=True)
+    if remaining and not embedded:
+        click.echo("note: the model gave no vectors; `mindex doctor` says why", err=True)
     context.emit(shown, lambda: f"{embedded} embedded, {remaining} remaining")
 
 
 @click.command("optimize")
+@click.option("--caches", is_flag=True, help="Empty the caches, too: whatever was in them is made again when needed.")
 @click.pass_obj
-def optimize_command(context: Context) -> None:
+def optimize_command(context: Context, caches: bool) -> None:
     """Rebuild and merge the indexes, pack the vectors, give unused space back."""
     with context.memory() as memory:
         before = memory.status().size_bytes
-        memory.optimize()
+        cleared = memory.optimize(caches=caches)
         after = memory.status().size_bytes
-    context.emit({"size_before": before, "size_after": after}, lambda: f"{before} bytes before, {after} after")
+    shown: dict[str, Json] = {"size_before": before, "size_after": after}
+    lines = [f"{before} bytes before, {after} after"]
+    if caches:
+        shown["cleared"] = dict(cleared)
+        counted = ", ".join(f"{count} {kind}" for kind, count in cleared.items())
+        lines.append(f"caches emptied: {counted or 'nothing was in them'}")
+    context.emit(shown, lambda: "\n".join(lines))

@@ -56,6 +56,10 @@ def scope_options(command: F) -> F:
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask.")
 @click.option("--fusion", type=click.Choice(list(FUSIONS)), help="How to make one score of two.")
 @click.option("--current-file", default="", metavar="PATH", help="The file you work on: lifts results of its domain.")
+@click.option(
+    "--rerank/--no-rerank", default=None, help="Have a cross-encoder read the first 40 (default: if configured)."
+)
+@click.option("--expand", is_flag=True, help="Have the language model put the question in other words, too.")
 @click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
 @scope_options
 @click.pass_obj
@@ -71,6 +75,8 @@ def search_command(
     mode: Mode,
     fusion: str | None,
     current_file: str,
+    rerank: bool | None,
+    expand: bool,
     explain: bool,
     **scope: Any,
 ) -> None:
@@ -92,6 +98,8 @@ def search_command(
             mode=mode,
             fusion=fusion or "",
             current_file=current_file,
+            rerank=rerank,
+            expand=expand,
             **scope,
         )
         shown = show(answer, view, budget=budget, explain=explain, details=limit if dual else None)

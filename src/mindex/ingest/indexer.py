@@ -100,6 +100,20 @@ class Indexer:
             tuple(plan.skipped),
         )
 
+    def rehearsed(self, collection: Collection, *, force: bool = False) -> Iterator[DocumentUpdate]:
+        """Every document of a collection with its chunks, as indexing would leave it; nothing is stored."""
+        known = self._store.documents(collection.name)
+        plan = self._plan(collection, known, force)
+        settled = {document.id for document in plan.deleted}
+        taken = {document.id for document in known.values()} - settled
+        for update in self._updates(collection, plan, known, taken, None):
+            settled.add(update if isinstance(update, str) else update.document.id)
+            if not isinstance(update, str):
+                yield update
+        for document in known.values():
+            if document.id not in settled:
+                yield DocumentUpdate(document, self._store.chunks(document.id))
+
     # ── what is to be done ────────────────────────────────────────────────────────────────────────────────────
 
     def _plan(self, collection: Collection, known: dict[str, Document], force: bool) -> _Plan:

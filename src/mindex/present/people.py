@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import to_iso
-from mindex.model import Change, Due, Record
+from mindex.model import Change, Due, Extracted, Record
 from mindex.present.differences import Difference, differences, differences_text
 from mindex.present.rows import Json, field_text, record_row
 from mindex.present.text import record_text
 from mindex.present.told import change_json, change_text, held
 
 _REDACTED = re.compile(r"\[redacted:([^\]]+)\]")
+_NOT_ASKED = Extracted()
 
 
 def _fields(record: Record) -> dict[str, Json]:
@@ -39,18 +40,22 @@ def _said_of(shown: Mapping[str, Json]) -> str:
 # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def turn_added_json(turn: Record, redacted: Sequence[str]) -> dict[str, Json]:
+def turn_added_json(turn: Record, redacted: Sequence[str], found: Extracted = _NOT_ASKED) -> dict[str, Json]:
     return {
         "id": turn.id,
         "session_id": str(turn.fields["session_id"]),
         "created_at": to_iso(turn.created_at),
         "redacted": list(redacted),
+        **({"facts": found.facts} if found.processed else {}),
+        **({"notes": list(found.notes)} if found.notes else {}),
     }
 
 
-def turn_added_text(turn: Record, redacted: Sequence[str]) -> str:
-    left_out = f"\nredacted: {', '.join(redacted)}" if redacted else ""
-    return f"{turn.id} remembered · session {turn.fields['session_id']} · {to_iso(turn.created_at)}{left_out}"
+def turn_added_text(turn: Record, redacted: Sequence[str], found: Extracted = _NOT_ASKED) -> str:
+    lines = [f"{turn.id} remembered · session {turn.fields['session_id']} · {to_iso(turn.created_at)}"]
+    lines += [f"redacted: {', '.join(redacted)}"] if redacted else []
+    lines += [f"facts: {found.facts}"] if found.processed else []
+    return "\n".join([*lines, *(f"note: {note}" for note in found.notes)])
 
 
 def turns_json(turns: Sequence[Record]) -> dict[str, Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import to_iso
-from mindex.model import Check, Found, IndexReport, Record, Status
+from mindex.model import Check, EmbeddingStatus, Found, IndexReport, Record, Status
 from mindex.present.found import show_found
 from mindex.present.rows import Json, record_row
 from mindex.present.text import aligned, record_text
@@ -35,6 +35,14 @@ def index_json(report: IndexReport) -> dict[str, Json]:
         "pending": report.pending,
         "seconds": report.seconds,
     }
+    if report.contextualized is not None:
+        shown["contextualized"] = report.contextualized
+    if (plan := report.contexts) is not None:
+        shown["contexts"] = {
+            "calls": plan.calls,
+            "prompt_tokens": plan.prompt_tokens,
+            "answer_tokens": plan.answer_tokens,
+        }
     if report.notes:
         shown["notes"] = list(report.notes)
     return shown
@@ -55,7 +63,11 @@ def index_text(report: IndexReport) -> str:
         chunks = f"+{one.chunks_added} −{one.chunks_removed}, {one.chunks_kept} kept"
         lines.append(f"{one.name} ({one.root}): {one.seen} files, {told}; chunks {chunks}")
     lines.extend(f"skipped {skip.path}: {skip.reason}" for skip in report.skipped)
-    lines.append(f"{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
+    placed = "" if report.contextualized is None else f"{report.contextualized} contextualized, "
+    lines.append(f"{placed}{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
+    if (plan := report.contexts) is not None:
+        cost = f"{plan.prompt_tokens:,} tokens in, at most {plan.answer_tokens:,} out"
+        lines.append(f"contexts: {plan.calls:,} calls, {cost}")
     lines.extend(f"note: {note}" for note in report.notes)
     return "\n".join(lines)
 
@@ -86,6 +98,10 @@ def status_json(status: Status) -> dict[str, Json]:
     if status.embedding.model:
         embedding |= {"model": status.embedding.model, "dimensions": status.embedding.dimensions}
     embedding["pending"] = status.embedding.pending
+    if (change := status.embedding.reembedding) is not None:
+        embedding["reembedding"] = {"to": change.to, "done": change.done, "total": change.total}
+    if status.embedding.note:
+        embedding["note"] = status.embedding.note
     collections: list[Json] = []
     for one in status.collections:
         row: dict[str, Json] = {"name": one.name, "root": one.root, "documents": one.documents, "chunks": one.chunks}
@@ -111,12 +127,14 @@ def status_json(status: Status) -> dict[str, Json]:
 def status_text(status: Status) -> str:
     records = ", ".join(f"{count} {kind}" for kind, count in status.records.items()) or "none yet"
     embedding = status.embedding
-    model = f"{embedding.provider} {embedding.model}, {embedding.dimensions} dimensions" if embedding.model else "none"
+    model = f"{embedding.provider} {embedding.model}" if embedding.model else "none"
+    model += f", {embedding.dimensions} dimensions" if embedding.dimensions else ""
     caches = ", ".join(f"{count} {kind}" for kind, count in status.caches.items())
     lines = [
         f"db: {status.db} (schema {status.schema}, {status.size_bytes} bytes)",
         f"records: {records}",
         f"embedding: {model}, {embedding.pending} pending",
+        *_changing(embedding),
         f"tier: {status.tier}",
         *([f"caches: {caches}"] if caches else []),
     ]
@@ -127,6 +145,12 @@ def status_text(status: Status) -> str:
             f"collection {one.name}: {one.root}, {one.documents} documents, {one.chunks} chunks{when}{missing}"
         )
     return "\n".join(lines)
+
+
+def _changing(embedding: EmbeddingStatus) -> list[str]:
+    change = embedding.reembedding
+    under_way = f"reembedding: to {change.to}, {change.done} of {change.total} ({change.percent} %)" if change else ""
+    return [line for line in (under_way, f"note: {embedding.note}" if embedding.note else "") if line]
 
 
 def doctor_json(checks: Sequence[Check]) -> dict[str, Json]:

@@ -182,6 +182,7 @@ def explained(trace: Trace, relevance: float | None) -> dict[str, Json]:
         "coverage": _rounded(trace.coverage),
         "z": _rounded(trace.z),
         "g": _rounded(trace.g),
+        "rerank": _rounded(trace.rerank),
         "relevance": _rounded(relevance),
     }
     shown: dict[str, Json] = {name: value for name, value in known.items() if value is not None}

@@ -14,6 +14,8 @@ from mindex.remember.secrets import Mode, clean
 from mindex.remember.summary import summarize
 from mindex.store.base import Store
 
+_LONGEST_NAME = 100
+
 
 class Conversations:
     """Keeps exchanges in one store. Nothing is cut in storage, however long; retrieval reads it in pieces."""
@@ -31,6 +33,7 @@ class Conversations:
         agent: str,
         session_id: str = "",
         tags: Sequence[str] = (),
+        speaker: str = "",
         at: int | None = None,
     ) -> tuple[Record, tuple[str, ...]]:
         """Keep one exchange; answers the record and which kinds of secrets were left out."""
@@ -45,6 +48,7 @@ class Conversations:
             agent=agent,
             session_id=clean(session_id, self._secrets).text.strip() or new_id(),
             tags=tuple(clean(tag, self._secrets).text for tag in tags),
+            speaker=" ".join(clean(speaker, self._secrets).text.split())[:_LONGEST_NAME],
             at=moment,
         )
         self._store.add([record], by=self._by)
@@ -58,6 +62,7 @@ def turn(
     agent: str,
     session_id: str,
     tags: tuple[str, ...] = (),
+    speaker: str = "",
     at: int,
     id_: str = "",
     source: str = "",
@@ -65,9 +70,9 @@ def turn(
     """An exchange as a record. The date in words beats an ISO date for the model, and the speakers' names help most."""
     day = datetime.fromtimestamp(at / 1000, UTC)
     date = f"{day.day} {day.strftime('%B %Y')}"
-    parts = [
-        f"{speaker} ({date}): {said}" for speaker, said in (("user", user_message), (agent, agent_response)) if said
-    ]
+    sides = ((speaker or "user", user_message), (agent, agent_response))
+    parts = [f"{name} ({date}): {said}" for name, said in sides if said]
+    fields = {"session_id": session_id, "user_message": user_message, "agent_response": agent_response}
     return Record(
         id=id_ or new_id(),
         kind="turn",
@@ -79,5 +84,5 @@ def turn(
         updated_at=at,
         source=source,
         summary=summarize(user_message or agent_response),
-        fields={"session_id": session_id, "user_message": user_message, "agent_response": agent_response},
+        fields=fields | ({"speaker": speaker} if speaker else {}),
     )

@@ -76,12 +76,12 @@ class Memories:
 
     # ── telling ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, told: Told) -> Remembered:
+    def add(self, told: Told, reason: str = "") -> Remembered:
         """Remember one thing. It is durable when this returns; its vector follows."""
         record, redacted = self._record(told)
-        similar = self._similar(record)
+        similar = self._similar(record, (record.type,))
         replaced = self._existing(told.supersedes) if told.supersedes else None
-        (added,) = self._store.add([record], by=self._by)
+        (added,) = self._store.add([record], by=self._by, reason=reason)
         if added.created:
             for other in similar:
                 self._store.link(added.id, other.id, NEAR, other.overlap)
@@ -142,8 +142,12 @@ class Memories:
         )
         return record, tuple(redacted)
 
-    def _similar(self, record: Record) -> tuple[Similar, ...]:
-        """Live memories of the same type and agent that say nearly the same.
+    def alike(self, told: Told) -> tuple[Similar, ...]:
+        """What is remembered already, of whatever type, that says nearly the same."""
+        return self._similar(self._record(told)[0], ())
+
+    def _similar(self, record: Record, types: tuple[str, ...]) -> tuple[Similar, ...]:
+        """Live memories of the same agent, of these types or any, that say nearly the same.
 
         Asks only for the rarest words: whoever shares enough of them shares one of these.
         """
@@ -154,7 +158,7 @@ class Memories:
         probes = [word for word in probe_words(words, frequency) if frequency.get(word)]
         if not probes:
             return ()
-        scope = Filters(kinds=("memory",), types=(record.type,), agent=record.agent)
+        scope = Filters(kinds=("memory",), types=types, agent=record.agent)
         hits = self._store.keyword(AnyOf(tuple(Term(word) for word in probes)), scope, _CANDIDATES)
         near = []
         for other in self._store.records([hit.id for hit in hits]):
@@ -243,6 +247,17 @@ class Memories:
             action=action,
             reason=reason,
         )
+
+    def supersede(self, loser: Record, winner: str, reason: str) -> Change:
+        """Retire a memory for another one, unless it was changed since it was read."""
+        now = now_ms()
+
+        def retired(record: Record) -> Record:
+            if record.retired_at is not None or record.text != loser.text:
+                raise ConflictError(f"'{loser.id}' was changed meanwhile", "look at it again")
+            return replace(record, retired_at=now, superseded_by=winner)
+
+        return self._store.revise(loser.id, retired, by=self._by, action="supersede", reason=reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
         record = self._existing(id_)

@@ -138,6 +138,12 @@ def contradict(a_text: str, b_text: str) -> bool:
     return any(not only_b.isdisjoint(_OPPOSITE[word]) for word in a_stems - b_stems if word in _OPPOSITE)
 
 
+def figures(text: str) -> frozenset[str]:
+    """The numbers and dates that a text gives."""
+    folded = _folded(text)
+    return frozenset(_numbers(folded, _WORD.findall(_APOSTROPHE.sub("", folded))))
+
+
 def _folded(text: str) -> str:
     text = text[:LOOK]
     return fold(text if text.isascii() else unicodedata.normalize("NFKC", text))

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mindex.model import Change, Record
-from mindex.store.rows import Link, Row, StoredVectors
+from mindex.store.rows import Extraction, Link, Row, StoredVectors
 
 Json = dict[str, Any]
 
@@ -79,6 +79,8 @@ def row_json(row: Row) -> Json:
             }
             for one in row.vectors
         ]
+    if row.extraction is not None:
+        shown["extracted"] = {"at": stamp(row.extraction.at), "facts": row.extraction.facts}
     return shown
 
 
@@ -141,7 +143,16 @@ def row_of(line: Mapping[str, Any], where: str = "") -> Row:
         StoredVectors(_text(one, "model"), _whole(one, "dimensions"), _number(one, "fluency"), _bytes(one, "data"))
         for one in _objects(line, "vectors")
     )
-    return Row(Record(id=id_, **values), (), links, vectors, where)
+    return Row(Record(id=id_, **values), (), links, vectors, _extraction(line), where)
+
+
+def _extraction(line: Mapping[str, Any]) -> Extraction | None:
+    said = line.get("extracted")
+    if said is None:
+        return None
+    if not isinstance(said, dict):
+        raise Malformed("'extracted' is not an object")
+    return Extraction(moment_of(said.get("at")), max(0, min(_whole(said, "facts"), 2**31)))
 
 
 def history_of(record: Record, entries: Sequence[Mapping[str, Any]]) -> tuple[Change, ...]:

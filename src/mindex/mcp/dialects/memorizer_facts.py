@@ -146,16 +146,17 @@ class Facts(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         record, redacted = self._memory.add_conversation(
-            user_message, agent_response, session_id=session_id, tags=tags or (), agent=agent_id or None
+            user_message, agent_response, session_id=session_id, tags=tags or (), agent=agent_id or None, extract=False
         )
+        extracted = self._memory.extract_facts_of(record)  # at once: the seed's answer says how many
         data: Shown = {
             "conversation_id": record.id,
-            "facts_extracted": 0,  # until a generator is configured
+            "facts_extracted": extracted.facts,
             "stored_at": to_iso(record.created_at),
         }
         if redacted:
             data["message"] = f"{_LEFT_OUT}: {', '.join(redacted)}"
-        return self._answer(data)
+        return self._answer(data, *extracted.notes)
 
 
 def _message(told: Remembered, category: Category) -> str:

@@ -1,4 +1,4 @@
-"""The timeline of the Memorizer dialect, its numbers, its vectors, and what waits for a generator."""
+"""The timeline of the Memorizer dialect, its numbers, its vectors, and what language models make of facts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mindex.mcp.dialects.memorizer_people import People
 from mindex.mcp.dialects.memorizer_room import MOST_LISTED, AgentId, Room, cut
 from mindex.mcp.dialects.memorizer_rows import (
     CATEGORIES,
+    FAMILIES,
     Category,
     Shown,
     category_of,
@@ -43,6 +44,7 @@ _SOURCE_OF: Mapping[Kind, Source] = {
     "project": "projects",
 }
 _MB = 1024 * 1024
+_MOST_MERGES = 200
 
 
 class Upkeep(Room):
@@ -156,24 +158,60 @@ class Upkeep(Room):
         }
         return self._answer(data)
 
-    # ── what needs a generator ────────────────────────────────────────────────────────────────────────────────
+    # ── what needs a language model ────────────────────────────────────────────────────────────────────────────────
 
     def backfill_extract_facts(
         self,
-        batch_size: Annotated[int, Field(ge=1, le=50, description="1-50, default 10")] = 10,  # noqa: ARG002
-        agent_id: AgentId = "",  # noqa: ARG002
+        batch_size: Annotated[int, Field(ge=1, le=50, description="1-50, default 10")] = 10,
+        agent_id: AgentId = "",
     ) -> CallToolResult:
-        raise ConfigError("facts cannot be extracted: no generator is configured", "store them with store_fact")
+        found = self._memory.extract_facts(most=batch_size, agent=self._agent(agent_id))
+        data: Shown = {
+            "processed": found.processed,
+            "facts_extracted": found.facts,
+            "remaining": found.remaining,
+        }
+        return self._answer(data, *found.notes)
 
     def synthesize_facts(
         self,
-        category: Category | Unsaid = None,  # noqa: ARG002
-        max_facts_per_category: Annotated[int, Field(ge=1, le=200, description="1-200, default 100")] = 100,  # noqa: ARG002
-        agent_id: AgentId = "",  # noqa: ARG002
+        category: Category | Unsaid = None,
+        max_facts_per_category: Annotated[int, Field(ge=1, le=200, description="1-200, default 100")] = 100,
+        agent_id: AgentId = "",
     ) -> CallToolResult:
-        raise ConfigError(
-            "facts cannot be merged: no generator is configured", "merge them with update_fact and delete_fact"
-        )
+        """The seed's ages nothing and asks nobody: it merges at once. Here the originals stay in the history."""
+        if self._memory.generator is None:
+            raise ConfigError(
+                "facts cannot be merged: no generator is configured", "merge them with update_fact and delete_fact"
+            )
+        chosen = [category] if category else [*CATEGORIES]
+        merges = deletions = updates = 0
+        summaries: Shown = {}
+        notes: list[str] = []
+        for one in chosen:
+            found = self._memory.consolidate(
+                older_than=None,
+                types=FAMILIES[one],
+                apply=True,
+                limit=_MOST_MERGES,
+                most=max_facts_per_category,
+                agent=self._agent(agent_id),
+            )
+            done = [proposal for proposal in found.proposals if proposal.applied]
+            merges += len(done)
+            deletions += found.retired
+            updates += sum(proposal.updated for proposal in done)
+            notes += found.notes
+            if done:
+                summaries[one] = " ".join(proposal.result for proposal in done)
+        data: Shown = {
+            "categories_processed": len(chosen),
+            "merges": merges,
+            "deletions": deletions,
+            "updates": updates,
+            "summaries": summaries,
+        }
+        return self._answer(data, *notes)
 
 
 def _is_blank(change: Change) -> bool:

@@ -1,0 +1,206 @@
+"""The part of the front door for what language models make of what was told: facts out of exchanges, fewer memories.
+
+Everything works without such a model, and nothing that was told waits for one.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from mindex.clock import parse_time
+from mindex.errors import ConfigError, GenerationError, MindexError, UsageError
+from mindex.model import TYPES, Consolidation, Extracted, Filters, Progress, Proposal, Record, Remembered, Similar
+from mindex.providers.generate.base import Generator
+from mindex.telling import Telling
+
+if TYPE_CHECKING:
+    from mindex.remember.facts import Extractor, Fact
+
+logger = logging.getLogger(__name__)
+
+_PAGE = 10
+_LISTED = 500
+_MOST_PROPOSALS = 200
+
+
+class Learning(Telling):
+    """Mixed into Memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._extracting = threading.Lock()
+        self._unasked: deque[str] = deque()
+        self._facts_thread: threading.Thread | None = None
+
+    # ── facts out of exchanges ────────────────────────────────────────────────────────────────────────────────
+
+    def extract_facts(
+        self,
+        *,
+        most: int = 10,
+        agent: str | None = None,
+        report: Callable[[Progress], None] | None = None,
+    ) -> Extracted:
+        """Ask exchanges that were not asked yet, oldest first, for their facts; agent `*` means everyone's.
+
+        A model that fails ends it with a note: what is left is asked the next time.
+        """
+        from mindex.providers.generate.answers import wake
+        from mindex.remember.facts import Run
+
+        if most < 1:
+            raise UsageError(f"{most} exchanges are too few", "use 1 or more")
+        generator = self.generator
+        if generator is None:
+            raise ConfigError(
+                "facts cannot be extracted: no generator is configured",
+                "set generation.provider, or tell them yourself",
+            )
+        scope = agent or self.settings.text("agent")
+        extractor, run, going = self._extractor(generator), Run(), True
+        total = min(most, self.store.count_unextracted(scope))
+        if total:
+            try:
+                wake(generator)
+            except GenerationError as error:
+                return Extracted(remaining=self.store.count_unextracted(scope), notes=(f"nobody was asked: {error}",))
+        while going and run.asked < total:
+            # Those that could not be answered are still first in line.
+            page = self.store.unextracted(scope, run.left + min(_PAGE, total - run.asked))[run.left :]
+            if not page:
+                break
+            going = run.over(extractor, page, self._leaving.is_set)
+            if report is not None:
+                report(Progress("facts", run.asked, total))
+        notes = run.settle(self.store)
+        return Extracted(run.processed, run.facts, self.store.count_unextracted(scope), notes)
+
+    def extract_facts_of(self, turn: Record) -> Extracted:
+        """Ask one exchange for its facts now, if there is a model and the settings say so; a failure is a note."""
+        if not self.settings.flag("generation.extract_facts"):
+            return Extracted()
+        try:
+            generator = self.generator
+            if generator is None:
+                return Extracted()
+            return Extracted(1, self._extractor(generator).take(turn))
+        except MindexError as error:
+            return Extracted(notes=(f"no facts were extracted: {error}",))
+
+    def _extractor(self, generator: Generator) -> Extractor:
+        from mindex.remember.facts import Extractor
+        from mindex.remember.memories import Told
+
+        def tell(fact: Fact, turn: Record) -> Remembered:
+            source = f"conversation:{turn.id}"
+            return self.add(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
+
+        def alike(fact: Fact, turn: Record) -> tuple[Similar, ...]:
+            return self._memories.alike(Told(fact.text, type=fact.type, agent=turn.agent))
+
+        return Extractor(self.store, generator, tell, alike)
+
+    def _extract_soon(self, turn: Record) -> None:
+        """Ask an exchange that was just told: now or, in a server, behind its back."""
+        if not self.settings.flag("generation.extract_facts") or self.settings.text("generation.provider") == "none":
+            return
+        if not self.embeds_in_background:
+            for note in self.extract_facts_of(turn).notes:
+                logger.info(note)
+            return
+        with self._extracting:
+            self._unasked.append(turn.id)
+            if self._facts_thread is None and not self._leaving.is_set():
+                self._facts_thread = threading.Thread(target=self._keep_extracting, name="mindex-facts", daemon=True)
+                self._facts_thread.start()
+
+    def _keep_extracting(self) -> None:
+        while True:
+            with self._extracting:  # under the lock: whoever tells next sees either this thread or none
+                if not self._unasked or self._leaving.is_set():
+                    self._facts_thread = None
+                    return
+                id_ = self._unasked.popleft()
+            try:
+                turn = self.store.record(id_)
+                if turn is not None and turn.retired_at is None:
+                    for note in self.extract_facts_of(turn).notes:
+                        logger.info(note)
+            except Exception as error:  # the exchange is stored and not marked: `conversation extract` asks it again
+                logger.debug("no facts out of %s: %s", id_, error)
+
+    def stop_embedding(self, seconds: float = 3.0) -> None:
+        """Let the background finish what it is at, facts as well as vectors, and begin nothing new."""
+        until = monotonic() + seconds
+        super().stop_embedding(seconds)
+        with self._extracting:
+            thread = self._facts_thread
+        if thread is not None:
+            thread.join(max(0.0, until - monotonic()))
+
+    # ── fewer memories that say as much ───────────────────────────────────────────────────────────────────────
+
+    def consolidate(
+        self,
+        *,
+        older_than: str | None = "30d",
+        types: Sequence[str] = (),
+        apply: bool = False,
+        limit: int = 20,
+        most: int | None = None,
+        agent: str | None = None,
+    ) -> Consolidation:
+        """Which old memories one could stand for: near-duplicates, and long tails of trifles.
+
+        Nothing is changed without `apply`; with it the originals are retired for the one that stands for them, and
+        stay in the history. `older_than` spares what was told since (None: nothing is spared); `most` looks at the
+        oldest so many only.
+        """
+        from mindex.remember.consolidate import Consolidator
+        from mindex.remember.replacing import carry_out
+
+        if unknown := [type_ for type_ in types if type_ not in TYPES]:
+            raise UsageError(f"unknown type '{unknown[0]}'", f"use one of {', '.join(TYPES)}")
+        if limit < 1:
+            raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_PROPOSALS}")
+        memories = self._old(older_than, types, agent or self.settings.text("agent"), most)
+        notes = [f"limit cut to {_MOST_PROPOSALS}"] if limit > _MOST_PROPOSALS else []
+        model = self.embedder.model if self.embedder is not None else None
+        consolidator = Consolidator(self.store, model, self._writer(notes), self._crosses)
+        done: list[Proposal] = []
+        for proposal in islice(consolidator.proposals(memories), min(limit, _MOST_PROPOSALS)):
+            if not apply:
+                done.append(proposal)
+                continue
+            try:
+                done.append(carry_out(self.store, self._memories, proposal))
+            except MindexError as error:  # the others are carried out, and this one is named
+                notes.append(f"left as it was: {error}")
+                done.append(proposal)
+        if apply and (new := [one.applied for one in done if one.applied]):
+            self._embed_soon(*new)
+        return Consolidation(tuple(done), len(memories), (*notes, *consolidator.notes))
+
+    def _writer(self, notes: list[str]) -> Generator | None:
+        try:
+            return self.generator
+        except MindexError as error:
+            notes.append(f"merged by rule: {error}")
+            return None
+
+    def _old(self, older_than: str | None, types: Sequence[str], agent: str, most: int | None) -> list[Record]:
+        """Live memories, oldest first."""
+        before = None if older_than is None else parse_time(older_than)
+        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent, before=before)
+        total = self.store.list(scope, limit=1).total
+        found: list[Record] = []
+        offset = 0 if most is None else max(0, total - most)
+        while page := self.store.list(scope, limit=_LISTED, offset=offset + len(found)).records:
+            found += page
+        return found[::-1]
