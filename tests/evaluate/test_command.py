@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import write
+from tests.evaluate.conftest import beir_set
+from tests.running import is_one_error, run_here
+
+METRICS = ["ndcg@10", "recall@5", "recall@10", "hit@5", "mrr", "tokens", "p50_ms", "p95_ms"]
+
+pytestmark = pytest.mark.usefixtures("no_model")
+
+
+def test_a_table_for_people(garden: Path) -> None:
+    ran = run_here("eval", garden)
+    assert ran.code == 0, ran
+    lines = ran.out.splitlines()
+    assert lines[0] == "garden: 10 documents, 7 queries"
+    head = next(line for line in lines if "nDCG@10" in line)
+    assert head.split() == ["nDCG@10", "recall@5", "recall@10", "hit@5", "MRR", "tokens", "p50", "ms", "p95", "ms"]
+    row = next(line for line in lines if line.startswith("keyword")).split()
+    assert len(row) == 9
+    assert float(row[1]) > 0.8
+    assert ran.err == ""
+
+
+def test_the_object_that_other_programs_rely_on(garden: Path) -> None:
+    shown = run_here("eval", garden, "--json").json
+    assert (shown["set"], shown["documents"], shown["queries"]) == ("garden", 10, 7)
+    assert list(shown["runs"]) == ["keyword"]
+    assert list(shown["runs"]["keyword"])[: len(METRICS)] == METRICS
+    assert set(shown["per_query"]["keyword"]) == {f"q{number}" for number in range(1, 8)}
+    assert shown["settings"] == {"embedding.provider": "none"}
+    assert shown["version"]
+    mean = sum(one["ndcg@10"] for one in shown["per_query"]["keyword"].values()) / 7
+    assert shown["runs"]["keyword"]["ndcg@10"] == pytest.approx(mean, abs=1e-5)
+
+
+def test_several_sets_have_a_mean(garden: Path, stars: Path) -> None:
+    shown = run_here("eval", garden, stars, "--json").json
+    assert [one["set"] for one in shown["sets"]] == ["garden", "stars"]
+    scores = [one["runs"]["keyword"]["ndcg@10"] for one in shown["sets"]]
+    assert shown["mean"]["keyword"]["ndcg@10"] == pytest.approx(sum(scores) / 2, abs=1e-5)
+    assert "mean of 2 sets" in run_here("eval", garden, stars).out
+
+
+def test_text_and_json_say_the_same(garden: Path) -> None:
+    shown, text = run_here("eval", garden, "--json", "--worst", 1).json, run_here("eval", garden, "--worst", 1).out
+    assert f"{shown['runs']['keyword']['ndcg@10']:.3f}" in text
+    assert shown["worst"][0]["id"] in text
+    assert "why: keyword rank" in text
+    assert shown["worst"][0]["expected"][0]["id"] in text
+
+
+def test_a_run_is_compared_with_an_earlier_one(garden: Path, tmp_path: Path) -> None:
+    (tmp_path / "before.json").write_text(run_here("eval", garden, "--json", "--set", "search.candidates=1").out)
+    ran = run_here("eval", garden, "--compare", tmp_path / "before.json", "--metric", "recall@10")
+    assert "keyword: no significant difference, recall@10 " in ran.out
+    (one,) = run_here("eval", garden, "--compare", tmp_path / "before.json", "--json").json["compared"]
+    assert one["queries"] == 7
+    assert one["interval"][0] <= one["difference"] <= one["interval"][1]
+
+
+def test_a_sweep_is_a_table_with_the_present_value_marked(garden: Path, stars: Path) -> None:
+    asked = ("eval", garden, stars, "--modes", "keyword", "--sweep", "search.candidates=1,200", "--metric", "recall@10")
+    text = run_here(*asked).out
+    assert text.startswith("recall@10 of keyword\n")
+    assert "200 (now)" in text
+    assert "left out" in text
+    (shown,) = run_here(*asked, "--json").json["sweeps"]
+    assert (shown["key"], shown["baseline"]) == ("search.candidates", "200")
+    assert [one["value"] for one in shown["values"]] == ["200", "1"]
+    assert {one["set"] for one in shown["left_out"]} == {"garden", "stars"}
+
+
+def test_silence_is_a_table_of_pairs(garden: Path, stars: Path) -> None:
+    text = run_here("eval", garden, stars, "--silence").out
+    assert "stars → garden" in text
+    assert "lowest: " in text
+    shown = run_here("eval", garden, stars, "--silence", "--json").json
+    assert set(shown["mean"]) == {"auroc", "silenced", "refused"}
+    assert shown["lowest"]["refused"] == min(pair["refused"] for pair in shown["pairs"])
+    assert shown["languages"] == {"garden": "en", "stars": "en"}
+
+
+def test_ones_own_notes_with_questions_that_have_no_answer(tmp_path: Path) -> None:
+    asked = "- question: when is the kumquat ripe\n  answer: a.md\n- question: violin concerto\n  none: true\n"
+    folder = write(tmp_path / "notes", {"a.md": "# Fruit\n\nThe kumquat is ripe in May.\n", "questions.yaml": asked})
+    ran = run_here("eval", folder)
+    assert "silence: 1 of 1 questions without an answer refused, 0 of 1 with one silenced" in ran.out
+    assert run_here("eval", folder, "--json").json["silence"]["refused"] == 1
+
+
+def test_what_was_left_out_is_said(tmp_path: Path) -> None:
+    asked = [{"_id": "q1", "text": "kumquat"}, {"_id": "q2", "text": "quince", "adversarial": True}]
+    folder = beir_set(tmp_path / "s", [{"_id": "d", "text": "kumquat"}], asked, [("q1", "d", 1), ("q2", "d", 1)])
+    assert run_here("eval", folder).out.startswith("s: 1 documents, 1 queries, 1 adversarial left out")
+    assert run_here("eval", folder, "--adversarial", "--json").json["queries"] == 2
+
+
+def test_the_memory_of_the_user_is_left_alone(garden: Path, tmp_path: Path) -> None:
+    ran = run_here("--db", tmp_path / "mine.db", "eval", garden)
+    assert ran.code == 0, ran
+    assert not (tmp_path / "mine.db").exists()
+    assert not any((tmp_path / "home").rglob("memory.db"))
+
+
+def test_a_kept_memory_can_be_asked_afterwards(garden: Path, tmp_path: Path) -> None:
+    assert run_here("eval", garden, "--keep", tmp_path / "kept").code == 0
+    ran = run_here("--db", tmp_path / "kept" / "garden" / "memory.db", "search", "slugs", "--json")
+    assert "copper" in ran.json["results"][0]["text"]
+
+
+def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere" / "garden"
+    other.mkdir(parents=True)
+    is_one_error(run_here("eval", tmp_path / "gone"), "there is no folder")
+    is_one_error(run_here("eval", garden, "--set", "blend"), "is not KEY=VALUE", code=2)
+    is_one_error(run_here("eval", garden, "--set", "no.such=1"), "there is no setting 'no.such'", code=2)
+    is_one_error(run_here("eval", garden, "--modes", "fuzzy"), "no mode 'fuzzy'", code=2)
+    is_one_error(run_here("eval", garden, "--silence"), "needs foreign questions", code=2)
+    is_one_error(run_here("eval", garden, other), "two of these sets are called 'garden'", code=2)
+    is_one_error(
+        run_here("eval", garden, "--sweep", "search.candidates=1", "--worst", "3"), "tables of their own", code=2
+    )
+    is_one_error(
+        run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "two questions", code=2
+    )
+    is_one_error(run_here("eval", garden, "--metric", "mrr"), "what to sweep or compare", code=2)
+    swept = ("--sweep", "search.candidates=1")
+    is_one_error(run_here("eval", garden, *swept, "--modes", "keyword,vector"), "look at one mode", code=2)
+    is_one_error(run_here("eval", garden, *swept, "--modes", "keyword", "--rerank"), "no mode 'keyword+rerank'", code=2)
+    is_one_error(run_here("eval", garden, *swept, "--expand"), "no language model", code=2)
+    is_one_error(run_here("eval", garden, "--compare", tmp_path / "gone.json"), "there is no")
+    is_one_error(run_here("eval", garden, "--sample", "0"), code=2)
+    is_one_error(run_here("eval"), "Missing argument", code=2)
+
+
+def test_an_error_is_an_object_when_json_is_asked_for(garden: Path) -> None:
+    (garden / "corpus.jsonl").write_text("{")
+    error = json.loads(run_here("eval", garden, "--json").out)["error"]
+    assert error["kind"] == "usage"
+    assert "corpus.jsonl:1" in error["message"]
