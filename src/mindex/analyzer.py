@@ -19,7 +19,7 @@ import Stemmer
 from mindex.model import Record
 
 # Raise it whenever the tokens of any text change: stores rebuild their keyword index then.
-ANALYZER_VERSION = 1
+ANALYZER_VERSION = 2
 
 MAX_TOKEN = 64
 
@@ -69,6 +69,7 @@ class QueryWord:
     identifiers: tuple[str, ...]
     stop: bool = False
     lone_character: bool = False  # a single CJK character: only a prefix of the indexed pairs
+    unsegmented: bool = False  # of a script without spaces: its tokens are pairs of characters
 
 
 _local = threading.local()
@@ -167,7 +168,7 @@ def analyze_query(text: str) -> tuple[QueryWord, ...]:
     for match in _RUNS.finditer(_normal(text)):
         if match.lastgroup == "cjk":
             run = match[0]
-            found.append(QueryWord(_pairs(run), (), lone_character=len(run) == 1))
+            found.append(QueryWord(_pairs(run), (), lone_character=len(run) == 1, unsegmented=True))
             continue
         words, wholes = _word(match[0])
         found.append(QueryWord(words, wholes, stop=fold(match[0]) in STOP_WORDS))
@@ -192,10 +193,12 @@ COLUMNS = tuple(COLUMN_WEIGHTS)
 
 def analyze_record(record: Record) -> Columns:
     """Everything of a record that words can find: what it says, what it is called and where it stands."""
-    title = analyze(record.title)
+    # The title of an exchange is its date, which its text begins with; `root` is our word for no domain.
+    title = analyze(record.title if record.kind != "turn" else "")
     text = analyze(record.text)
-    summary = analyze(record.summary)
-    tags = analyze(" ".join((*record.tags, *record.entities, record.context, record.path, record.domain)))
+    summary = analyze(record.summary if record.kind != "turn" else "")
+    domain = record.domain if record.domain != "root" else ""
+    tags = analyze(" ".join((*record.tags, *record.entities, record.context, record.path, domain)))
     identifiers = dict.fromkeys((*title.identifiers, *text.identifiers, *summary.identifiers, *tags.identifiers))
     return Columns(
         title=" ".join(title.words),

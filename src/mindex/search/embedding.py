@@ -45,6 +45,10 @@ class QueryEmbedder:
     def start(self, text: str) -> Future[Vectors]:
         return self._pool.submit(self._embed, text)
 
+    def start_answer(self, text: str) -> Future[Vectors]:
+        """Something that an answer might say is read as texts are, not as questions are."""
+        return self._pool.submit(lambda: self.embedder.embed([text])[0])
+
     def finish(self, pending: Future[Vectors]) -> QueryVector:
         """The vector, as soon as it is there or waiting longer makes no sense."""
         loaded = self.embedder.loaded
@@ -60,15 +64,18 @@ class QueryEmbedder:
             return QueryVector(None, f"no vectors: the embedding model failed ({type(error).__name__}: {error})")
 
     def _embed(self, text: str) -> Vectors:
-        import numpy as np
-
-        key = hashlib.sha256(f"{self.embedder.model.fingerprint}\n{text}".encode("utf-8", "replace")).hexdigest()
-        cached = self._store.cached(_CACHE, key)
+        cached = self._store.cached(_CACHE, self._key(text))
         if cached is not None and len(cached) == 4 * self.embedder.model.dimensions:
+            import numpy as np  # not before there is a vector: with its server down, a question needs none
+
             return np.frombuffer(cached, np.float32)
         vector = self.embedder.embed_query(text)
-        self._store.remember_cached(_CACHE, key, vector.astype(np.float32).tobytes())
+        # The key anew: a model that had to be asked for its dimensions has another name by now.
+        self._store.remember_cached(_CACHE, self._key(text), vector.astype("float32").tobytes())
         return vector
+
+    def _key(self, text: str) -> str:
+        return hashlib.sha256(f"{self.embedder.model.fingerprint}\n{text}".encode("utf-8", "replace")).hexdigest()
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

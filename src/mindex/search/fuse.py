@@ -18,17 +18,23 @@ from mindex.store.base import Scored, Signals
 class Candidates:
     """Both halves of a retrieval, and how far each deserves to be trusted.
 
-    `z` says how far each vector hit stands out from the query's own background, in deviations. `coverage` is the
-    share of the query's weight that the best keyword hit holds; `g` how fluently the model reads these texts.
+    `z` says how far each vector hit stands out from the query's own background, in deviations; `cosines` and their
+    `mean` over the `size` vectors in scope are on the default model's scale, whatever the model. `coverage` is the
+    share of the query's weight that the best keyword hit holds, `held` what the first of them do; `g` how fluently
+    the model reads these texts.
     """
 
     keyword: Sequence[Scored] = ()
     vector: Sequence[Scored] = ()
     z: Mapping[str, float] = field(default_factory=dict)
+    cosines: Mapping[str, float] = field(default_factory=dict)
     coverage: float = 1.0
     g: float = 1.0
     has_vector: bool = True
     has_keyword: bool = True
+    held: Mapping[str, float] = field(default_factory=dict)
+    mean: float = 0.0
+    size: int = 0
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
     signals: Mapping[str, Signals] = field(default_factory=dict)  # brought only for the fusion that asks for them
     now: int = 0
@@ -40,10 +46,12 @@ class Contribution:
     keyword: float = 0.0
     vector: float = 0.0
     standing: float = 0.0
+    expansion: float = 0.0
+    neighbours: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.keyword + self.vector + self.standing
+        return self.keyword + self.vector + self.standing + self.expansion + self.neighbours
 
 
 Fused = dict[str, Contribution]
@@ -139,6 +147,9 @@ FUSIONS: Mapping[str, Callable[[Candidates, float], Fused]] = {
     "signals": signals,
 }
 NEEDS_SIGNALS = frozenset({"signals"})
+# The others are formulas of other programs, kept as those have them.
+REFINES_WORDS = frozenset({"blend"})
+LIFTS_NEIGHBOURS = frozenset({"blend"})
 
 
 def fuse(name: str, candidates: Candidates, weight: float) -> Fused:

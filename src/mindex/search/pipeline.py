@@ -1,28 +1,39 @@
-"""Question → parse → retrieve keyword ∥ vector → fuse → relevance and floor → boost → hits.
+"""Question → parse → retrieve keyword ∥ vector → fuse → (expand) → neighbours → floor → boost → (rerank) → hits.
 
 Each stage is a small module. A stage that cannot run leaves the one before it standing and says so in a note.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.embedding import QueryEmbedder
-from mindex.search.fuse import NEEDS_SIGNALS, Candidates, Contribution, Fused, fuse, fusion_named
+from mindex.search.fuse import LIFTS_NEIGHBOURS, NEEDS_SIGNALS, Candidates, Contribution, Fused, fuse, fusion_named
+from mindex.search.neighbours import lift_neighbours
 from mindex.search.query import MAX_QUERY, ParsedQuery
 from mindex.search.relevance import relevance
-from mindex.search.retrieve import Retriever
+from mindex.search.retrieve import Retrieved, Retriever
+from mindex.search.wording import Refining
 from mindex.store.base import Signals, Store
+
+if TYPE_CHECKING:  # what most questions do without is imported by those that ask for it
+    from mindex.search.expand import Expander
+    from mindex.search.rerank import Reranking
 
 MAX_LIMIT = 50
 _SUBSTRING_RELEVANCE = 0.5
 _SUBSTRING_WORDS = 20
+# What a question finds in words that a model put into its mouth is a little less certain.
+_SURE_OF_VARIANTS = 0.9
 _DEFAULT_WEIGHTS = {"blend": 0.5, "weighted": 0.7, "minmax": 0.6, "rrf": 60, "signals": 0.4}
+# So many are read by a reranker, whatever the page: the order must not depend on how much of it is asked for.
+RERANKED = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +43,12 @@ class Ranking:
     fusion: str = "blend"
     weights: Mapping[str, float] = field(default_factory=lambda: _DEFAULT_WEIGHTS)
     candidates: int = 200
-    floor: float = 0.12
+    floor: float = 0.3
     boosts: Boosts = field(default_factory=Boosts)
+    refining: Refining = field(default_factory=Refining)
+    neighbours: float = 0.2
+    rerank: float = 0.5
+    expansion: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,7 @@ class _Ranked:
     id: str
     stages: tuple[Stage, ...]
     relevance: float
+    reranked: float | None = None
 
     @property
     def score(self) -> float:
@@ -50,10 +66,21 @@ class _Ranked:
 class Searcher:
     """Answers questions from one store."""
 
-    def __init__(self, store: Store, embedder: QueryEmbedder | None, ranking: Ranking) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: QueryEmbedder | None,
+        ranking: Ranking,
+        *,
+        reranking: Callable[[], Reranking],
+        expander: Callable[[], Expander | None],
+    ) -> None:
+        """`reranking` and `expander` are made when a question first asks for them."""
         self._store = store
         self._ranking = ranking
-        self._retriever = Retriever(store, embedder, ranking.candidates)
+        self._retriever = Retriever(store, embedder, ranking.candidates, ranking.refining)
+        self._reranking = reranking
+        self._expander = expander
 
     def search(self, query: Query, domain: str | None = None) -> Answer:
         query, notes = _checked(query, self._ranking)
@@ -64,7 +91,11 @@ class Searcher:
             known = self._store.signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
             candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
-        certain = _relevances(candidates, fused)
+        certain = _relevances(candidates, fused, self._store.turns(list(fused)))
+        if query.expand:
+            notes += self._expand(query, retrieved, fused, certain)
+        if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict:
+            lift_neighbours(self._store, query.filters, fused, certain, self._ranking.neighbours)
         floor = self._ranking.floor if query.floor is None else query.floor
         kept = [id_ for id_ in fused if certain[id_] >= floor]
         kept.sort(key=lambda id_: (-fused[id_].total, -certain[id_], id_))
@@ -73,7 +104,11 @@ class Searcher:
             if literal is not None:
                 return literal
             notes += (self._nothing(certain),)
-        shown = self._top(query, candidates, kept, fused, certain, domain, retrieved.past)
+        ranked = self._ranked(query, candidates, kept, fused, certain, domain, retrieved.past)
+        if query.rerank and ranked:
+            ranked, said = self._rerank(retrieved, ranked)
+            notes += said
+        shown = ranked[query.offset : query.offset + query.limit]
         return Answer(
             query=query.text,
             tier=_tier(candidates),
@@ -86,9 +121,60 @@ class Searcher:
             offset=query.offset,
         )
 
+    # ── expand ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _expand(self, query: Query, retrieved: Retrieved, fused: Fused, certain: dict[str, float]) -> tuple[str, ...]:
+        """Add what the question finds in other words; what it finds in its own weighs most."""
+        if retrieved.parsed.strict:
+            return ("not expanded: operators and quotes mean what they say",)
+        expander = self._expander()
+        if expander is None:
+            return ("not expanded: no language model is configured; set generation.provider",)
+        variants, note = expander.expand(query.text)
+        found = self._retriever.variants(query, variants, retrieved.candidates.g)
+        weight = self._ranking.weights[query.fusion]
+        for one in found:
+            for id_, part in fuse(query.fusion, one, weight).items():
+                added = self._ranking.expansion * part.total / len(found)
+                before = fused.get(id_, Contribution())
+                fused[id_] = replace(before, expansion=before.expansion + added)
+            ids = [hit.id for hit in (*one.keyword, *one.vector)]
+            for id_, sure in _relevances(one, dict.fromkeys(ids, Contribution()), self._store.turns(ids)).items():
+                certain[id_] = max(certain.get(id_, 0.0), _SURE_OF_VARIANTS * sure)
+        return (note,)
+
+    # ── rerank ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _rerank(self, retrieved: Retrieved, ranked: list[_Ranked]) -> tuple[list[_Ranked], tuple[str, ...]]:
+        """The first forty in the order that a cross-encoder and the score so far agree on."""
+        # It reads what the embedder reads, and as well: an English one would only spoil Chinese.
+        weight = self._ranking.rerank * retrieved.candidates.g
+        if not weight:
+            return ranked, ("not reranked: the models hardly read the language of these texts",)
+        first, rest = ranked[:RERANKED], ranked[RERANKED:]
+        records = self._records([hit.id for hit in first], retrieved.past)
+        first = [hit for hit in first if hit.id in records]
+        if len(first) < 2:
+            return ranked, ()
+        done = self._reranking().scores(retrieved.parsed.text, [records[hit.id] for hit in first])
+        if done.note:
+            return ranked, (done.note,)
+        from mindex.search.rerank import blended
+
+        scores = blended({hit.id: hit.score for hit in first}, done.scores, weight)
+        first = [
+            replace(
+                hit,
+                stages=(*hit.stages, Stage("rerank", scores[hit.id] - hit.score)),
+                reranked=done.scores[hit.id],
+            )
+            for hit in first
+        ]
+        return [*sorted(first, key=_order), *rest], ()
+
     # ── boost ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _top(
+    def _ranked(
         self,
         query: Query,
         candidates: Candidates,
@@ -98,8 +184,10 @@ class Searcher:
         domain: str | None,
         past: Mapping[str, Record],
     ) -> list[_Ranked]:
-        """The page that was asked for, after boosts. Only those whom boosts could lift onto it are looked at."""
+        """In order, after boosts, as far as the page needs it. Only those whom boosts could lift are looked at."""
         needed = query.offset + query.limit
+        if query.rerank:
+            needed = max(needed, RERANKED)
         boosts = self._ranking.boosts
         if query.fusion in NEEDS_SIGNALS:  # a memory's standing is in its score already
             boosts = replace(boosts, memory=0.0)
@@ -124,8 +212,7 @@ class Searcher:
             for id_ in kept
             if id_ in signals  # else it has gone since it was retrieved
         ]
-        ranked.sort(key=lambda hit: (-hit.score, -hit.relevance, hit.id))
-        return ranked[query.offset : needed]
+        return sorted(ranked, key=_order)[:needed]
 
     def _stages(
         self, contribution: Contribution, signals: Signals, domain: str | None, now: int, boosts: Boosts
@@ -134,6 +221,8 @@ class Searcher:
             Stage("keyword", contribution.keyword),
             Stage("vector", contribution.vector),
             Stage("signals", contribution.standing),
+            Stage("expansion", contribution.expansion),
+            Stage("neighbours", contribution.neighbours),
         ]
         score = contribution.total
         for name, factor in boosts_for(signals, domain, boosts, now):
@@ -144,7 +233,7 @@ class Searcher:
     # ── answer ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _hits(self, shown: list[_Ranked], candidates: Candidates, past: Mapping[str, Record]) -> tuple[Hit, ...]:
-        records = {record.id: record for record in self._store.records([hit.id for hit in shown])} | dict(past)
+        records = self._records([hit.id for hit in shown], past)
         keyword = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.keyword, start=1)}
         vector = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.vector, start=1)}
         hits = []
@@ -162,9 +251,13 @@ class Searcher:
                 z=candidates.z.get(hit.id),
                 g=candidates.g if candidates.has_vector else None,
                 coverage=candidates.coverage,
+                rerank=hit.reranked,
             )
             hits.append(Hit(records[hit.id], hit.score, hit.relevance, trace))
         return tuple(hits)
+
+    def _records(self, ids: Sequence[str], past: Mapping[str, Record]) -> dict[str, Record]:
+        return {record.id: record for record in self._store.records(ids)} | {i: past[i] for i in ids if i in past}
 
     def _substring(self, query: Query, parsed: ParsedQuery, notes: tuple[str, ...]) -> Answer | None:
         """The last tier: records that hold every word of the question literally, parts of words included."""
@@ -196,17 +289,28 @@ class Searcher:
         return "nothing relevant"
 
 
-def _relevances(candidates: Candidates, fused: Fused) -> dict[str, float]:
+def _order(hit: _Ranked) -> tuple[float, float, str]:
+    return -hit.score, -hit.relevance, hit.id
+
+
+def _relevances(candidates: Candidates, fused: Fused, turns: frozenset[str]) -> dict[str, float]:
     best = max((hit.score for hit in candidates.keyword), default=1.0)
-    words = {hit.id: candidates.coverage * hit.score / best for hit in candidates.keyword}
+    words = {hit.id: candidates.coverage * hit.score / best for hit in candidates.keyword} | dict(candidates.held)
     if candidates.strict:
         words = dict.fromkeys(fused, 1.0)
-    if not candidates.has_vector:
-        return {id_: relevance(words.get(id_, 0.0), None, candidates.g) for id_ in fused}
-    cosines = {hit.id: hit.score for hit in candidates.vector}
     # A keyword hit that is not among the nearest is at most as near as the last of them.
-    furthest = min(cosines.values(), default=0.0)
-    return {id_: relevance(words.get(id_, 0.0), cosines.get(id_, furthest), candidates.g) for id_ in fused}
+    furthest = min(candidates.cosines.values(), default=0.0)
+    return {
+        id_: relevance(
+            words.get(id_, 0.0),
+            candidates.cosines.get(id_, furthest) if candidates.has_vector else None,
+            candidates.g,
+            mean=candidates.mean,
+            size=candidates.size,
+            turn=id_ in turns,
+        )
+        for id_ in fused
+    }
 
 
 def _capped(candidates: Candidates, certain: Mapping[str, float], floor: float, limit: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mindex.analyzer import QueryWord, analyze, analyze_query, fold
 from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term, Without
@@ -43,6 +43,7 @@ class ParsedQuery:
     words: tuple[QueryWord, ...]
     node: KeywordNode | None
     strict: bool = False
+    pairs: tuple[Phrase, ...] = ()  # of plain words: those that stand side by side in the question
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -59,7 +60,10 @@ def parse(text: str) -> ParsedQuery:
     lexemes = [(str(match.lastgroup), match[0]) for match in _LEXER.finditer(text)]
     if any(kind in ("phrase", "field", "operator", "prefix") for kind, _ in lexemes):
         try:
-            return _Parser(lexemes).parse()
+            parsed = _Parser(lexemes).parse()
+            # A model reads quotes as they were typed; operators and fields are not for it.
+            quoted = all(kind in ("phrase", "word") for kind, _ in lexemes)
+            return replace(parsed, text=text) if quoted else parsed
         except _Invalid:
             pass
     return parse_plain(text)
@@ -69,7 +73,22 @@ def parse_plain(text: str) -> ParsedQuery:
     """Any of the words, stop words left out unless nothing else is left."""
     words = analyze_query(text)
     telling = tuple(word for word in words if not word.stop) or words
-    return ParsedQuery(text, telling, any_of(node for word in telling for node in _loosely(word)))
+    return ParsedQuery(text, telling, any_of(node for word in telling for node in _loosely(word)), pairs=_pairs(words))
+
+
+def _pairs(words: tuple[QueryWord, ...]) -> tuple[Phrase, ...]:
+    """Neighbouring tokens of a question, across stop words never. Pairs of characters are such already."""
+    found: dict[Phrase, None] = {}
+    before = ""
+    for word in words:
+        tokens = () if word.stop or word.unsegmented else word.words
+        for token in tokens:
+            if before:
+                found[Phrase((before, token))] = None
+            before = token
+        if not tokens:
+            before = ""
+    return tuple(found)
 
 
 def any_of(nodes: Iterable[KeywordNode]) -> KeywordNode | None:

@@ -8,19 +8,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
-from mindex.model import Filters, Query, Record
+from mindex.model import Filters, Model, Query, Record
 from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import Candidates, standardised
-from mindex.search.past import admits, tokens_of
+from mindex.search.past import admits
 from mindex.search.past import keyword as keyword_of_past
 from mindex.search.query import ParsedQuery, parse, parse_plain
-from mindex.search.relevance import coverage
+from mindex.search.wording import Refining, Worded, by_words
 from mindex.store.base import Nearest, Scored, Store, TermStatistics
 
 if TYPE_CHECKING:
     from mindex.model import Vectors
+    from mindex.search.expand import Variants
 
 logger = logging.getLogger(__name__)
 
@@ -41,17 +42,18 @@ class Retrieved:
 class Retriever:
     """Brings candidates from one store."""
 
-    def __init__(self, store: Store, embedder: QueryEmbedder | None, limit: int) -> None:
+    def __init__(self, store: Store, embedder: QueryEmbedder | None, limit: int, refining: Refining) -> None:
         self._store = store
         self._embedder = embedder
         self._limit = limit
+        self._refining = refining
 
     def retrieve(self, query: Query) -> Retrieved:
         parsed = parse(query.text)
         found = self._halves(query, parsed)
         if parsed.strict and not found.candidates.keyword and not found.candidates.vector:
             loose = self._halves(query, parse_plain(parsed.text))
-            if loose.candidates.keyword:
+            if loose.candidates.keyword or query.mode == "vector":
                 note = "nothing matches all of it; this is what any of its words finds"
                 return replace(loose, notes=(note, *loose.notes))
         return found
@@ -60,11 +62,11 @@ class Retriever:
         # What a strict query demands holds for both halves: `NOT x` keeps x out of the nearest, too.
         filters = replace(query.filters, matching=parsed.node) if parsed.strict else query.filters
         past = self._past(query.filters)
-        keyword: tuple[Scored, ...] = ()
+        words = Worded()
         asks_vectors = query.mode != "keyword" and bool(parsed.words)
         pending = self._embedder.start(parsed.text) if asks_vectors and self._embedder else None
         if query.mode != "vector":
-            keyword = self._keyword(parsed, query.filters, past)
+            words = self._by_words(query, parsed, past)
         nearest, note = None, ""
         if self._embedder is not None and pending is not None:
             embedded = self._embedder.finish(pending)
@@ -78,8 +80,8 @@ class Retriever:
             nearest = None
             note = "" if parsed.strict else "nothing in scope has a vector yet; answered by keyword"
         if nearest is None and query.mode == "vector":
-            keyword = self._keyword(parsed, query.filters, past)
-        candidates = self._candidates(query, parsed, keyword, nearest, past)
+            words = self._by_words(query, parsed, past)
+        candidates = self._candidates(query, parsed, words, nearest)
         notes = [note] if note else []
         if query.filters.as_of is not None:
             notes.append("files answer as they are now; what was told, as it stood then")
@@ -87,14 +89,27 @@ class Retriever:
                 notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
         return Retrieved(parsed, candidates, tuple(notes), past)
 
-    def _keyword(self, parsed: ParsedQuery, filters: Filters, past: Mapping[str, Record]) -> tuple[Scored, ...]:
-        if parsed.node is None:
-            return ()
-        found = self._store.keyword(parsed.node, filters, self._limit)
-        if not past:
+    def _by_words(self, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> Worded:
+        return by_words(self._store, query, parsed, past, self._limit, self._refining)
+
+    # ── other words for the question ──────────────────────────────────────────────────────────────────────────
+
+    def variants(self, query: Query, variants: Variants, g: float) -> list[Candidates]:
+        """What the variants of a question find, one half each: words by keyword, meanings by vector."""
+        found = []
+        for text in variants.lexical if query.mode != "vector" else ():
+            words = self._by_words(query, parse_plain(text), {})
+            found.append(Candidates(words.hits, coverage=words.coverage, held=words.held, g=g, has_vector=False))
+        if query.mode == "keyword" or self._embedder is None:
             return found
-        then = keyword_of_past(parsed.node, tuple(past.values()), self._store.statistics(parsed.tokens))
-        return tuple(sorted((*found, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit])
+        pending = [self._embedder.start(text) for text in variants.semantic]
+        pending += [self._embedder.start_answer(variants.answer)] if variants.answer else []
+        for embedded in map(self._embedder.finish, pending):
+            if embedded.vector is not None:
+                model = self._embedder.embedder.model
+                nearest = self._store.nearest(model, embedded.vector, query.filters, self._limit)
+                found.append(Candidates(coverage=0.0, has_keyword=False, **_by_meaning(nearest, model)))
+        return found
 
     # ── the past ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -123,29 +138,47 @@ class Retriever:
         hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
         return replace(nearest, hits=tuple(hits), size=nearest.size + len(then))
 
-    def _candidates(
-        self,
-        query: Query,
-        parsed: ParsedQuery,
-        keyword: tuple[Scored, ...],
-        nearest: Nearest | None,
-        past: Mapping[str, Record],
-    ) -> Candidates:
-        share = self._coverage(parsed, keyword, past)
+    def _candidates(self, query: Query, parsed: ParsedQuery, words: Worded, nearest: Nearest | None) -> Candidates:
+        by_keyword = Candidates(
+            words.hits, coverage=words.coverage, held=words.held, has_vector=False, strict=parsed.strict
+        )
         if nearest is None or self._embedder is None:
-            return Candidates(keyword=keyword, coverage=share, has_vector=False, strict=parsed.strict)
-        model = self._embedder.embedder.model
-        background = (model.background_mean, model.background_std)
-        z = {
-            hit.id: standardised(hit.score, nearest.mean, nearest.std, nearest.size, background) for hit in nearest.hits
-        }
-        g = min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD)))
-        return Candidates(keyword, nearest.hits, z, share, g, has_keyword=query.mode != "vector", strict=parsed.strict)
+            return by_keyword
+        return replace(
+            by_keyword,
+            **_by_meaning(nearest, self._embedder.embedder.model),
+            has_vector=True,
+            has_keyword=query.mode != "vector",
+        )
 
-    def _coverage(self, parsed: ParsedQuery, keyword: tuple[Scored, ...], past: Mapping[str, Record]) -> float:
-        """What the best keyword hit holds of the question: of a strict one, all that was demanded."""
-        if not keyword or parsed.strict:
-            return 1.0 if keyword else 0.0
-        best = keyword[0].id
-        held = tokens_of(past[best]) if best in past else self._store.tokens(best)
-        return coverage(parsed.tokens, held, self._store.statistics(parsed.tokens))
+
+class _Meaning(TypedDict):
+    vector: tuple[Scored, ...]
+    z: dict[str, float]
+    g: float
+    cosines: dict[str, float]
+    mean: float
+    size: int
+
+
+def _by_meaning(nearest: Nearest, model: Model) -> _Meaning:
+    """What candidates know of the vector half; cosines on one scale, since models differ in where theirs lie."""
+    background = (model.background_mean, model.background_std)
+    trust = nearest.size / (50 + nearest.size)
+    mean = trust * nearest.mean + (1 - trust) * model.background_mean
+    return {
+        "vector": nearest.hits,
+        "z": {
+            hit.id: standardised(hit.score, nearest.mean, nearest.std, nearest.size, background) for hit in nearest.hits
+        },
+        "g": min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD))),
+        "cosines": {hit.id: _usual(hit.score, model) for hit in nearest.hits},
+        "mean": _usual(mean, model),
+        "size": nearest.size,
+    }
+
+
+def _usual(cosine: float, model: Model) -> float:
+    """A cosine on the scale of the default model, by where each model's cosines of unrelated texts lie."""
+    usual = Model("", "", 0)
+    return usual.background_mean + (cosine - model.background_mean) * usual.background_std / model.background_std

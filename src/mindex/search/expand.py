@@ -1,0 +1,152 @@
+"""A question in other words: variants that a language model wrote, thrown away where they drift from what was asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from mindex.analyzer import STOP_WORDS, analyze, fold
+from mindex.errors import GenerationError, ProviderError
+from mindex.providers.generate.base import Generator, Prompt
+from mindex.store.base import Store
+
+CACHE = "expansion"
+_LONGEST_VARIANT = 300
+_LONGEST_ANSWER = 1_200
+_EACH = 2
+# A variant that shares less of the question's words than this asks something else.
+_LEAST_SHARED = 0.25
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NAME = re.compile(r"\b[^\W\d_a-z]\w*\b")
+_SYSTEM = (
+    "You reword search queries for a document search engine. Keep every number, name and identifier exactly as it is "
+    "written. Answer with JSON only."
+)
+_REQUEST = (
+    "Query: {query}\n\nGive\n"
+    '- "lexical": {each} short keyword versions of the query, with synonyms of its words,\n'
+    '- "semantic": {each} questions that mean the same in other words,\n'
+    '- "answer": one or two sentences that such a document might hold as the answer.'
+)
+_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {
+        "lexical": {"type": "array", "items": {"type": "string"}, "maxItems": _EACH},
+        "semantic": {"type": "array", "items": {"type": "string"}, "maxItems": _EACH},
+        "answer": {"type": "string"},
+    },
+    "required": ["lexical", "semantic", "answer"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """Other words for one question: to look for literally, to look for by meaning, and an answer it might have."""
+
+    lexical: tuple[str, ...] = ()
+    semantic: tuple[str, ...] = ()
+    answer: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.lexical or self.semantic or self.answer)
+
+
+class Expander:
+    """Asks a language model for variants; what it said once about a question is kept."""
+
+    def __init__(self, generator: Generator, store: Store, seconds: float) -> None:
+        self._generator = generator
+        self._store = store
+        self._seconds = seconds
+
+    def expand(self, query: str) -> tuple[Variants, str]:
+        """Variants that ask for the same, and a note on what became of it."""
+        key = hashlib.sha256(f"{self._generator.name}\n{query}".encode("utf-8", "replace")).hexdigest()
+        kept = self._store.cached(CACHE, key)
+        try:
+            if kept is not None:
+                said = parsed(kept.decode("utf-8"))
+            else:
+                prompt = Prompt(_SYSTEM, _REQUEST.format(query=query, each=_EACH), 300, _SCHEMA)
+                said = parsed(self._generator.generate(prompt, seconds=self._seconds))
+                self._store.remember_cached(CACHE, key, json.dumps(asdict(said)).encode())
+        except ProviderError as error:
+            return Variants(), f"not expanded: {error}"
+        except Exception as error:  # whatever a model fails with, the question as it was asked is answered
+            return Variants(), f"not expanded: the language model failed ({type(error).__name__}: {error})"
+        variants = faithful_ones(query, said)
+        if not variants:
+            return variants, "not expanded: every variant strayed from the question"
+        asked = [*variants.lexical, *variants.semantic, *filter(None, [variants.answer])]
+        return variants, f"also looked for: {' | '.join(asked)}"
+
+
+def parsed(answer: str) -> Variants:
+    """A model's answer as variants; whatever is not of the form that was asked for is an error, never a guess."""
+    text = answer.strip()
+    if text.startswith("```"):
+        text = text.strip("`").removeprefix("json").strip()
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        raise GenerationError(
+            "the language model did not answer with JSON", "use a model that follows instructions"
+        ) from None
+    if not isinstance(said, dict):
+        raise GenerationError("the language model answered with something else than variants", "try another model")
+    return Variants(
+        _texts(said.get("lexical"), _LONGEST_VARIANT),
+        _texts(said.get("semantic"), _LONGEST_VARIANT),
+        next(iter(_texts([said.get("answer")], _LONGEST_ANSWER)), ""),
+    )
+
+
+def _texts(value: object, longest: int) -> tuple[str, ...]:
+    given = value if isinstance(value, list) else []
+    texts = (" ".join(one.split())[:longest] for one in given if isinstance(one, str))
+    return tuple(text for text in texts if text)[:_EACH]
+
+
+def faithful_ones(query: str, said: Variants) -> Variants:
+    """Those that ask for the same, each once, and not the question itself."""
+    return Variants(
+        tuple(_others(query, said.lexical)),
+        tuple(_others(query, said.semantic)),
+        said.answer if is_faithful(query, said.answer) else "",
+    )
+
+
+def _others(query: str, variants: Iterable[str]) -> list[str]:
+    said = {fold(query)}
+    found = []
+    for variant in variants:
+        if fold(variant) not in said and is_faithful(query, variant):
+            said.add(fold(variant))
+            found.append(variant)
+    return found
+
+
+def is_faithful(query: str, variant: str) -> bool:
+    """Whether a variant keeps every number and name of the question, and enough of its words."""
+    if not variant:
+        return False
+    if not set(_NUMBER.findall(query)) <= set(_NUMBER.findall(variant)):
+        return False
+    said = {fold(word) for word in re.findall(r"\w+", variant)}
+    if not {fold(name) for name in _names(query)} <= said:
+        return False
+    original, other = analyze(query), analyze(variant)
+    if not set(original.identifiers) <= set(other.identifiers):
+        return False
+    words = {word for word in original.words if word not in STOP_WORDS}
+    return not words or len(words.intersection(other.words)) >= _LEAST_SHARED * len(words)
+
+
+def _names(query: str) -> list[str]:
+    """Words with a capital; the first word of a question has one anyway, unless it goes on in capitals (`SQLite`)."""
+    matches = _NAME.finditer(query)
+    names = [one[0] for one in matches if one.start() or any(letter.isupper() for letter in one[0][1:])]
+    return [name for name in names if fold(name) not in STOP_WORDS]
