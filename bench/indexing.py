@@ -32,7 +32,7 @@ def index_rate(ground: Ground) -> Row:
 
     def index(turn: int) -> Took:
         with Memory(scratch / f"index{turn}.db") as memory:
-            memory.__dict__["embedder"] = ground.embedder
+            memory.embedder = ground.embedder
             took = timed(lambda: memory.index(scratch / f"files{turn}"))
             assert not memory.status().embedding.pending
         return took

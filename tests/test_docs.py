@@ -87,7 +87,8 @@ def test_the_settings_the_readme_names_exist_with_their_defaults() -> None:
 def test_the_architecture_names_every_module_and_table() -> None:
     modules = {path.stem for path in (ROOT / "src" / "mindex").rglob("*.py") if not path.stem.startswith("__")}
     assert sorted(name for name in modules if name not in ARCHITECTURE and name not in _EDGES) == []
-    schema = (ROOT / "src" / "mindex" / "store" / "sqlite" / "schema.sql").read_text(encoding="utf-8")
+    folder = ROOT / "src" / "mindex" / "store" / "sqlite"
+    schema = "".join(path.read_text(encoding="utf-8") for path in folder.glob("schema*.sql"))
     tables = re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", schema)
     assert [table for table in tables if f"`{table}`" not in ARCHITECTURE] == []
 
