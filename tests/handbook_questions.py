@@ -1,10 +1,8 @@
 """Questions for the example handbook: those it answers, with the page that does, and those it cannot."""
 
 ANSWERED: tuple[tuple[str, str], ...] = (
-    ("what day is the retro", "README.md"),
     ("which message broker do the services talk through", "architecture.md"),
     ("port 8080 already in use", "onboarding.md"),
-    ("can I get money for books and conferences", "onboarding.md"),
     ("who gets woken up if an outage drags on", "on-call.md"),
     ("biggest pull request a reviewer will accept", "coding.instructions.md"),
     ("PH0007", "coding.instructions.md"),
@@ -32,6 +30,8 @@ ANSWERED: tuple[tuple[str, str], ...] = (
 
 # Asked so freely that the built-in model sees hardly a connection: ranked well, but below the default floor.
 BARELY_ANSWERED: tuple[tuple[str, str], ...] = (
+    ("can I get money for books and conferences", "onboarding.md"),
+    ("what day is the retro", "README.md"),
     ("could we recover if the database disk died", "domains/data/pipelines.md"),
     ("how fast must I react when I get paged", "on-call.md"),
     ("are we allowed to ship in December", "domains/deployment/releases.md"),
