@@ -6,6 +6,8 @@
 ...     answer = memory.search("how is data cached?")
 """
 
+from typing import TYPE_CHECKING
+
 from mindex.errors import (
     AmbiguousIdError,
     CollectionError,
@@ -22,7 +24,10 @@ from mindex.errors import (
     UsageError,
 )
 from mindex.memory import Memory
-from mindex.model import Answer, Check, Filters, Found, Hit, IndexReport, Progress, Record, Stage, Status, Trace
+from mindex.model import Answer, Filters, Found, Hit, Progress, Record, Stage, Trace
+
+if TYPE_CHECKING:
+    from mindex.model import Check, IndexReport, Status
 
 __version__ = "0.1.0"
 
@@ -53,3 +58,12 @@ __all__ = [
     "Trace",
     "UsageError",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Of the public names, those that a search does without: made when first asked for, as `mindex.model` does."""
+    from mindex import model
+
+    if name in __all__:
+        return getattr(model, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import Stemmer
@@ -32,10 +33,12 @@ _UNSEGMENTED = (
 # Vowel signs and points that belong to a word although they are not letters.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
 _LETTER = rf"(?:(?![{_UNSEGMENTED}])(?:[^\W_]|[{_MARKS}]))"
-_RUNS = re.compile(
+_RUNS = (
     rf"(?P<cjk>[{_UNSEGMENTED}]+)"
     rf"|(?P<word>{_LETTER}+(?:[-_./\\:@#+'’]{{1,3}}{_LETTER}+)*(?:\+\+|#)?)"
 )
+# The same for plain ASCII: read twice as fast, and compiled in no time where the other takes as long as a search.
+_ASCII_RUNS = re.compile(r"(?P<word>[^\W_]+(?:[-_./\\:@#+']{1,3}[^\W_]+)*(?:\+\+|#)?)")
 _APOSTROPHE = re.compile(r"['’]")
 _SEPARATOR = re.compile(r"[^\w" + _MARKS + r"]+|_+")
 _SEGMENT = re.compile(r"[/\\:@#]+")
@@ -144,15 +147,38 @@ def _pairs(run: str) -> tuple[str, ...]:
     return tuple(run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
 
 
-def _normal(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+def is_lone(token: str) -> bool:
+    """Whether a token is a single character of a script without spaces: texts hold it as the first of a pair."""
+    return len(token) == 1 and _is_unsegmented(token)
+
+
+def is_segmented(text: str) -> bool:
+    """Whether nothing of a text is in a script without spaces."""
+    return text.isascii() or not any(map(_is_unsegmented, set(unicodedata.normalize("NFKC", text))))
+
+
+def _is_unsegmented(character: str) -> bool:
+    ranges = zip(_UNSEGMENTED[::3], _UNSEGMENTED[2::3], strict=True)
+    return not character.isascii() and any(first <= character <= last for first, last in ranges)
+
+
+@cache
+def _wide_runs() -> re.Pattern[str]:
+    return re.compile(_RUNS)
+
+
+def _runs(text: str) -> Iterator[re.Match[str]]:
+    """The runs of letters, digits and joiners in a text, and those of scripts without spaces."""
+    if text.isascii():
+        return _ASCII_RUNS.finditer(text)
+    return _wide_runs().finditer(unicodedata.normalize("NFKC", text))
 
 
 def analyze(text: str) -> Analysis:
     """The finished tokens of a text, as they are indexed."""
     words: list[str] = []
     identifiers: list[str] = []
-    for match in _RUNS.finditer(_normal(text)):
+    for match in _runs(text):
         if match.lastgroup == "cjk":
             words.extend(_pairs(match[0]))
         else:
@@ -165,7 +191,7 @@ def analyze(text: str) -> Analysis:
 def analyze_query(text: str) -> tuple[QueryWord, ...]:
     """The finished tokens of a question, word by word, so that a query can say any-of or all-of."""
     found: list[QueryWord] = []
-    for match in _RUNS.finditer(_normal(text)):
+    for match in _runs(text):
         if match.lastgroup == "cjk":
             run = match[0]
             found.append(QueryWord(_pairs(run), (), lone_character=len(run) == 1, unsegmented=True))

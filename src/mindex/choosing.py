@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mindex.errors import MindexError, UsageError
-from mindex.model import Check
-from mindex.model.spaces import KnownModel, Made, Reembedded, Role, Space
 from mindex.modelling import Modelling, Report, made_of
 from mindex.providers.base import ProviderSettings
-from mindex.providers.generate.base import create_generator
-from mindex.providers.rerank.base import create_reranker
 
 if TYPE_CHECKING:
+    from mindex.model import Check
+    from mindex.model.reported import KnownModel, Reembedded, Role
+    from mindex.model.spaces import Made, Space
     from mindex.providers.embed.base import Embedder
 
 # What runs in this process needs time to load, but cannot hang; a server is asked for an answer only this long.
@@ -125,6 +124,8 @@ class Choosing(Modelling):
     def model_checks(self) -> tuple[Check, ...]:
         """Each configured provider asked for a sign of life, all at once; and how this memory's vectors stand."""
         from mindex.providers.checking import all_at_once, check_generator, check_reranker
+        from mindex.providers.generate.base import create_generator
+        from mindex.providers.rerank.base import create_reranker
 
         spaces = self.store.spaces()
         space = next((one for one in spaces if one.active), None)
@@ -161,6 +162,7 @@ class Choosing(Modelling):
 
     def _check_wanted(self, space: Space) -> Check:
         """The embedder that the settings name, where this memory was embedded with another."""
+        from mindex.model import Check
         from mindex.providers.checking import check_embedder
 
         asked = self._provider_settings("embedding")
@@ -172,6 +174,8 @@ class Choosing(Modelling):
         return Check(name, False, f"{said}; and it cannot be had: {answers.message}", answers.fix)
 
     def _vector_checks(self, spaces: tuple[Space, ...]) -> list[Check]:
+        from mindex.model import Check
+
         checks = []
         status = self.embedding_status()
         if status.provider != "none":

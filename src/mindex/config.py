@@ -6,7 +6,6 @@ Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers wh
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -140,7 +139,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("search.weights.coverage", 0.5, _number(0, 2), "power of the share of the question held", in_project=True),
     Setting("search.weights.neighbours", 0.2, _number(0, 1), "share handed on to exchanges beside", in_project=True),
     Setting(
-        "search.weights.rerank", 0.5, _number(0, 1), "share of the reranker in the order of the first", in_project=True
+        "search.weights.rerank", 0.4, _number(0, 1), "share of the reranker in the order of the first", in_project=True
     ),
     Setting(
         "search.weights.expansion", 0.3, _number(0, 1), "what a question's variants count beside it", in_project=True
@@ -285,6 +284,8 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
 
 
 def _read(path: Path) -> dict[str, object]:
+    import tomllib  # most have no such file
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

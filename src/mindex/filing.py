@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError, MindexError, NotFoundError, UsageError
-from mindex.model import Collection, ContextPlan, Document, IndexReport, Progress, Skipped
-from mindex.providers.generate.base import Generator
+from mindex.model import Collection, Document, Progress
 from mindex.store.base import DocumentUpdate
 from mindex.telling import Telling
+
+if TYPE_CHECKING:
+    from mindex.model import ContextPlan, IndexReport, Skipped
+    from mindex.providers.generate.base import Generator
 
 Report = Callable[[Progress], None]
 
@@ -48,6 +52,7 @@ class Filing(Telling):
         """
         from mindex.ingest.collections import collection_for
         from mindex.ingest.indexer import Boundary, Indexer
+        from mindex.model import IndexReport
         from mindex.remember.secrets import BOUNDARY_VERSION
 
         started = monotonic()

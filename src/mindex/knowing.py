@@ -11,10 +11,11 @@ from mindex.analyzer import analyze
 from mindex.clock import now_ms, parse_time
 from mindex.errors import UsageError
 from mindex.learning import Learning
-from mindex.model import KINDS, Change, Due, Event, Filters, Record
+from mindex.model import KINDS, Change, Filters, Record
 from mindex.store.base import Page
 
 if TYPE_CHECKING:  # as in telling: nothing of this is paid for by a search
+    from mindex.model import Due, Event
     from mindex.remember.conversations import Conversations
     from mindex.remember.fields import ThingKind
     from mindex.remember.profile import Profiles
@@ -153,6 +154,7 @@ class Knowing(Learning):
 
     def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[Due, ...]:
         """The enabled skills whose time has come, longest due first. Running them is the agent's work."""
+        from mindex.model import Due
         from mindex.remember.schedule import due_at
 
         moment = now or datetime.now(UTC)
@@ -179,6 +181,8 @@ class Knowing(Learning):
         agent: str | None = None,
     ) -> tuple[Event, ...]:
         """What was learnt, said, changed and forgotten between two times, oldest first."""
+        from mindex.model import Event
+
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
             raise UsageError(f"unknown kind '{unknown[0]}'", f"use one of {', '.join(KINDS)}")

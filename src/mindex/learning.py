@@ -5,7 +5,6 @@ Everything works without such a model, and nothing that was told waits for one.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,14 +14,13 @@ from typing import TYPE_CHECKING
 
 from mindex.clock import parse_time
 from mindex.errors import ConfigError, GenerationError, MindexError, UsageError
-from mindex.model import TYPES, Consolidation, Extracted, Filters, Progress, Proposal, Record, Remembered, Similar
-from mindex.providers.generate.base import Generator
+from mindex.model import TYPES, Filters, Progress, Record
 from mindex.telling import Telling
 
 if TYPE_CHECKING:
+    from mindex.model import Consolidation, Extracted, Proposal, Remembered, Similar
+    from mindex.providers.generate.base import Generator
     from mindex.remember.facts import Extractor, Fact
-
-logger = logging.getLogger(__name__)
 
 _PAGE = 10
 _LISTED = 500
@@ -51,6 +49,7 @@ class Learning(Telling):
 
         A model that fails ends it with a note: what is left is asked the next time.
         """
+        from mindex.model import Extracted
         from mindex.providers.generate.answers import wake
         from mindex.remember.facts import Run
 
@@ -83,6 +82,8 @@ class Learning(Telling):
 
     def extract_facts_of(self, turn: Record) -> Extracted:
         """Ask one exchange for its facts now, if there is a model and the settings say so; a failure is a note."""
+        from mindex.model import Extracted
+
         if not self.settings.flag("generation.extract_facts"):
             return Extracted()
         try:
@@ -112,7 +113,7 @@ class Learning(Telling):
             return
         if not self.embeds_in_background:
             for note in self.extract_facts_of(turn).notes:
-                logger.info(note)
+                self._logger.info(note)
             return
         with self._extracting:
             self._unasked.append(turn.id)
@@ -131,9 +132,9 @@ class Learning(Telling):
                 turn = self.store.record(id_)
                 if turn is not None and turn.retired_at is None:
                     for note in self.extract_facts_of(turn).notes:
-                        logger.info(note)
+                        self._logger.info(note)
             except Exception as error:  # the exchange is stored and not marked: `conversation extract` asks it again
-                logger.debug("no facts out of %s: %s", id_, error)
+                self._logger.debug("no facts out of %s: %s", id_, error)
 
     def stop_embedding(self, seconds: float = 3.0) -> None:
         """Let the background finish what it is at, facts as well as vectors, and begin nothing new."""
@@ -162,6 +163,7 @@ class Learning(Telling):
         stay in the history. `older_than` spares what was told since (None: nothing is spared); `most` looks at the
         oldest so many only.
         """
+        from mindex.model import Consolidation
         from mindex.remember.consolidate import Consolidator
         from mindex.remember.replacing import carry_out
 

@@ -20,20 +20,16 @@ from mindex.model import (
     MODES,
     TYPES,
     Answer,
-    Check,
-    CollectionStatus,
     Filters,
     Found,
     Mode,
     Progress,
     Query,
     Record,
-    Status,
 )
 from mindex.modelling import Held
 from mindex.providers.embed.base import Embedder
 from mindex.search.boost import Boosts
-from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT, Ranking, Searcher
 from mindex.search.wording import Refining
@@ -41,7 +37,9 @@ from mindex.store.base import Access, Page, Store
 from mindex.store.sqlite.store import SqliteStore
 from mindex.transferring import Transferring
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what most questions do without
+    from mindex.model import Check, Status
+    from mindex.search.embedding import QueryEmbedder
     from mindex.search.expand import Expander
     from mindex.search.rerank import Reranking
 
@@ -127,6 +125,8 @@ class Memory(Filing, Transferring, Knowing, Choosing):
     def _query_embedder(self, embedder: Embedder | None) -> QueryEmbedder | None:
         if embedder is None:
             return None
+        from mindex.search.embedding import QueryEmbedder
+
         return QueryEmbedder(embedder, self.store, self._query_wait, self.settings.number("embedding.timeout"))
 
     @cached_property
@@ -161,11 +161,10 @@ class Memory(Filing, Transferring, Knowing, Choosing):
     @cached_property
     def _reranking(self) -> Reranking:
         """With the reranker of the settings; whoever asks for one without naming it means the local one."""
-        from mindex.providers.base import ProviderSettings
         from mindex.providers.rerank.base import create_reranker
         from mindex.search.rerank import Reranking
 
-        reranker = self.reranker or create_reranker(ProviderSettings("local"))
+        reranker = self.reranker or create_reranker(replace(self._provider_settings("rerank"), provider="local"))
         assert reranker is not None  # only `none` has none
         return Reranking(reranker, self.store, self.settings.number("rerank.timeout"))
 
@@ -354,6 +353,8 @@ class Memory(Filing, Transferring, Knowing, Choosing):
     # ── health ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def status(self) -> Status:
+        from mindex.model import CollectionStatus, Status
+
         store = self.store.status()
         collections = tuple(
             CollectionStatus(
@@ -380,6 +381,8 @@ class Memory(Filing, Transferring, Knowing, Choosing):
 
     def doctor(self) -> tuple[Check, ...]:
         """Everything that can be checked, each with what to do about it."""
+        from mindex.model import Check
+
         checks = [*self.store.check(), *self.model_checks()]
         for collection in self.store.collections():
             there = Path(collection.root).is_dir()

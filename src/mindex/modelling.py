@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING
 
 from mindex.config import Settings
 from mindex.errors import ConfigError, EmbeddingError
-from mindex.model import EmbeddingStatus, Model, Progress
-from mindex.model.spaces import Made, Reembedding, Space
+from mindex.model import Model, Progress
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, Unavailable, create_embedder
-from mindex.providers.generate.base import Generator, create_generator
-from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex.store.base import Store
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a question by keyword waits for nothing of this
     from mindex.ingest.backfill import Backfilled
+    from mindex.model import EmbeddingStatus
+    from mindex.model.reported import Reembedding
+    from mindex.model.spaces import Made, Space
+    from mindex.providers.generate.base import Generator
+    from mindex.providers.rerank.base import Reranker
 
 Report = Callable[[Progress], None]
 
@@ -68,10 +70,14 @@ class Modelling:
 
     @cached_property
     def reranker(self) -> Reranker | None:
+        from mindex.providers.rerank.base import create_reranker
+
         return create_reranker(self._provider_settings("rerank"))
 
     @cached_property
     def generator(self) -> Generator | None:
+        from mindex.providers.generate.base import create_generator
+
         return create_generator(self._provider_settings("generation"))
 
     # ── the embedder ──────────────────────────────────────────────────────────────────────────────────────────
@@ -187,6 +193,8 @@ class Modelling:
 
     def embedding_status(self) -> EmbeddingStatus:
         """What is searched, what of it is pending, and how far a change of model is. Asks no server."""
+        from mindex.model import EmbeddingStatus
+
         held = self.held()
         if held.embedder is None:
             return EmbeddingStatus("none")
@@ -204,6 +212,8 @@ class Modelling:
 
     def _unfinished(self, spaces: tuple[Space, ...]) -> Reembedding | None:
         """The change of model that is under way, or was left half done."""
+        from mindex.model.reported import Reembedding
+
         for space in spaces:
             if space.next:
                 return Reembedding(space.name, space.vectors, space.vectors + self.store.pending(space.model))
@@ -253,6 +263,8 @@ def made_of(asked: ProviderSettings) -> Made:
 
     A model that is a folder or a file is found from everywhere.
     """
+    from mindex.model.spaces import Made
+
     model, url = asked.model, ""
     if asked.url:
         from mindex.providers.addresses import parse_address

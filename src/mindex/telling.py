@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from mindex.clock import parse_expiry
 from mindex.errors import MindexError, SpaceChangedError, UsageError
-from mindex.model import Change, Filters, MemoryStatistics, Purged, Record, Remembered, Suspect
+from mindex.model import Change, Filters, Record
 from mindex.modelling import Modelling
 
 if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not wait for them to be compiled
+    from logging import Logger
+
+    from mindex.model import MemoryStatistics, Purged, Remembered, Suspect
     from mindex.remember.journal import Journal
     from mindex.remember.memories import Memories, Told
     from mindex.remember.secrets import Mode
-
-logger = logging.getLogger(__name__)
 
 _PAGE = 500
 _LONGEST_AGENT = 200
@@ -35,6 +35,12 @@ class Telling(Modelling):
         self._embedding = threading.Lock()
         self._unembedded: deque[tuple[str, ...]] = deque()
         self._leaving = threading.Event()
+
+    @cached_property
+    def _logger(self) -> Logger:
+        from logging import getLogger
+
+        return getLogger(__name__)
 
     @cached_property
     def _memories(self) -> Memories:
@@ -193,7 +199,7 @@ class Telling(Modelling):
             if record is not None:
                 self._journal.append(record)
         except OSError as error:
-            logger.debug("no line in the daily log for %s: %s", id_, error)
+            self._logger.debug("no line in the daily log for %s: %s", id_, error)
             return (f"it is not in the daily log: {error}",)
         return ()
 
@@ -208,7 +214,7 @@ class Telling(Modelling):
             try:
                 removed += self._journal is not None and self._journal.remove(record)
             except OSError as error:
-                logger.debug("the line of %s stays in the daily log: %s", record.id, error)
+                self._logger.debug("the line of %s stays in the daily log: %s", record.id, error)
                 notes.append(f"the line of {record.id} could not be taken out of the daily log: {error}")
         return removed, tuple(notes)
 
@@ -222,6 +228,7 @@ class Telling(Modelling):
 
     def scan(self) -> tuple[Suspect, ...]:
         """Secrets that are stored already, in what was told and in indexed files, everybody's."""
+        from mindex.model import Suspect
         from mindex.remember.secrets import find
 
         found: list[Suspect] = []
@@ -299,7 +306,7 @@ class Telling(Modelling):
         except MindexError:  # the record is stored; `status` counts it as pending
             return
         except Exception as error:  # a model's library may raise anything: nothing that was told is lost by it
-            logger.warning("what was told has no vector yet: %s", error)
+            self._logger.warning("what was told has no vector yet: %s", error)
 
 
 def _line(record: Record, line: int) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +35,7 @@ MODEL = Model("test", "axes", 64)
 OTHER_MODEL = Model("test", "other axes", 64)
 WIDE = Model("test", "topics", 384)
 EVERYTHING = Filters()
+EVERYONE = Filters(agent="*")
 
 Open = Callable[[], Store]
 
@@ -446,6 +449,57 @@ def test_an_exchange_is_asked_once(store: Store) -> None:
     assert store.count_unextracted("*") == 3
 
 
+# ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def turn(id_: str, session: str, at: int, **more: Any) -> Record:
+    fields = {"session_id": session}
+    return Record(id=id_, kind="turn", text=f"said {id_}", agent="a", created_at=at, fields=fields, **more)
+
+
+def beside(store: Store, *ids: str, filters: Filters = EVERYONE) -> set[tuple[str, str]]:
+    return set(store.beside(ids, filters))
+
+
+def test_exchanges_stand_beside_each_other_in_the_order_of_time_then_of_telling(store: Store) -> None:
+    told = [turn("late", "s", 9), turn("one", "s", 5), turn("two", "s", 5), turn("early", "s", 1), turn("x", "t", 5)]
+    store.add([told[0], Record(id="m", kind="memory", text="told between", agent="a"), *told[1:]], by="me")
+    assert beside(store, "early") == {("early", "one")}
+    assert beside(store, "one", "late") == {("one", "early"), ("one", "two"), ("late", "two")}
+    assert beside(store, "x", "m", "nobody") == set()
+    assert beside(store) == set()
+
+
+def test_what_was_forgotten_or_is_another_agents_is_beside_nobody(store: Store) -> None:
+    store.add([turn("one", "s", 1), turn("gone", "s", 2, retired_at=3), turn("two", "s", 3)], by="me")
+    store.add([replace(turn("theirs", "s", 2), agent="b")], by="me")
+    assert beside(store, "one", "theirs") == {("one", "two")}
+
+
+def test_beside_is_who_is_in_scope_and_never_the_next_but_one(store: Store) -> None:
+    store.add([turn("one", "s", 1), turn("two", "s", 2), turn("three", "s", 3, tags=("Red",))], by="me")
+    red = Filters(agent="a", tags=("red",))
+    assert beside(store, "two", filters=red) == {("two", "three")}
+    assert beside(store, "one", filters=red) == set()
+    assert beside(store, "one", filters=Filters(agent="b")) == set()
+
+
+def test_turns_are_told_from_other_records(store: Store) -> None:
+    store.apply([update("a.md", "apple")])
+    assert store.turns(["idamd1"]) == frozenset()
+    store.add([turn("one", "s", 1), Record(id="m", kind="memory", text="told", agent="a")], by="me")
+    assert store.turns(["idamd1", "one", "m", "nobody"]) == {"one"}
+    assert store.turns([]) == frozenset()
+    assert len(store.turns([*(f"nobody {n}" for n in range(1200)), "one"])) == 1
+
+
+def test_a_single_character_is_held_by_the_pairs_that_it_begins(store: Store) -> None:
+    store.apply([update("a.md", "东京的值班工程师", "a latin letter v alone")])
+    held = store.holding(["idamd1", "idamd2"], ["东", "东京", "师", "v", "l"])
+    assert held == {"idamd1": {"东", "东京"}, "idamd2": {"v"}}
+    assert store.statistics(["东", "京", "v"]).frequency == {"东": 1, "京": 1, "v": 1}
+
+
 # ── caches and health ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -454,6 +508,21 @@ def test_a_cached_value_is_there_for_the_next_process(open_store: Open, store: S
     store.settle()
     assert open_store().cached("kind", "key") == b"value"
     assert store.cached("kind", "other") is None
+
+
+def test_a_cached_value_is_there_at_once_and_gone_when_cleared(open_store: Open, store: Store) -> None:
+    """The next page of an answer is asked for sooner than anybody writes."""
+    store.remember_cached("kind", "key", b"value")
+    store.remember_cached("kind", "empty", b"")
+    assert store.cached("kind", "key") == b"value"
+    assert store.cached("kind", "empty") == b""
+    assert store.cached_many("kind", ["key", "other", "empty"]) == {"key": b"value", "empty": b""}
+    assert store.cached_many("another", ["key"]) == {}
+    store.settle()
+    assert open_store().cached_many("kind", ["key", "empty"]) == {"key": b"value", "empty": b""}
+    store.remember_cached("kind", "late", b"value")
+    assert store.clear_caches(["kind"]) == {"kind": 3}
+    assert store.cached("kind", "late") is None
 
 
 def test_many_cached_values_are_kept_at_once_and_found_together(open_store: Open, store: Store) -> None:

@@ -559,8 +559,9 @@ def test_a_whole_memory_runs_on_gguf_models(made: Path, tmp_path: Path) -> None:
         extracted = memory.extract_facts()
         status = memory.status()
 
-    assert (report.pending, report.contextualized) == (0, 3)
-    assert report.embedded >= 3  # again where a context came to it
+    assert report.pending == 0
+    assert report.contextualized >= 1  # so small a model does not always say something that can be used
+    assert report.embedded >= 3 + report.contextualized
     assert answer.tier == "hybrid"
     assert not any("not reranked" in note for note in answer.notes)
     scores = {hit.record.path: hit.trace.rerank for hit in answer.hits}

@@ -111,6 +111,10 @@ class CachedReranker:
         self.asked = 0
 
     @property
+    def doubt(self) -> tuple[float, float] | None:
+        return self._inner.doubt
+
+    @property
     def name(self) -> str:
         return self._inner.name
 

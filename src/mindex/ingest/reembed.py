@@ -12,7 +12,8 @@ from time import monotonic, sleep
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.ingest.backfill import Backfilled, Stored, backfill
 from mindex.model import Progress
-from mindex.model.spaces import Made, Reembedded, space_name
+from mindex.model.reported import Reembedded
+from mindex.model.spaces import Made, space_name
 from mindex.pieces import pieces_of
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store

@@ -1,31 +1,9 @@
 """The values that travel between rooms. Frozen, typed, and ignorant of where they came from or go to."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mindex.model.answered import (
-    Answer,
-    Check,
-    CollectionReport,
-    CollectionStatus,
-    ContextPlan,
-    Due,
-    EmbeddingStatus,
-    Event,
-    Found,
-    Hit,
-    IndexReport,
-    MemoryStatistics,
-    Progress,
-    Purged,
-    Remembered,
-    Similar,
-    Skipped,
-    Stage,
-    Status,
-    Suspect,
-    Tier,
-    Trace,
-)
+from mindex.model.answered import Answer, Found, Hit, Progress, Stage, Tier, Trace
 from mindex.model.asked import (
     MODES,
     AllOf,
@@ -51,10 +29,27 @@ from mindex.model.kept import (
     Model,
     Record,
 )
-from mindex.model.written import Consolidation, Extracted, Proposal
 
 if TYPE_CHECKING:
     from mindex.model.kept import Vectors
+    from mindex.model.reported import (
+        Check,
+        CollectionReport,
+        CollectionStatus,
+        ContextPlan,
+        Due,
+        EmbeddingStatus,
+        Event,
+        IndexReport,
+        MemoryStatistics,
+        Purged,
+        Remembered,
+        Similar,
+        Skipped,
+        Status,
+        Suspect,
+    )
+    from mindex.model.written import Consolidation, Extracted, Proposal
 
 __all__ = [
     "KINDS",
@@ -105,3 +100,13 @@ __all__ = [
     "Vectors",
     "Without",
 ]
+
+# Making a dataclass takes longer than many a query: those that a search does without are made when first asked for.
+_LATER = ("mindex.model.reported", "mindex.model.written")
+
+
+def __getattr__(name: str) -> object:
+    for module in map(import_module, _LATER if name in __all__ else ()):
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,23 +19,31 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
+    """Any token that begins so."""
+
     token: str
     column: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
+    """Tokens that stand side by side."""
+
     tokens: tuple[str, ...]
     column: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
+    """Records that match every node."""
+
     nodes: tuple[KeywordNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
+    """Records that match at least one node."""
+
     nodes: tuple[KeywordNode, ...]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 
 from mindex.present.views import Shown, compact_json
@@ -39,6 +38,8 @@ def _markdown(shown: Shown) -> str:
 
 
 def _csv(shown: Shown) -> str:
+    import csv
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)

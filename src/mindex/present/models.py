@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from mindex.model.spaces import KnownModel, Reembedded
+from mindex.model.reported import KnownModel, Reembedded
 from mindex.present.rows import Json
 from mindex.present.text import aligned
 

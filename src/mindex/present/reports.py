@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mindex.clock import to_iso
-from mindex.model import Check, EmbeddingStatus, Found, IndexReport, Record, Status
+from mindex.model import Found, Record
 from mindex.present.found import show_found
 from mindex.present.rows import Json, record_row
 from mindex.present.text import aligned, record_text
+
+if TYPE_CHECKING:
+    from mindex.model import Check, EmbeddingStatus, IndexReport, Status
 
 
 def index_json(report: IndexReport) -> dict[str, Json]:

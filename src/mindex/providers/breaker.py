@@ -27,6 +27,9 @@ class Outage:
     hint: str = ""
     until: float = 0.0
 
+    def lasts(self, now: float) -> bool:
+        return now < self.until <= now + LONGEST_PAUSE  # beyond that, somebody has set the clock back
+
 
 class Breaker:
     """One per role, server and model. Safe to use from several threads."""
@@ -50,11 +53,17 @@ class Breaker:
             if not outage.until:
                 return None
             now = self._now()
-            if now < outage.until <= now + LONGEST_PAUSE:  # beyond that, somebody has set the clock back
+            if outage.lasts(now):
                 return outage
             self._keep(Outage(outage.failures, outage.last, outage.hint, now + min(seconds + 1, LONGEST_PAUSE)))
             self._trying = True
             return None
+
+    def outage(self) -> Outage | None:
+        """The outage that forbids a call now; asking changes nothing."""
+        with self._lock:
+            outage = self._state()
+            return outage if outage.lasts(self._now()) else None
 
     def failed(self, why: str, hint: str = "") -> None:
         with self._lock:

@@ -49,6 +49,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
+    """What came back."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes

@@ -9,7 +9,8 @@ from statistics import median
 from time import perf_counter
 
 from mindex.errors import MindexError
-from mindex.model.spaces import KnownModel, Role, Space
+from mindex.model.reported import KnownModel, Role
+from mindex.model.spaces import Space
 from mindex.providers.base import ProviderSettings
 from mindex.providers.small_files import read_small, small_file, write_small
 

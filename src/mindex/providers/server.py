@@ -15,7 +15,7 @@ from typing import Literal
 
 from mindex.errors import EmbeddingError, GenerationError, ProviderError, RerankError
 from mindex.providers.addresses import Address
-from mindex.providers.breaker import Breaker
+from mindex.providers.breaker import Breaker, Outage
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, TimedOut, Unanswered, Unreachable, parse_json
 from mindex.providers.keys import find_key, flaw_of
 
@@ -31,14 +31,14 @@ _ERRORS: Mapping[str, type[ProviderError]] = {
 }
 _FIRST_WAIT = 0.25
 _LONGEST_WAIT = 8.0
-_TOO_LONG = re.compile(
-    r"too (long|large|many (input )?tokens)|(context|input|sequence|prompt|token)[ _-]?(length|limit|window|size)"
-    r"|maximum (context|number of tokens|input)|exceeds? .{0,40}(token|length|context)|max(imum)?_?(seq|input|token)",
-    re.IGNORECASE,
+# Patterns are compiled when a server says something: while it is left alone, nobody waits for that.
+_TOO_LONG = (
+    r"(?i)too (long|large|many (input )?tokens)|(context|input|sequence|prompt|token)[ _-]?(length|limit|window|size)"
+    r"|maximum (context|number of tokens|input)|exceeds? .{0,40}(token|length|context)|max(imum)?_?(seq|input|token)"
 )
 # Ollama's way to fail for a text that its model has no number for.
-_NOT_A_NUMBER = re.compile(r"unsupported value: (NaN|[+-]?Inf)")
-_NO_MODEL = re.compile(r"model|deployment", re.IGNORECASE)
+_NOT_A_NUMBER = r"unsupported value: (NaN|[+-]?Inf)"
+_NO_MODEL = r"(?i)model|deployment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Rejected(Exception):
 
     @property
     def too_long(self) -> bool:
-        return self.status == 413 or bool(_TOO_LONG.search(self.said))
+        return self.status == 413 or bool(re.search(_TOO_LONG, self.said))
 
 
 class Server:
@@ -117,11 +117,7 @@ class Server:
         seconds = service.timeout if seconds is None else min(max(seconds, 0.01), service.timeout)
         outage = self._breaker.admit(seconds)
         if outage is not None:  # nothing has been imported yet, nor has the network been touched
-            again = f"tried again in {self._breaker.left(outage)} seconds"
-            raise service.error(
-                f"{service} has failed {outage.failures} times, last: {outage.last}",
-                f"{again}; {outage.hint}" if outage.hint else again,
-            )
+            raise self._left_alone(outage)
         request = Request("POST", service.address.at(path), self._headers(service.address), _encoded(body))
         try:
             answer = self._ask(request, service.address, seconds, attempts, most_bytes)
@@ -137,6 +133,19 @@ class Server:
             raise
         self._breaker.succeeded()
         return answer
+
+    def check(self) -> None:
+        """Raise what `post` would, if the server is being left alone: before somebody prepares what to ask it."""
+        outage = self._breaker.outage()
+        if outage is not None:
+            raise self._left_alone(outage)
+
+    def _left_alone(self, outage: Outage) -> ProviderError:
+        again = f"tried again in {self._breaker.left(outage)} seconds"
+        return self.service.error(
+            f"{self.service} has failed {outage.failures} times, last: {outage.last}",
+            f"{again}; {outage.hint}" if outage.hint else again,
+        )
 
     def refusal(self, rejected: Rejected) -> ProviderError:
         """The error for a request that cannot be put in a way the server takes."""
@@ -170,12 +179,14 @@ class Server:
         if 200 <= status < 300:
             return self._meant_well(parse_json(reply.body), reply)
         said = self._said(reply.body)
-        if status in (400, 413, 422) or (status >= 500 and (_TOO_LONG.search(said) or _NOT_A_NUMBER.search(said))):
+        if status in (400, 413, 422) or (
+            status >= 500 and (re.search(_TOO_LONG, said) or re.search(_NOT_A_NUMBER, said))
+        ):
             raise Rejected(status, said)
         if status in (401, 403):
             raise self._key_refused(status)
         if status == 404:
-            if _NO_MODEL.search(said):
+            if re.search(_NO_MODEL, said):
                 raise self._missing(said)
             raise self.service.error(
                 f"{self.service} does not know this address (404)", f"check {self.service.role}.url"

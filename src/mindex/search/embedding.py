@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mindex.model import Vectors
 
 _CACHE = "query-embedding"
+# Before the key of a text that is no question: a model may read the two differently.
+_ANSWERS = "an answer\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,16 @@ class QueryEmbedder:
         self._loading = threading.Lock()
 
     def start(self, text: str) -> Future[Vectors]:
-        return self._pool.submit(self._embed, text)
+        return self._start(text)
 
     def start_answer(self, text: str) -> Future[Vectors]:
         """Something that an answer might say is read as texts are, not as questions are."""
-        return self._pool.submit(lambda: self.embedder.embed([text])[0])
+        return self._start(text, answer=True)
+
+    def _start(self, text: str, *, answer: bool = False) -> Future[Vectors]:
+        # Looked up here: another thread would have to open the file once more for it.
+        kept = self._store.cached(_CACHE, self._key(text, answer=answer))
+        return self._pool.submit(self._embed, text, kept, answer=answer)
 
     def finish(self, pending: Future[Vectors]) -> QueryVector:
         """The vector, as soon as it is there or waiting longer makes no sense."""
@@ -63,19 +70,19 @@ class QueryEmbedder:
         except Exception as error:  # whatever a model fails with, the other half answers
             return QueryVector(None, f"no vectors: the embedding model failed ({type(error).__name__}: {error})")
 
-    def _embed(self, text: str) -> Vectors:
-        cached = self._store.cached(_CACHE, self._key(text))
-        if cached is not None and len(cached) == 4 * self.embedder.model.dimensions:
+    def _embed(self, text: str, kept: bytes | None, *, answer: bool) -> Vectors:
+        if kept is not None and len(kept) == 4 * self.embedder.model.dimensions:
             import numpy as np  # not before there is a vector: with its server down, a question needs none
 
-            return np.frombuffer(cached, np.float32)
-        vector = self.embedder.embed_query(text)
+            return np.frombuffer(kept, np.float32)
+        vector: Vectors = self.embedder.embed([text])[0] if answer else self.embedder.embed_query(text)
         # The key anew: a model that had to be asked for its dimensions has another name by now.
-        self._store.remember_cached(_CACHE, self._key(text), vector.astype("float32").tobytes())
+        self._store.remember_cached(_CACHE, self._key(text, answer=answer), vector.astype("float32").tobytes())
         return vector
 
-    def _key(self, text: str) -> str:
-        return hashlib.sha256(f"{self.embedder.model.fingerprint}\n{text}".encode("utf-8", "replace")).hexdigest()
+    def _key(self, text: str, *, answer: bool) -> str:
+        parts = f"{self.embedder.model.fingerprint}\n{_ANSWERS if answer else ''}{text}"
+        return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

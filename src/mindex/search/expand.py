@@ -16,11 +16,12 @@ from mindex.store.base import Store
 CACHE = "expansion"
 _LONGEST_VARIANT = 300
 _LONGEST_ANSWER = 1_200
+_LONGEST_SHOWN = 100
 _EACH = 2
 # A variant that shares less of the question's words than this asks something else.
 _LEAST_SHARED = 0.25
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_NAME = re.compile(r"\b[^\W\d_a-z]\w*\b")
+_WORD = re.compile(r"\w+")
 _SYSTEM = (
     "You reword search queries for a document search engine. Keep every number, name and identifier exactly as it is "
     "written. Answer with JSON only."
@@ -80,8 +81,7 @@ class Expander:
         variants = faithful_ones(query, said)
         if not variants:
             return variants, "not expanded: every variant strayed from the question"
-        asked = [*variants.lexical, *variants.semantic, *filter(None, [variants.answer])]
-        return variants, f"also looked for: {' | '.join(asked)}"
+        return variants, f"also looked for: {_quoted(variants)}"
 
 
 def parsed(answer: str) -> Variants:
@@ -95,19 +95,34 @@ def parsed(answer: str) -> Variants:
         raise GenerationError(
             "the language model did not answer with JSON", "use a model that follows instructions"
         ) from None
-    if not isinstance(said, dict):
-        raise GenerationError("the language model answered with something else than variants", "try another model")
-    return Variants(
+    said = said if isinstance(said, dict) else {}
+    variants = Variants(
         _texts(said.get("lexical"), _LONGEST_VARIANT),
         _texts(said.get("semantic"), _LONGEST_VARIANT),
         next(iter(_texts([said.get("answer")], _LONGEST_ANSWER)), ""),
     )
+    if not variants:
+        raise GenerationError("the language model answered with something else than variants", "try another model")
+    return variants
 
 
 def _texts(value: object, longest: int) -> tuple[str, ...]:
     given = value if isinstance(value, list) else []
-    texts = (" ".join(one.split())[:longest] for one in given if isinstance(one, str))
+    texts = (_clean(one)[:longest].strip() for one in given if isinstance(one, str))
     return tuple(text for text in texts if text)[:_EACH]
+
+
+def _clean(text: str) -> str:
+    """One line of what can be seen: JSON may spell halves of characters, and what moves a terminal's cursor."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _quoted(variants: Variants) -> str:
+    """For a note: what a model wrote in quotes, and of an answer only how it begins."""
+    answer = variants.answer
+    if len(answer) > _LONGEST_SHOWN:
+        answer = f"{answer[:_LONGEST_SHOWN].rstrip()}…"
+    return ", ".join(f"'{text}'" for text in (*variants.lexical, *variants.semantic, answer) if text)
 
 
 def faithful_ones(query: str, said: Variants) -> Variants:
@@ -135,11 +150,11 @@ def is_faithful(query: str, variant: str) -> bool:
         return False
     if not set(_NUMBER.findall(query)) <= set(_NUMBER.findall(variant)):
         return False
-    said = {fold(word) for word in re.findall(r"\w+", variant)}
+    said = {fold(word) for word in _WORD.findall(variant)}
     if not {fold(name) for name in _names(query)} <= said:
         return False
     original, other = analyze(query), analyze(variant)
-    if not set(original.identifiers) <= set(other.identifiers):
+    if not set(original.identifiers) <= {*other.identifiers, *other.words}:
         return False
     words = {word for word in original.words if word not in STOP_WORDS}
     return not words or len(words.intersection(other.words)) >= _LEAST_SHARED * len(words)
@@ -147,6 +162,7 @@ def is_faithful(query: str, variant: str) -> bool:
 
 def _names(query: str) -> list[str]:
     """Words with a capital; the first word of a question has one anyway, unless it goes on in capitals (`SQLite`)."""
-    matches = _NAME.finditer(query)
-    names = [one[0] for one in matches if one.start() or any(letter.isupper() for letter in one[0][1:])]
+    words = _WORD.findall(query)
+    names = [word for word in words[1:] if word[0].isupper()]
+    names += [word for word in words[:1] if any(letter.isupper() for letter in word[1:])]
     return [name for name in names if fold(name) not in STOP_WORDS]

@@ -43,6 +43,8 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
+    """What each stage adds to one record's score."""
+
     keyword: float = 0.0
     vector: float = 0.0
     standing: float = 0.0

@@ -8,19 +8,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mindex.model import Filters
-from mindex.search.fuse import Contribution, Fused
+from mindex.search.fuse import Fused
+from mindex.search.relevance import beside
 from mindex.store.base import Store
 
 _LIFTING = 50
-# Standing beside something relevant is a reason to be shown, if a weaker one than being it.
-_SURE_OF_NEIGHBOURS = 0.7
 
 
 def lift_neighbours(store: Store, filters: Filters, fused: Fused, certain: dict[str, float], share: float) -> None:
-    """Hand a `share` of each good hit's score on to the exchanges right before and after it in the same session."""
+    """Hand a `share` of each good hit's score on to the exchanges right before and after it in the same session.
+
+    Only those that were found themselves, if far below: who shares nothing with the question is no answer to it.
+    """
     best = sorted(fused, key=lambda id_: (-fused[id_].total, id_))[:_LIFTING]
     scores = {id_: fused[id_].total for id_ in best}
-    for id_, beside in store.beside(best, filters):
-        before = fused.get(beside, Contribution())
-        fused[beside] = replace(before, neighbours=before.neighbours + share * scores[id_])
-        certain[beside] = max(certain.get(beside, 0.0), _SURE_OF_NEIGHBOURS * certain[id_])
+    own = dict(certain)  # what was lifted lifts nobody
+    for id_, next_to_it in store.beside(best, filters):
+        if next_to_it in fused:
+            before = fused[next_to_it]
+            fused[next_to_it] = replace(before, neighbours=before.neighbours + share * scores[id_])
+            certain[next_to_it] = max(certain[next_to_it], beside(own[next_to_it], own[id_]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import log
 
-from mindex.analyzer import COLUMN_WEIGHTS, analyze_record, fold
+from mindex.analyzer import COLUMN_WEIGHTS, analyze_record, fold, is_lone
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Record, Term, Without
 from mindex.store.base import Scored, TermStatistics
 
@@ -51,9 +51,12 @@ def keyword(node: KeywordNode, records: Sequence[Record], statistics: TermStatis
     return sorted(found, key=lambda hit: (-hit.score, hit.id))
 
 
-def tokens_of(record: Record) -> frozenset[str]:
+def holding(record: Record, tokens: Sequence[str]) -> frozenset[str]:
+    """Which of these tokens the index would hold the record under."""
     columns = analyze_record(record)
-    return frozenset(token for name in COLUMN_WEIGHTS for token in getattr(columns, name).split())
+    there = frozenset(token for name in COLUMN_WEIGHTS for token in getattr(columns, name).split())
+    begun = {token[0] for token in there}
+    return frozenset(token for token in tokens if token in there or (is_lone(token) and token in begun))
 
 
 def _matches(node: KeywordNode, columns: _Columns) -> bool:

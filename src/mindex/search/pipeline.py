@@ -13,7 +13,6 @@ from mindex.clock import now_ms
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
-from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import LIFTS_NEIGHBOURS, NEEDS_SIGNALS, Candidates, Contribution, Fused, fuse, fusion_named
 from mindex.search.neighbours import lift_neighbours
 from mindex.search.query import MAX_QUERY, ParsedQuery
@@ -23,6 +22,7 @@ from mindex.search.wording import Refining
 from mindex.store.base import Signals, Store
 
 if TYPE_CHECKING:  # what most questions do without is imported by those that ask for it
+    from mindex.search.embedding import QueryEmbedder
     from mindex.search.expand import Expander
     from mindex.search.rerank import Reranking
 
@@ -47,12 +47,14 @@ class Ranking:
     boosts: Boosts = field(default_factory=Boosts)
     refining: Refining = field(default_factory=Refining)
     neighbours: float = 0.2
-    rerank: float = 0.5
+    rerank: float = 0.4
     expansion: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
+    """A candidate after boosts: its score in parts, and how sure we are of it."""
+
     id: str
     stages: tuple[Stage, ...]
     relevance: float
@@ -91,10 +93,11 @@ class Searcher:
             known = self._store.signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
             candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
-        certain = _relevances(candidates, fused, self._store.turns(list(fused)))
+        turns = self._store.turns(list(fused))
+        certain = _relevances(candidates, fused, turns)
         if query.expand:
             notes += self._expand(query, retrieved, fused, certain)
-        if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict:
+        if (turns or query.expand) and query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict:
             lift_neighbours(self._store, query.filters, fused, certain, self._ranking.neighbours)
         floor = self._ranking.floor if query.floor is None else query.floor
         kept = [id_ for id_ in fused if certain[id_] >= floor]
@@ -105,7 +108,7 @@ class Searcher:
                 return literal
             notes += (self._nothing(certain),)
         ranked = self._ranked(query, candidates, kept, fused, certain, domain, retrieved.past)
-        if query.rerank and ranked:
+        if query.rerank and ranked and self._ranking.rerank:
             ranked, said = self._rerank(retrieved, ranked)
             notes += said
         shown = ranked[query.offset : query.offset + query.limit]
@@ -130,12 +133,12 @@ class Searcher:
         expander = self._expander()
         if expander is None:
             return ("not expanded: no language model is configured; set generation.provider",)
-        variants, note = expander.expand(query.text)
-        found = self._retriever.variants(query, variants, retrieved.candidates.g)
+        variants, note = expander.expand(retrieved.parsed.text)
+        found = self._retriever.variants(query, variants, retrieved)
         weight = self._ranking.weights[query.fusion]
         for one in found:
             for id_, part in fuse(query.fusion, one, weight).items():
-                added = self._ranking.expansion * part.total / len(found)
+                added = self._ranking.expansion * (part.keyword + part.vector) / len(found)
                 before = fused.get(id_, Contribution())
                 fused[id_] = replace(before, expansion=before.expansion + added)
             ids = [hit.id for hit in (*one.keyword, *one.vector)]
@@ -147,21 +150,23 @@ class Searcher:
 
     def _rerank(self, retrieved: Retrieved, ranked: list[_Ranked]) -> tuple[list[_Ranked], tuple[str, ...]]:
         """The first forty in the order that a cross-encoder and the score so far agree on."""
-        # It reads what the embedder reads, and as well: an English one would only spoil Chinese.
-        weight = self._ranking.rerank * retrieved.candidates.g
-        if not weight:
-            return ranked, ("not reranked: the models hardly read the language of these texts",)
+        # It reads what the embedder reads, and as well: an English one would only spoil Chinese. Where none has read
+        # the texts, their script must tell.
+        from mindex.search.rerank import blended, legible
+
         first, rest = ranked[:RERANKED], ranked[RERANKED:]
         records = self._records([hit.id for hit in first], retrieved.past)
         first = [hit for hit in first if hit.id in records]
         if len(first) < 2:
             return ranked, ()
+        candidates = retrieved.candidates
+        weight = self._ranking.rerank * (candidates.g if candidates.size else legible(records.values()))
+        if not weight:
+            return ranked, ("not reranked: the models hardly read the language of these texts",)
         done = self._reranking().scores(retrieved.parsed.text, [records[hit.id] for hit in first])
         if done.note:
             return ranked, (done.note,)
-        from mindex.search.rerank import blended
-
-        scores = blended({hit.id: hit.score for hit in first}, done.scores, weight)
+        scores = blended({hit.id: hit.score for hit in first}, done.scores, weight * done.trust)
         first = [
             replace(
                 hit,
@@ -199,8 +204,8 @@ class Searcher:
             )
             enough = fused[kept[needed - 1]].total * least / most
             kept = [id_ for id_ in kept if fused[id_].total >= enough]
-        known = candidates.signals
-        signals = dict(known) if known else self._store.signals([id_ for id_ in kept if id_ not in past])
+        signals = dict(candidates.signals)
+        signals |= self._store.signals([id_ for id_ in kept if id_ not in past and id_ not in signals])
         signals |= {
             id_: Signals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
             for id_ in kept
@@ -303,7 +308,7 @@ def _relevances(candidates: Candidates, fused: Fused, turns: frozenset[str]) -> 
     return {
         id_: relevance(
             words.get(id_, 0.0),
-            candidates.cosines.get(id_, furthest) if candidates.has_vector else None,
+            candidates.cosines.get(id_, furthest) if candidates.size else None,
             candidates.g,
             mean=candidates.mean,
             size=candidates.size,

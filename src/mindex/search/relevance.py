@@ -22,6 +22,9 @@ _PER_LOG_SIZE = -0.6
 _USUAL_SIZE, _LARGEST_SIZE = 500, 5_000
 # People chat about everything: what was said in passing is nearer to any question than what was written down.
 _TURN = -2.5
+# An exchange beside a relevant one is likelier to belong to the answer, if never as surely as that one.
+_PER_NEIGHBOUR = 4.5
+_SURE_OF_NEIGHBOURS = 0.7
 # What words alone must bear when no vector was compared, or the model does not read the language.
 _WORDS_BIAS = -3.4
 _WORDS_PER_COVERAGE = 10.0
@@ -56,6 +59,12 @@ def relevance(
     chance = _PER_LOG_SIZE * log(min(max(size, 1), _LARGEST_SIZE) / _USUAL_SIZE) + (_TURN if turn else 0.0)
     by_both = _logistic(_BIAS + evidence + chance)
     return g * by_both + (1 - g) * by_words
+
+
+def beside(own: float, neighbour: float) -> float:
+    """The relevance of an exchange, given that of the one before or after it."""
+    odds = own * exp(_PER_NEIGHBOUR * neighbour)
+    return max(own, min(_SURE_OF_NEIGHBOURS * neighbour, odds / (1 - own + odds)))
 
 
 def _logistic(x: float) -> float:

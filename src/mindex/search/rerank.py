@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import overload
 
-from mindex.analyzer import analyze
-from mindex.errors import ProviderError
+from mindex.analyzer import analyze, analyze_query, is_segmented
+from mindex.errors import ProviderError, StoreError
 from mindex.model import Record
-from mindex.pieces import split
 from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
 
@@ -22,14 +23,17 @@ CACHE = "rerank"
 # A cross-encoder reads 256 tokens of a pair: of a longer text, the piece that speaks most of the question's words.
 _PIECE = 800
 _SCORE = struct.Struct("<d")
+# Raise it whenever another passage is chosen of a text: what is kept are the scores of what was read.
+_PASSAGES = "1"
 
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """Raw scores by record; empty, with a note, when there are none."""
+    """Raw scores by record, and how far they are to be trusted (0…1); empty, with a note, when there are none."""
 
     scores: Mapping[str, float]
     note: str = ""
+    trust: float = 1.0
 
 
 class Reranking:
@@ -41,42 +45,89 @@ class Reranking:
         self._seconds = seconds
 
     def scores(self, query: str, records: Sequence[Record]) -> Reranked:
-        texts = {record.id: passage(query, record) for record in records}
-        keys = {id_: self._key(query, text) for id_, text in texts.items()}
+        keys = {record.id: self._key(query, record) for record in records}
         kept = self._store.cached_many(CACHE, list(keys.values()))
         known = {id_: _SCORE.unpack(kept[key])[0] for id_, key in keys.items() if key in kept}
-        missing = [id_ for id_ in texts if id_ not in known]
+        missing = [record for record in records if record.id not in known]
         if missing:
             try:
-                made = self._reranker.score(query, [texts[id_] for id_ in missing], seconds=self._seconds)
+                made = self._reranker.score(query, _Passages(query, missing), seconds=self._seconds)
+                fresh = {record.id: score for record, score in zip(missing, made, strict=True)}
             except ProviderError as error:
                 return Reranked({}, f"not reranked: {error}")
             except Exception as error:  # whatever a model fails with, the order so far stands
                 return Reranked({}, f"not reranked: the reranker failed ({type(error).__name__}: {error})")
-            fresh = dict(zip(missing, made, strict=True))
-            self._store.remember_cached_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
+            with suppress(StoreError):  # a file that cannot be written is searched all the same
+                self._store.remember_cached_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
             known |= fresh
-        return Reranked(known)
+        return Reranked(known, trust=self._trust(max(known.values())))
 
-    def _key(self, query: str, text: str) -> str:
-        return hashlib.sha256("\0".join((self._reranker.name, query, text)).encode("utf-8", "replace")).hexdigest()
+    def _trust(self, best: float) -> float:
+        """Whoever sees no answer among the texts orders them by chance."""
+        if self._reranker.doubt is None:
+            return 1.0
+        least, most = self._reranker.doubt
+        return min(1.0, max(0.0, (best - least) / (most - least)))
+
+    def _key(self, query: str, record: Record) -> str:
+        parts = (self._reranker.name, _PASSAGES, query, record.title, record.text)
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+class _Passages(Sequence[str]):
+    """What is read of each record, chosen when somebody looks: of a reranker that is down nobody does."""
+
+    def __init__(self, query: str, records: Sequence[Record]) -> None:
+        self._query = query
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [passage(self._query, record) for record in self._records[place]]
+        return passage(self._query, self._records[place])
 
 
 def passage(query: str, record: Record) -> str:
     """What the cross-encoder is given of a record: its title, and the piece that holds most of the question."""
+    from mindex.pieces import split  # its patterns are for those who read
+
     pieces = split(record.text, _PIECE)
     best = pieces[0]
     if len(pieces) > 1:
-        wanted = set(analyze(query).words)
+        wanted = set(analyze(query).words)  # with the small ones, which did better on scientific claims
         best = max(pieces, key=lambda piece: len(wanted.intersection(analyze(piece).words)))
     return f"{record.title}\n{best}" if record.title else best
 
 
+def legible(records: Iterable[Record]) -> float:
+    """How much of these texts a cross-encoder is likely to read, 0…1: of scripts without spaces most read nothing.
+
+    0 where these are half of it, as with the models whose word pieces can be seen.
+    """
+    texts = [record.text[:_PIECE] for record in records]
+    if all(map(is_segmented, texts)):
+        return 1.0
+    words = [word for text in texts for word in analyze_query(text)]
+    tokens = sum(len(word.words) for word in words)
+    unread = sum(len(word.words) for word in words if word.unsegmented)
+    return max(0.0, 1 - 2 * unread / tokens) if tokens else 1.0
+
+
 def blended(scores: Mapping[str, float], reranked: Mapping[str, float], weight: float) -> dict[str, float]:
-    """New scores: both stretched to 0…1, mixed by weight, put back into the span the scores had."""
+    """New scores: both stretched to 0…1, mixed by weight, put back into the span the scores had.
+
+    The cross-encoder's are squared: what it takes for an answer counts, how wrong it finds the others hardly does.
+    """
     least, most = min(scores.values()), max(scores.values())
     before, after = _stretched(scores), _stretched({id_: reranked[id_] for id_ in scores})
-    return {id_: least + (most - least) * ((1 - weight) * before[id_] + weight * after[id_]) for id_ in scores}
+    return {id_: least + (most - least) * ((1 - weight) * before[id_] + weight * after[id_] ** 2) for id_ in scores}
 
 
 def _stretched(scores: Mapping[str, float]) -> dict[str, float]:

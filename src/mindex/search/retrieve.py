@@ -5,13 +5,11 @@ A half that cannot be had leaves the other standing, and a note says why.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from mindex.model import Filters, Model, Query, Record
-from mindex.search.embedding import QueryEmbedder
 from mindex.search.fuse import Candidates, standardised
 from mindex.search.past import admits
 from mindex.search.past import keyword as keyword_of_past
@@ -21,18 +19,21 @@ from mindex.store.base import Nearest, Scored, Store, TermStatistics
 
 if TYPE_CHECKING:
     from mindex.model import Vectors
+    from mindex.search.embedding import QueryEmbedder
     from mindex.search.expand import Variants
-
-logger = logging.getLogger(__name__)
 
 # Words per word piece at which a model reads nothing of a language, and at which it reads it well.
 _UNREAD, _FLUENT = 0.50, 0.75
 # Records of the past have no stored vector: so many of them are embedded for one question.
 _MOST_EMBEDDED = 200
+# Where the default model's cosines lie.
+_USUAL = Model("", "", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
+    """What both halves of a search brought, and what is to be said about it."""
+
     parsed: ParsedQuery
     candidates: Candidates
     notes: tuple[str, ...] = ()
@@ -94,12 +95,16 @@ class Retriever:
 
     # ── other words for the question ──────────────────────────────────────────────────────────────────────────
 
-    def variants(self, query: Query, variants: Variants, g: float) -> list[Candidates]:
-        """What the variants of a question find, one half each: words by keyword, meanings by vector."""
+    def variants(self, query: Query, variants: Variants, asked: Retrieved) -> list[Candidates]:
+        """What the variants of a question find, one half each: words by keyword, meanings by vector.
+
+        How near a hit of other words is to what was asked, the question itself has found out already.
+        """
         found = []
         for text in variants.lexical if query.mode != "vector" else ():
-            words = self._by_words(query, parse_plain(text), {})
-            found.append(Candidates(words.hits, coverage=words.coverage, held=words.held, g=g, has_vector=False))
+            words = self._by_words(query, parse_plain(text), asked.past)
+            near = replace(asked.candidates, vector=(), z={}, signals={}, has_vector=False)
+            found.append(replace(near, keyword=words.hits, coverage=words.coverage, held=words.held))
         if query.mode == "keyword" or self._embedder is None:
             return found
         pending = [self._embedder.start(text) for text in variants.semantic]
@@ -133,7 +138,9 @@ class Retriever:
                 for id_, record in past.items()
             ]
         except Exception as error:  # a question that was cached needs no model; the past does, and does without it
-            logger.debug("the past is found by keyword only: %s", error)
+            from logging import getLogger
+
+            getLogger(__name__).debug("the past is found by keyword only: %s", error)
             return nearest
         hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
         return replace(nearest, hits=tuple(hits), size=nearest.size + len(then))
@@ -180,5 +187,4 @@ def _by_meaning(nearest: Nearest, model: Model) -> _Meaning:
 
 def _usual(cosine: float, model: Model) -> float:
     """A cosine on the scale of the default model, by where each model's cosines of unrelated texts lie."""
-    usual = Model("", "", 0)
-    return usual.background_mean + (cosine - model.background_mean) * usual.background_std / model.background_std
+    return _USUAL.background_mean + (cosine - model.background_mean) * _USUAL.background_std / model.background_std

@@ -6,19 +6,21 @@ corrections were chosen by data, see docs/quality.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mindex.model import KeywordNode, Query, Record
 from mindex.search.fuse import REFINES_WORDS
+from mindex.search.past import holding as holding_of_past
 from mindex.search.past import keyword as keyword_of_past
-from mindex.search.past import tokens_of
 from mindex.search.query import ParsedQuery, any_of
 from mindex.search.relevance import shares
 from mindex.store.base import Scored, Store, TermStatistics
 
 # So many are looked at more closely; whoever stands below them is taken to hold no more than the least of them.
 _LOOKED_AT = 50
+# What was found at all has a score, however little of the question it holds: scores are divided by the best.
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +59,40 @@ def by_words(
     """The best records for a question's words. `past` are records as they stood then, if the past is asked about."""
     if parsed.node is None:
         return Worded()
-    statistics = TermStatistics(0, {}) if parsed.strict and not past else store.statistics(parsed.tokens)
+    statistics = TermStatistics(0, {}) if parsed.strict and not past else store.statistics(parsed.tokens, query.filters)
     found = _found(store, query, parsed.node, past, statistics, limit)
     if not found:
         return Worded()
     if parsed.strict:  # whoever fulfils a demand holds all of it
         return Worded(found, {found[0].id: 1.0})
-    refined = query.fusion in REFINES_WORDS
-    pairs = any_of(parsed.pairs) if refined else None
+    if query.fusion not in REFINES_WORDS:
+        return Worded(found, shares(parsed.tokens, _tokens_of(store, parsed, past, [found[0].id]), statistics))
+    scores = {hit.id: hit.score for hit in found}
+    pairs = any_of(parsed.pairs)
     if pairs is not None:
-        beside = {hit.id: hit.score for hit in _found(store, query, pairs, past, statistics, limit)}
-        found = _best_first(Scored(hit.id, hit.score + refining.pairs * beside.get(hit.id, 0.0)) for hit in found)
-    first = [hit.id for hit in (found[:_LOOKED_AT] if refined else found[:1])]
-    tokens = store.holding([id_ for id_ in first if id_ not in past], parsed.tokens)
-    tokens |= {id_: tokens_of(past[id_]) for id_ in first if id_ in past}
-    held = shares(parsed.tokens, tokens, statistics)
-    if refined:
-        least = min(held.values(), default=1.0)
-        found = _best_first(Scored(hit.id, hit.score * held.get(hit.id, least) ** refining.coverage) for hit in found)
-    return Worded(found, held)
+        for hit in _found(store, query, pairs, past, statistics, limit):
+            if hit.id in scores:
+                scores[hit.id] += refining.pairs * hit.score
+        scores = _best_first(scores)
+    held = shares(parsed.tokens, _tokens_of(store, parsed, past, list(scores)[:_LOOKED_AT]), statistics)
+    least = min(held.values(), default=1.0)
+    scores = {id_: max(_LEAST, score * held.get(id_, least) ** refining.coverage) for id_, score in scores.items()}
+    return Worded(tuple(Scored(id_, score) for id_, score in _best_first(scores).items()), held)
+
+
+def _tokens_of(
+    store: Store, parsed: ParsedQuery, past: Mapping[str, Record], ids: Sequence[str]
+) -> dict[str, frozenset[str]]:
+    """Which of the question's tokens these records hold; whoever holds an identifier whole holds its parts, too."""
+    sought = (*parsed.tokens, *(whole for word in parsed.words for whole in word.identifiers))
+    there = store.holding([id_ for id_ in ids if id_ not in past], sought)
+    there |= {id_: holding_of_past(past[id_], sought) for id_ in ids if id_ in past}
+    return {
+        id_: tokens.union(
+            token for word in parsed.words if not tokens.isdisjoint(word.identifiers) for token in word.words
+        )
+        for id_, tokens in there.items()
+    }
 
 
 def _found(
@@ -89,8 +106,9 @@ def _found(
     found = store.keyword(node, query.filters, limit)
     if not past:
         return found
-    return _best_first((*found, *keyword_of_past(node, tuple(past.values()), statistics)))[:limit]
+    then = keyword_of_past(node, tuple(past.values()), statistics)
+    return tuple(sorted((*found, *then), key=lambda hit: (-hit.score, hit.id))[:limit])
 
 
-def _best_first(hits: Iterable[Scored]) -> tuple[Scored, ...]:
-    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
+def _best_first(scores: Mapping[str, float]) -> dict[str, float]:
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))

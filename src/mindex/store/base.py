@@ -11,30 +11,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.ids import short_hash
-from mindex.model import (
-    Change,
-    Check,
-    Collection,
-    Document,
-    Embedded,
-    Filters,
-    KeywordNode,
-    MemoryStatistics,
-    Model,
-    Purged,
-    Record,
-)
+from mindex.model import Change, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from mindex.model import Vectors
+    from mindex.model import Check, MemoryStatistics, Purged, Vectors
     from mindex.model.spaces import Made, Space
     from mindex.store.rows import Dump, Link, Rehearsal, Restored, Restoring, Row
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
+    """A record, and how well it fits: the higher, the better."""
+
     id: str
     score: float
 
@@ -106,6 +96,8 @@ class DocumentUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
+    """How many records an update of documents brought, left and took away."""
+
     added: int = 0
     kept: int = 0
     removed: int = 0
@@ -116,18 +108,24 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """Some of the records in scope, and how many there are."""
+
     records: tuple[Record, ...]
     total: int
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionCount:
+    """An indexed folder in numbers."""
+
     documents: int
     chunks: int
 
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
+    """Where a store lies and how much it holds."""
+
     location: str
     schema: int
     records: Mapping[str, int]
@@ -278,7 +276,10 @@ class Store(Protocol):
 
     # retrieval
     def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[Scored, ...]: ...
-    def statistics(self, tokens: Sequence[str]) -> TermStatistics: ...
+    def statistics(self, tokens: Sequence[str], filters: Filters | None = None) -> TermStatistics:
+        """How common words are: among the records in scope, where these are few enough to count, else among all."""
+        ...
+
     def holding(self, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
         """Which of these tokens each of these records is indexed under."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from mindex.errors import ConfigError, RerankError
 from mindex.providers.base import ProviderSettings
@@ -17,6 +17,14 @@ class Reranker(Protocol):
     @property
     def name(self) -> str:
         """Provider, model and whatever else decides a score: part of the key under which scores are kept."""
+        ...
+
+    @property
+    def doubt(self) -> tuple[float, float] | None:
+        """The best text's score up to which the order says nothing, and from which on it counts in full.
+
+        A cross-encoder that finds no answer among the texts orders them by chance. None: nobody knows its scale.
+        """
         ...
 
     @property
@@ -43,6 +51,8 @@ class Unavailable:
     model: str
     message: str
     hint: str
+
+    doubt: ClassVar[None] = None
 
     @property
     def name(self) -> str:

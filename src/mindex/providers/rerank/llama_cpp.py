@@ -33,6 +33,8 @@ def create(settings: ProviderSettings) -> Reranker:
 class LlamaReranker:
     """One GGUF model. Safe to use from several threads."""
 
+    doubt = None
+
     def __init__(self, file: GgufModel, server: LlamaServer, timeout: float) -> None:
         self._file = file
         self._server = server

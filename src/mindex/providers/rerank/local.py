@@ -23,6 +23,8 @@ _MOST_TOKENS = 256
 # A question is never cut in favour of the text, but must leave it some room.
 _MOST_QUESTION_TOKENS = 128
 _ROLE = "rerank"
+# In logits, chosen by data: see docs/quality.md.
+_DOUBTS = {"ms-marco-MiniLM-L-12-v2": (-8.0, -2.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Recipe:
 
     name: str
     files: Callable[[], ModelFiles]
+    doubt: tuple[float, float] | None = None
 
 
 def create(settings: ProviderSettings) -> Reranker:
@@ -38,7 +41,7 @@ def create(settings: ProviderSettings) -> Reranker:
     wanted = settings.model or RERANKERS[0].name
     for package in RERANKERS:
         if wanted == package.name:
-            return LocalReranker(Recipe(package.name, package.files))
+            return LocalReranker(Recipe(package.name, package.files, _DOUBTS.get(package.name)))
 
     from mindex.providers.onnx.folder import is_path
 
@@ -83,6 +86,10 @@ class LocalReranker:
         self._lock = threading.Lock()
         self._engine: Engine | None = None
         self._failure: RerankError | None = None
+
+    @property
+    def doubt(self) -> tuple[float, float] | None:
+        return self._recipe.doubt
 
     @property
     def name(self) -> str:

@@ -24,6 +24,8 @@ Rows = Callable[[object], Sequence[tuple[object, object]]]
 class RemoteReranker:
     """One reranker on one server. Safe to use from several threads."""
 
+    doubt = None
+
     def __init__(self, server: Server, path: str, body: Body, rows: Rows) -> None:
         """`rows` finds the pairs of index and score in an answer, or raises ValueError."""
         self._server = server
@@ -47,6 +49,7 @@ class RemoteReranker:
             self.score("a question to see whether it answers", ["a text"])
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
+        self._server.check()
         timeout = self._server.service.timeout
         deadline = monotonic() + min(timeout if seconds is None else seconds, timeout)
         scores: list[float] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -12,8 +11,7 @@ from mindex.errors import MindexError
 from mindex.store.sqlite.connection import Database
 
 Job = Callable[[sqlite3.Connection], None]
-
-logger = logging.getLogger(__name__)
+Done = Callable[[], object]
 
 _MOST_WAITING = 10_000
 # Jobs gather this long before they are written: one commit for many, and none in the middle of an answer.
@@ -25,18 +23,20 @@ class BackgroundWriter:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._jobs: list[Job] = []
+        self._jobs: list[tuple[Job, Done]] = []
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
         self._writing = False
         self._hurry = False
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: Job, done: Done = lambda: None) -> None:
+        """Have it tried; `done` is called when it was, or will not be."""
         with self._wake:
             if self._closing or self._database.read_only or len(self._jobs) >= _MOST_WAITING:
+                done()
                 return
-            self._jobs.append(job)
+            self._jobs.append((job, done))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="mindex-writer", daemon=True)
                 self._thread.start()
@@ -61,11 +61,15 @@ class BackgroundWriter:
                 self._writing = True
             try:
                 with self._database.write() as connection:
-                    for job in jobs:
+                    for job, _ in jobs:
                         job(connection)
             except MindexError as error:
-                logger.debug("%d background writes were dropped: %s", len(jobs), error)
+                from logging import getLogger
+
+                getLogger(__name__).debug("%d background writes were dropped: %s", len(jobs), error)
             finally:
+                for _, done in jobs:
+                    done()
                 with self._wake:
                     self._writing = False
                     self._wake.notify_all()

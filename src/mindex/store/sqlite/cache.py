@@ -17,11 +17,6 @@ OF_WORDS = ("query-embedding", "rerank", "expansion", "context")
 _WORDED = (CONTEXT_CACHE, "expansion")
 
 
-def get(connection: sqlite3.Connection, kind: str, key: str) -> bytes | None:
-    row = connection.execute("SELECT value FROM cache WHERE kind = ? AND key = ?", (kind, key)).fetchone()
-    return bytes(row[0]) if row else None
-
-
 def get_many(connection: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
     """What is there of these keys."""
     found: dict[str, bytes] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import sqlite3
 import threading
 import time
@@ -32,6 +31,13 @@ def may_be_ours(connection: sqlite3.Connection) -> bool:
         return True
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return not (application or version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
+
+
+def _pause() -> None:
+    """A moment of uncertain length, so that two who wait for each other do not meet again."""
+    from random import uniform
+
+    time.sleep(uniform(0.005, 0.05))
 
 
 class Database:
@@ -89,7 +95,7 @@ class Database:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
-                time.sleep(random.uniform(0.005, 0.05))
+                _pause()
 
     def _open_reader(self) -> sqlite3.Connection:
         if not self.read_only:
@@ -160,7 +166,7 @@ class Database:
                     if "locked" not in str(error) or time.monotonic() > deadline:
                         raise
                     self._check_open()
-                    time.sleep(random.uniform(0.005, 0.05))
+                    _pause()
         finally:
             connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 

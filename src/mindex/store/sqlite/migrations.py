@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
-from importlib import resources
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
@@ -26,6 +25,8 @@ def _add_spaces(connection: sqlite3.Connection) -> None:
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:
+    from importlib import resources  # it brings in much, and a file is made only once
+
     for statement in _statements(resources.files("mindex.store.sqlite").joinpath(script).read_text(encoding="utf-8")):
         connection.execute(statement)
 

@@ -60,7 +60,7 @@ def _record(row: tuple[Any, ...]) -> Record:
         kind=row[1],
         text=row[2],
         title=row[3],
-        tags=tuple(json.loads(row[4])),
+        tags=_texts(row[4]),
         agent=row[5],
         created_at=row[6],
         updated_at=row[7],
@@ -79,11 +79,15 @@ def _record(row: tuple[Any, ...]) -> Record:
         importance=row[20],
         confidence=row[21],
         expires_at=row[22],
-        entities=tuple(json.loads(row[23])),
-        fields=json.loads(row[24]),
+        entities=_texts(row[23]),
+        fields=json.loads(row[24]) if row[24] != "{}" else {},
         retired_at=row[25],
         superseded_by=row[26],
     )
+
+
+def _texts(stored: str) -> tuple[str, ...]:
+    return tuple(json.loads(stored)) if stored != "[]" else ()  # most records have none
 
 
 def _document(row: tuple[Any, ...]) -> Document:
@@ -97,8 +101,8 @@ def _document(row: tuple[Any, ...]) -> Document:
         title=row[6],
         domain=row[7],
         instruction=bool(row[8]),
-        tags=tuple(json.loads(row[9])),
-        links=tuple(json.loads(row[10])),
+        tags=_texts(row[9]),
+        links=_texts(row[10]),
         indexed_at=row[11],
     )
 

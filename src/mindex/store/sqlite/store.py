@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,15 +14,12 @@ from mindex.clock import now_ms
 from mindex.errors import StoreError
 from mindex.model import (
     Change,
-    Check,
     Collection,
     Document,
     Embedded,
     Filters,
     KeywordNode,
-    MemoryStatistics,
     Model,
-    Purged,
     Record,
 )
 from mindex.store.base import (
@@ -39,15 +35,16 @@ from mindex.store.base import (
     StoreStatus,
     TermStatistics,
 )
-from mindex.store.rows import Dump, Link, Rehearsal, Restored, Restoring, Row
-from mindex.store.sqlite import access, cache, health, keyword, records, told, transfer
+from mindex.store.sqlite import access, cache, keyword, records, told, turns
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import DEFAULT_WAIT, Database
 from mindex.store.sqlite.migrations import migrate, version_of
+from mindex.store.sqlite.moving import Moving
 from mindex.store.sqlite.spaces import Spaces
 from mindex.store.sqlite.written import Written
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
+    from mindex.model import Check, MemoryStatistics, Purged
     from mindex.model import Vectors as VectorArray
     from mindex.model.spaces import Made
     from mindex.store.sqlite.vectors import Vectors
@@ -65,7 +62,7 @@ WHERE a.id = ? AND l.kind = ? AND b.retired_at IS NULL ORDER BY l.weight DESC, b
 """
 
 
-class SqliteStore(Written, Spaces):
+class SqliteStore(Moving, Written, Spaces):
     """Implements `mindex.store.base.Store`."""
 
     def __init__(self, path: str | Path, *, wait: float = DEFAULT_WAIT, cache_rows: int = cache.CACHE_ROWS) -> None:
@@ -79,6 +76,7 @@ class SqliteStore(Written, Spaces):
             self._database.close()
             raise
         self._background = BackgroundWriter(self._database)
+        self._unwritten: dict[tuple[str, str], bytes] = {}  # values for the cache that wait in the background
 
     @cached_property
     def _vectors(self) -> Vectors:
@@ -245,45 +243,16 @@ class SqliteStore(Written, Spaces):
 
     def neighbours(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         with self._database.read() as connection:
-            return told.neighbours(connection, id_, before, after)
+            return turns.neighbours(connection, id_, before, after)
 
     def beside(self, ids: Sequence[str], filters: Filters) -> tuple[tuple[str, str], ...]:
         with self._database.read() as connection:
-            return told.beside(connection, ids, filters, now_ms())
+            return turns.beside(connection, ids, filters, now_ms())
 
     def expired(self, before: int) -> tuple[str, ...]:
         with self._database.read() as connection:
             rows = connection.execute("SELECT id FROM records WHERE expires_at < ?", (before,))
             return tuple(id_ for (id_,) in rows)
-
-    # ── everything told, out and in ───────────────────────────────────────────────────────────────────────────
-
-    @contextlib.contextmanager
-    def dump(self, agent: str = "*", *, vectors: bool = False) -> Iterator[Dump]:
-        with self._database.read() as connection:
-            connection.execute("BEGIN")
-            try:
-                yield transfer.dump(connection, agent, vectors=vectors)
-            finally:
-                connection.execute("COMMIT")
-
-    def restore_rows(
-        self, rows: Sequence[Row], restoring: Restoring, rehearsal: Rehearsal | None = None
-    ) -> tuple[Restored, ...]:
-        if rehearsal is not None:
-            with self._database.read() as connection:
-                return transfer.restore(connection, rows, restoring, rehearsal)
-        with self._database.write(durable=True) as connection:
-            self._may_write(connection)
-            return transfer.restore(connection, rows, restoring)
-
-    def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
-        with self._database.write() as connection:
-            return transfer.restore_links(connection, links)
-
-    def owners(self, ids: Iterable[str]) -> dict[str, str]:
-        with self._database.read() as connection:
-            return transfer.owners(connection, ids)
 
     def note_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         if accesses:
@@ -295,9 +264,11 @@ class SqliteStore(Written, Spaces):
         with self._database.read() as connection:
             return keyword.ranked(connection, query, filters, limit, now_ms())
 
-    def statistics(self, tokens: Sequence[str]) -> TermStatistics:
+    def statistics(self, tokens: Sequence[str], filters: Filters | None = None) -> TermStatistics:
         with self._database.read() as connection:
-            return keyword.statistics(connection, tokens)
+            if filters is None:
+                return keyword.statistics(connection, tokens)
+            return keyword.statistics_within(connection, tokens, filters, now_ms())
 
     def holding(self, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
         with self._database.read() as connection:
@@ -305,7 +276,7 @@ class SqliteStore(Written, Spaces):
 
     def turns(self, ids: Sequence[str]) -> frozenset[str]:
         with self._database.read() as connection:
-            return told.turns(connection, ids)
+            return turns.turns(connection, ids)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> Nearest:
         return self._vectors.nearest(model, vector, filters, limit)
@@ -331,16 +302,24 @@ class SqliteStore(Written, Spaces):
     # ── caches and health ─────────────────────────────────────────────────────────────────────────────────────
 
     def cached(self, kind: str, key: str) -> bytes | None:
-        with self._database.read() as connection:
-            return cache.get(connection, kind, key)
+        return self.cached_many(kind, [key]).get(key)
 
     def remember_cached(self, kind: str, key: str, value: bytes) -> None:
+        """Until it is written it is read from here: the next page of an answer comes sooner than that."""
         if self._cache_rows:
-            self._background.submit(lambda connection: cache.put(connection, kind, {key: value}, self._cache_rows))
+            self._unwritten[kind, key] = value
+            self._background.submit(
+                lambda connection: cache.put(connection, kind, {key: value}, self._cache_rows),
+                done=lambda: self._unwritten.pop((kind, key), None),
+            )
 
     def cached_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        waiting = {key: self._unwritten.get((kind, key)) for key in keys} if self._unwritten else {}
+        found = {key: value for key, value in waiting.items() if value is not None}
+        if len(found) == len(set(keys)):
+            return found
         with self._database.read() as connection:
-            return cache.get_many(connection, kind, keys)
+            return cache.get_many(connection, kind, keys) | found
 
     def remember_cached_many(self, kind: str, values: Mapping[str, bytes]) -> None:
         if values and self._cache_rows:
@@ -368,16 +347,20 @@ class SqliteStore(Written, Spaces):
         )
 
     def check(self) -> tuple[Check, ...]:
+        from mindex.store.sqlite.health import checks
+
         with self._database.read() as connection:
-            return health.checks(connection)
+            return checks(connection)
 
     def optimize(self) -> None:
         """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
+        from mindex.store.sqlite.health import checks, drop_unusable_vectors
+
         with self._database.write() as connection:
             self._may_write(connection)
-            if not all(check.ok for check in health.checks(connection)):
+            if not all(check.ok for check in checks(connection)):
                 self._rebuild_words(connection)
-                health.drop_unusable_vectors(connection)
+                drop_unusable_vectors(connection)
             connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
         self._vectors.pack(force=True)
         self._database.compact()

@@ -6,16 +6,19 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindex.analyzer import fold
 from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
-from mindex.model import Change, Filters, MemoryStatistics, Purged, Record
+from mindex.model import Change, Record
 from mindex.store.base import Added
 from mindex.store.sqlite import cache, keyword, records
 from mindex.store.sqlite.records import note_changes, put_tags
-from mindex.store.sqlite.scope import batches, condition, marks
+from mindex.store.sqlite.scope import batches, marks
+
+if TYPE_CHECKING:  # a search does not wait for what only reports are made of
+    from mindex.model import MemoryStatistics, Purged
 
 Revise = Callable[[Record], Record]
 
@@ -136,55 +139,6 @@ def _holder(connection: sqlite3.Connection, record: Record, unique: str) -> str 
     return str(row[0]) if row else None
 
 
-def turns(connection: sqlite3.Connection, ids: Sequence[str]) -> frozenset[str]:
-    if not _has_turns(connection):
-        return frozenset()
-    found: set[str] = set()
-    for batch in batches(ids):
-        rows = connection.execute(f"SELECT id FROM records WHERE kind = 'turn' AND id IN {marks(batch)}", batch)
-        found.update(id_ for (id_,) in rows)
-    return frozenset(found)
-
-
-def _has_turns(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM records WHERE kind = 'turn' LIMIT 1").fetchone() is not None
-
-
-def beside(
-    connection: sqlite3.Connection, ids: Sequence[str], filters: Filters, now: int
-) -> tuple[tuple[str, str], ...]:
-    """Numbers follow each other as things are told: the next number of the same session is the next exchange."""
-    if not _has_turns(connection):
-        return ()
-    scope = condition(filters, now)
-    rows = connection.execute(
-        "SELECT a.id, r.id FROM records a"
-        " JOIN records r ON r.agent = a.agent AND r.number IN (a.number - 1, a.number + 1)"
-        f" WHERE a.kind = 'turn' AND r.kind = 'turn' AND a.id IN {marks(ids)}"
-        f" AND json_extract(r.fields, '$.session_id') = json_extract(a.fields, '$.session_id') AND {scope.sql}",
-        (*ids, *scope.parameters),
-    )
-    return tuple(rows)
-
-
-def neighbours(connection: sqlite3.Connection, id_: str, before: int, after: int) -> tuple[Record, ...]:
-    centre = one(connection, id_)
-    if centre is None or centre.kind != "turn":
-        return ()
-    ids = [
-        other
-        for (other,) in connection.execute(
-            "SELECT id FROM records WHERE agent = ? AND kind = 'turn' AND retired_at IS NULL"
-            " AND json_extract(fields, '$.session_id') = ? ORDER BY created_at, number",
-            (centre.agent, centre.fields.get("session_id")),
-        )
-    ]
-    if id_ not in ids:  # forgotten: it has no place among the others
-        return ()
-    at = ids.index(id_)
-    return records.records(connection, ids[max(0, at - before) : at + after + 1])
-
-
 def _refuse_twins(connection: sqlite3.Connection, record: Record, now: int) -> None:
     """No two live memories of one agent say the same: what would make one is refused, and the other is named."""
     if record.kind != "memory" or record.retired_at is not None:
@@ -214,6 +168,8 @@ def _reindex(connection: sqlite3.Connection, key: int, before: Record, after: Re
 
 def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> Purged:
     """Remove records from every table and index, history included. The words leave the index's file pages, too."""
+    from mindex.model import Purged
+
     removed = vectors = history = 0
     for batch in batches(ids):
         keys = [key for (key,) in connection.execute(f"SELECT key FROM records WHERE id IN {marks(batch)}", batch)]
@@ -314,6 +270,8 @@ def changes_between(connection: sqlite3.Connection, after: int, before: int, bey
 
 
 def statistics(connection: sqlite3.Connection, agent: str, now: int) -> MemoryStatistics:
+    from mindex.model import MemoryStatistics
+
     scope = "agent = ?1 AND kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)"
     total, importance, confidence, oldest, newest = connection.execute(
         "SELECT count(*), coalesce(avg(importance), 0), coalesce(avg(confidence), 0), min(created_at), max(created_at)"
