@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
@@ -24,6 +25,9 @@ from mindex.ingest.backfill import embed
 from mindex.ingest.markdown import CHUNKER_VERSION
 from mindex.memory import Memory
 from mindex.model import Collection, Document, Embedded, Record
+from mindex.model.spaces import Made
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import MINILM, LocalEmbedder
 from mindex.store.base import DocumentUpdate
 from mindex.store.sqlite.store import SqliteStore
@@ -47,6 +51,7 @@ class Sizes:
     rounds: int = 5  # of what takes many seconds
     starts: int = 11  # of processes
     searches: int = 100  # asked of a server
+    reranked: int = 9  # questions whose candidates a cross-encoder reads
 
 
 QUICK = Sizes(
@@ -61,6 +66,7 @@ QUICK = Sizes(
     rounds=1,
     starts=1,
     searches=3,
+    reranked=1,
 )
 
 
@@ -142,15 +148,18 @@ class Ground:
 
     # ── stores ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def store(self, records: int) -> Path:
-        """A database of that many records with their vectors, packed; its caches are emptied."""
-        path = self._made / f"{records}.db"
+    def store(self, records: int, made: Made | None = None) -> Path:
+        """A database of that many records with their vectors, packed; its caches are emptied.
+
+        With `made`, the same vectors are said to be that model's, which need not be there.
+        """
+        path = self._made / f"{records}{f'-{made.provider}' if made else ''}.db"
         if not path.exists():
             started = time.monotonic()
             unfinished = path.with_suffix(".unfinished")
             for rest in self._made.glob(f"{unfinished.name}*"):
                 rest.unlink()
-            self._build(unfinished, records)
+            self.fill(unfinished, corpus.varied(self.passages, records), made)
             unfinished.rename(path)
             say(f"built {path} in {time.monotonic() - started:.0f} s")
         with sqlite3.connect(path) as connection:
@@ -158,20 +167,22 @@ class Ground:
         connection.close()
         return path
 
-    def _build(self, path: Path, count: int) -> None:
+    def fill(self, path: Path, passages: Iterable[Passage], made: Made | None = None) -> None:
+        """A new database of these passages with vectors."""
         rng = np.random.default_rng(7)
         known = self._embedded
         root = self.work / "corpus"
         root.mkdir(exist_ok=True)
+        embedder = create_embedder(ProviderSettings(made.provider, made.model)) if made else None
+        model = embedder.model if embedder else MINILM
         store = SqliteStore(path)
         store.put_collection(Collection("corpus", str(root)))
-        wanted = enumerate(corpus.varied(self.passages, count))
+        wanted = enumerate(passages)
         while records := [_record(index, passage) for index, passage in islice(wanted, _BATCH)]:
-            first = int(records[0].id[1:])
-            say(f"storing {first} of {count} records", again=True)
+            say(f"storing records from {int(records[0].id[1:])} on", again=True)
             parts = [records[at : at + _RECORDS_PER_DOCUMENT] for at in range(0, len(records), _RECORDS_PER_DOCUMENT)]
             store.apply([DocumentUpdate(_document(part[0]), tuple(part)) for part in parts])
-            store.put_vectors(MINILM, [_variation(record, known, rng) for record in records])
+            store.put_vectors(model, [_variation(record, known, rng) for record in records], made)
         store.pack_vectors()
         store.close()
 

@@ -96,14 +96,20 @@ def child_environment(work: Path) -> dict[str, str]:
     }
 
 
-def run_child(command: Sequence[str], work: Path) -> Took:
-    """One process from its start to its end; whatever it says on stderr is shown when it fails."""
+def run_child(command: Sequence[str], work: Path, settings: Mapping[str, str] | None = None) -> Took:
+    """One process from its start to its end; `settings` are for its environment."""
     before, started = _children_cpu(), time.perf_counter()
-    done = subprocess.run(command, env=child_environment(work), cwd=work, capture_output=True, check=False)
-    wall = time.perf_counter() - started
+    child_output(command, work, settings)
+    return Took(time.perf_counter() - started, _children_cpu() - before)
+
+
+def child_output(command: Sequence[str], work: Path, settings: Mapping[str, str] | None = None) -> bytes:
+    """What a process prints; whatever it says on stderr is shown when it fails."""
+    environment = child_environment(work) | dict(settings or {})
+    done = subprocess.run(command, env=environment, cwd=work, capture_output=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.decode(errors='replace')}")
-    return Took(wall, _children_cpu() - before)
+    return done.stdout
 
 
 def _children_cpu() -> float:

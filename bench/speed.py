@@ -21,6 +21,9 @@ from ground import QUICK, Ground, Sizes, say
 from indexing import index_rate, unchanged
 from measure import Row, load
 from mindex import __version__
+from outage import cold_down, down
+from reembedding import reembed_rate, search_meanwhile
+from reranking import rerank, rerank_again
 from searching import hybrid_large, hybrid_small, vector_stage
 from starting import cold_hybrid, cold_keyword, initialize, resident
 from telling import adding, bulk, lookup, recall, updating
@@ -40,6 +43,12 @@ ROWS: dict[str, Callable[[Ground], Row]] = {
     "bulk": bulk,
     "update": updating,
     "recall": recall,
+    "rerank": rerank,
+    "rerank-again": rerank_again,
+    "down": down,
+    "cold-down": cold_down,
+    "reembed-rate": reembed_rate,
+    "meanwhile": search_meanwhile,
 }
 _WIDTHS = (12, 50, 44, 7, 22, 6)
 _TITLES = ("name", "measured", "baseline", "ratio", "target", "")
