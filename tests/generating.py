@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+from mindex.memory import Memory
 from mindex.providers.generate.chat import READY
 
 MODEL = "scripted"
@@ -122,3 +124,22 @@ def chat_server(answers: Answers | str) -> Iterator[ChatServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+Open = Callable[..., Memory]
+
+
+@contextmanager
+def memories(folder: Path) -> Iterator[Open]:
+    """Opens memories that ask a given model, or none, and closes them all."""
+    opened: list[Memory] = []
+
+    def open_one(server: ChatServer | None, name: str = "memory.db", **options: object) -> Memory:
+        asked = server.options if server is not None else {}
+        given = {"embedding.provider": "none", **asked, **{key.replace("__", "."): v for key, v in options.items()}}
+        opened.append(Memory(folder / name, options=given))
+        return opened[-1]
+
+    yield open_one
+    for memory in opened:
+        memory.close()

@@ -278,7 +278,7 @@ def test_a_model_nobody_knows_means_keyword_and_a_note(tmp_path: Path) -> None:
 
 def test_a_provider_nobody_knows_is_an_error_of_the_settings(tmp_path: Path) -> None:
     ran = run("--db", tmp_path / "m.db", "search", "x", env={"MINDEX_EMBEDDING_PROVIDER": "magic"})
-    is_one_error(ran, "unknown embedding provider 'magic'", "local, none")
+    is_one_error(ran, "unknown embedding provider 'magic'", "none, local")
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut short", "garbage"])

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from mindex.pieces import pieces_of
 from mindex.present.reports import index_json, index_text
 from mindex.store.base import CONTEXT_CACHE, context_key
 from tests.conftest import write
-from tests.generating import Answers, ChatServer, Fails, Hangs, always, chat_server
+from tests.generating import Answers, ChatServer, Fails, Hangs, Open, always, chat_server, memories
 from tests.running import kill, run_here, start, wait_until
 
 FILES = {
@@ -48,23 +48,10 @@ def model() -> Iterator[ChatServer]:
         yield server
 
 
-Open = Callable[..., Memory]
-
-
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Open]:
-    """Opens memories that ask a given model."""
-    memories: list[Memory] = []
-
-    def open_one(server: ChatServer | None, name: str = "memory.db", **options: object) -> Memory:
-        asked = server.options if server is not None else {}
-        given = {"embedding.provider": "none", **asked, **{key.replace("__", "."): v for key, v in options.items()}}
-        memories.append(Memory(tmp_path / name, options=given))
-        return memories[-1]
-
-    yield open_one
-    for memory in memories:
-        memory.close()
+    with memories(tmp_path) as open_one:
+        yield open_one
 
 
 def contexts(memory: Memory) -> dict[str, str]:
@@ -449,7 +436,7 @@ def test_no_model_is_a_note(opened: Open, docs: Path) -> None:
 def test_an_unknown_provider_is_a_note(opened: Open, docs: Path) -> None:
     report = opened(None, generation__provider="oracle").index(docs, contextualize=True)
     assert report.collections[0].chunks_added == CHUNKS
-    assert "unknown generator 'oracle'" in report.notes[0]
+    assert "unknown generation provider 'oracle'" in report.notes[0]
 
 
 # ── stopped half way ──────────────────────────────────────────────────────────────────────────────────────────

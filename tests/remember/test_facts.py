@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from mindex.remember.conversations import turn
 from mindex.remember.facts import FROM, facts_of, prompt_of
 from mindex.remember.keeping import kept_words, lost, says_all
 from mindex.store.rows import Extraction
-from tests.generating import Answers, ChatServer, Fails, Hangs, always, chat_server
+from tests.generating import Answers, ChatServer, Fails, Hangs, Open, always, chat_server, memories
 from tests.running import run_here, wait_until
 
 PLACES = ("Rome", "Oslo", "Lima", "Bonn", "Kyiv", "Riga", "Bern", "Cork")
@@ -48,22 +48,10 @@ def model() -> Iterator[ChatServer]:
         yield server
 
 
-Open = Callable[..., Memory]
-
-
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Open]:
-    memories: list[Memory] = []
-
-    def open_one(server: ChatServer | None, name: str = "memory.db", **options: object) -> Memory:
-        asked = server.options if server is not None else {}
-        given = {"embedding.provider": "none", **asked, **{key.replace("__", "."): v for key, v in options.items()}}
-        memories.append(Memory(tmp_path / name, options=given))
-        return memories[-1]
-
-    yield open_one
-    for memory in memories:
-        memory.close()
+    with memories(tmp_path) as open_one:
+        yield open_one
 
 
 def facts(memory: Memory, **filters: object) -> list[Record]:

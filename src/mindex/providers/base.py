@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
-from mindex.errors import ProviderError
+from mindex.errors import ConfigError, ProviderError
 
 # No text of 512 tokens is this long, except one of blanks or of one endless word.
 _MOST_CHARACTERS = 20_000
@@ -22,6 +24,16 @@ class ProviderSettings:
     url: str = ""
     api_key: str = field(default="", repr=False)
     timeout: float = 30.0
+
+
+def created(modules: Mapping[str, str], settings: ProviderSettings, role: str) -> Any:
+    """What the named provider's module makes of the settings, imported now; None for provider `none`."""
+    if settings.provider == "none":
+        return None
+    if settings.provider not in modules:
+        known = ", ".join(["none", *modules])
+        raise ConfigError(f"unknown {role} provider '{settings.provider}'", f"set {role}.provider to one of {known}")
+    return import_module(modules[settings.provider]).create(settings)
 
 
 @contextmanager

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from mindex.errors import ConfigError, EmbeddingError
+from mindex.errors import EmbeddingError
 from mindex.model import Model
-from mindex.providers.base import ProviderSettings
+from mindex.providers.base import ProviderSettings, created
 
 if TYPE_CHECKING:  # numpy costs more than the whole keyword tier: only those who embed pay for it
     from mindex.model import Vectors
@@ -86,12 +85,5 @@ _PROVIDERS = {
 
 def create_embedder(settings: ProviderSettings) -> Embedder | None:
     """The configured embedder, or None for provider `none`: mindex then works by keyword alone."""
-    if settings.provider == "none":
-        return None
-    if settings.provider not in _PROVIDERS:
-        known = ", ".join(sorted([*_PROVIDERS, "none"]))
-        raise ConfigError(
-            f"unknown embedding provider '{settings.provider}'", f"set embedding.provider to one of {known}"
-        )
-    embedder: Embedder = import_module(_PROVIDERS[settings.provider]).create(settings)
+    embedder: Embedder | None = created(_PROVIDERS, settings, "embedding")
     return embedder

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Protocol
 
-from mindex.errors import ConfigError, GenerationError
-from mindex.providers.base import ProviderSettings
+from mindex.errors import GenerationError
+from mindex.providers.base import ProviderSettings, created
 
 # No answer that we ask for is longer; one that is says something else than it was asked.
 MOST_ANSWER_CHARACTERS = 20_000
@@ -80,10 +79,5 @@ _PROVIDERS = {
 
 def create_generator(settings: ProviderSettings) -> Generator | None:
     """The configured generator, or None for provider `none`: everything works without one."""
-    if settings.provider == "none":
-        return None
-    if settings.provider not in _PROVIDERS:
-        known = ", ".join(["none", *_PROVIDERS])
-        raise ConfigError(f"unknown generator '{settings.provider}'", f"set generation.provider to one of {known}")
-    generator: Generator = import_module(_PROVIDERS[settings.provider]).create(settings)
+    generator: Generator | None = created(_PROVIDERS, settings, "generation")
     return generator

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar, Protocol
 
-from mindex.errors import ConfigError, RerankError
-from mindex.providers.base import ProviderSettings
+from mindex.errors import RerankError
+from mindex.providers.base import ProviderSettings, created
 
 
 class Reranker(Protocol):
@@ -80,10 +79,5 @@ _PROVIDERS = {
 
 def create_reranker(settings: ProviderSettings) -> Reranker | None:
     """The configured reranker, or None for provider `none`."""
-    if settings.provider == "none":
-        return None
-    if settings.provider not in _PROVIDERS:
-        known = ", ".join(["none", *_PROVIDERS])
-        raise ConfigError(f"unknown reranker '{settings.provider}'", f"set rerank.provider to one of {known}")
-    reranker: Reranker = import_module(_PROVIDERS[settings.provider]).create(settings)
+    reranker: Reranker | None = created(_PROVIDERS, settings, "rerank")
     return reranker
