@@ -195,7 +195,7 @@ def test_status_tells_how_far_a_change_is(mindex: Mindex, tmp_path: Path, monkey
 def cached(tmp_path: Path) -> Path:
     with Memory(tmp_path / "memory.db") as memory:
         for kind, count in (("query-embedding", 3), ("rerank", 2), ("expansion", 1), ("context", 1)):
-            memory.store.remember_cached_many(kind, {f"{kind}{number}": b"made" for number in range(count)})
+            memory.store.remember_cached_many(kind, {f"{kind}{number}": b"made" for number in range(count)}, now=True)
     return tmp_path / "memory.db"
 
 

@@ -527,7 +527,7 @@ def test_a_cached_value_is_there_at_once_and_gone_when_cleared(open_store: Open,
 
 def test_many_cached_values_are_kept_at_once_and_found_together(open_store: Open, store: Store) -> None:
     many = {f"key {number}": str(number).encode() for number in range(1200)}
-    store.remember_cached_many("kind", many)
+    store.remember_cached_many("kind", many, now=True)
     assert open_store().cached_many("kind", [*many, "unknown"]) == many
     assert store.cached_many("other", list(many)) == {}
     assert store.cached_many("kind", []) == {}

@@ -150,12 +150,12 @@ def test_a_cache_folder_that_cannot_be_used_is_an_error_that_says_what_to_set(
 
 def test_a_bounded_cache_lets_the_oldest_go_and_one_of_no_rows_keeps_nothing(tmp_path: Path) -> None:
     bounded, none = SqliteStore(tmp_path / "a.db", cache_rows=10), SqliteStore(tmp_path / "b.db", cache_rows=0)
-    bounded.remember_cached_many("kind", {f"old{number}": b"x" for number in range(8)})
+    bounded.remember_cached_many("kind", {f"old{number}": b"x" for number in range(8)}, now=True)
     time.sleep(0.005)  # the clock counts milliseconds
-    bounded.remember_cached_many("kind", {f"new{number}": b"x" for number in range(5)})
+    bounded.remember_cached_many("kind", {f"new{number}": b"x" for number in range(5)}, now=True)
     assert len(bounded.cached_many("kind", [f"new{number}" for number in range(5)])) == 5
     assert bounded.status().caches == {"kind": 9}
-    none.remember_cached_many("kind", {"key": b"x"})
+    none.remember_cached_many("kind", {"key": b"x"}, now=True)
     none.remember_cached("kind", "other", b"x")
     none.settle()
     assert none.status().caches == {}

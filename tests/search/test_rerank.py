@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
@@ -517,3 +519,12 @@ def test_a_cross_encoder_that_sees_no_answer_leaves_the_order(handbook: Path, tm
     assert ids(answer) == ids(plain)
     assert [hit.score for hit in answer.hits] == pytest.approx([hit.score for hit in plain.hits])
     assert max(hit.trace.rerank for hit in answer.hits if hit.trace.rerank is not None) < -8
+
+
+def test_a_locked_file_is_reranked_without_waiting_for_the_lock(memory: Memory) -> None:
+    """Scores are kept behind the answer's back: whoever writes does not hold up who asks."""
+    with closing(sqlite3.connect(memory.settings.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        answer = within(10, lambda: memory.search(QUERY))
+        other.execute("ROLLBACK")
+    assert all(hit.trace.rerank is not None for hit in answer.hits)

@@ -77,7 +77,7 @@ class CachedEmbedder:
         if missing:
             made = self._inner.embed(list(missing.values())).astype(np.float32)
             new = {key: vector.tobytes() for key, vector in zip(missing, made, strict=True)}
-            self._cache.remember_cached_many(_TEXTS, new)
+            self._cache.remember_cached_many(_TEXTS, new, now=True)
             known |= new
         if not keys:
             return np.empty((0, self.model.dimensions), np.float32)
@@ -133,7 +133,7 @@ class CachedReranker:
             self.asked += len(missing)
             made = self._inner.score(query, list(missing.values()), seconds=seconds)
             new = {key: struct.pack("<d", score) for key, score in zip(missing, made, strict=True)}
-            self._cache.remember_cached_many(_RERANKED, new)
+            self._cache.remember_cached_many(_RERANKED, new, now=True)
             known |= new
         return [struct.unpack("<d", known[key])[0] for key in keys]
 

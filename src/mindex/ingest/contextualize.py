@@ -179,7 +179,7 @@ class _Job:
     def settle(self) -> None:
         """A model that answers well otherwise has had its chance with the chunks it could not answer."""
         if self._answered and self.failed_in_a_row < MOST_FAILED:
-            self._store.remember_cached_many(CONTEXT_CACHE, dict.fromkeys(self._unusable, b""))
+            self._store.remember_cached_many(CONTEXT_CACHE, dict.fromkeys(self._unusable, b""), now=True)
 
     def _keep(self, contexts: Sequence[tuple[str, str]]) -> None:
         if not contexts:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError
@@ -41,8 +43,9 @@ class QueryEmbedder:
         self._store = store
         self._wait = wait
         self._timeout = timeout
-        self._pool = ThreadPoolExecutor(1, "mindex-query")
-        self._loading = threading.Lock()
+        self._waiting: SimpleQueue[tuple[Future[Vectors], Callable[[], Vectors]] | None] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+        self._starting = threading.Lock()
 
     def start(self, text: str) -> Future[Vectors]:
         return self._start(text)
@@ -54,7 +57,31 @@ class QueryEmbedder:
     def _start(self, text: str, *, answer: bool = False) -> Future[Vectors]:
         # Looked up here: another thread would have to open the file once more for it.
         kept = self._store.cached(_CACHE, self._key(text, answer=answer))
-        return self._pool.submit(self._embed, text, kept, answer=answer)
+        return self._submit(lambda: self._embed(text, kept, answer=answer))
+
+    def texts(self, texts: Sequence[str]) -> QueryVector:
+        """Vectors of some texts, one row each, within the time that a question has."""
+        return self.finish(self._submit(lambda: self.embedder.embed(texts)))
+
+    def _submit(self, embed: Callable[[], Vectors]) -> Future[Vectors]:
+        pending: Future[Vectors] = Future()
+        self._waiting.put((pending, embed))
+        with self._starting:
+            if self._worker is None:
+                # A daemon: a server that hangs does not keep a process from its end, as an executor's thread would.
+                self._worker = threading.Thread(target=self._work, name="mindex-query", daemon=True)
+                self._worker.start()
+        return pending
+
+    def _work(self) -> None:
+        while (job := self._waiting.get()) is not None:
+            pending, embed = job
+            if not pending.set_running_or_notify_cancel():
+                continue
+            try:
+                pending.set_result(embed())
+            except BaseException as error:  # it belongs to whoever asked
+                pending.set_exception(error)
 
     def finish(self, pending: Future[Vectors]) -> QueryVector:
         """The vector, as soon as it is there or waiting longer makes no sense."""
@@ -85,4 +112,4 @@ class QueryEmbedder:
         return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._waiting.put(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from mindex.analyzer import STOP_WORDS, analyze, fold
@@ -22,6 +22,16 @@ _EACH = 2
 _LEAST_SHARED = 0.25
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"\w+")
+# What a boundary leaves in a secret's place: no word of the question.
+_REDACTED = re.compile(r"\[redacted:[^\]\s]*\]")
+# Words of German, folded, that English has not: one of them in a question, and its capitals are those of nouns.
+_GERMAN = frozenset(
+    """
+    auf aus bei beim das dem den der des durch ein eine einem einen einer eines fur gibt gegen haben hat ich im ist kann
+    kein keine mein meine mit nach nicht oder ohne seit sich sind uber und unser unsere unter vom von wann warum welche
+    welchem welchen welcher welches wem wen wenn wer werden wie wieviel wird wo woher wohin wurde zu zum zur zwischen
+    """.split()
+)
 _SYSTEM = (
     "You reword search queries for a document search engine. Keep every number, name and identifier exactly as it is "
     "written. Answer with JSON only."
@@ -58,22 +68,22 @@ class Variants:
 class Expander:
     """Asks a language model for variants; what it said once about a question is kept."""
 
-    def __init__(self, generator: Generator, store: Store, seconds: float) -> None:
+    def __init__(self, generator: Generator, store: Store, seconds: float, boundary: Callable[[str], str]) -> None:
+        """`boundary` takes secrets out of a text: neither the model nor the cache is given one."""
         self._generator = generator
         self._store = store
         self._seconds = seconds
+        self._boundary = boundary
 
     def expand(self, query: str) -> tuple[Variants, str]:
         """Variants that ask for the same, and a note on what became of it."""
-        key = hashlib.sha256(f"{self._generator.name}\n{query}".encode("utf-8", "replace")).hexdigest()
-        kept = self._store.cached(CACHE, key)
         try:
-            if kept is not None:
-                said = parsed(kept.decode("utf-8"))
-            else:
-                prompt = Prompt(_SYSTEM, _REQUEST.format(query=query, each=_EACH), 300, _SCHEMA)
-                said = parsed(self._generator.generate(prompt, seconds=self._seconds))
-                self._store.remember_cached(CACHE, key, json.dumps(asdict(said)).encode())
+            asked = self._boundary(query)
+            if asked == query:
+                said = self._kept(query)
+            else:  # of a question that held a secret nothing is kept, not even under a hash
+                query = " ".join(_REDACTED.sub(" ", asked).split())
+                said = self._said(query)
         except ProviderError as error:
             return Variants(), f"not expanded: {error}"
         except Exception as error:  # whatever a model fails with, the question as it was asked is answered
@@ -82,6 +92,27 @@ class Expander:
         if not variants:
             return variants, "not expanded: every variant strayed from the question"
         return variants, f"also looked for: {_quoted(variants)}"
+
+    def _kept(self, query: str) -> Variants:
+        key = hashlib.sha256(f"{self._generator.name}\n{query}".encode("utf-8", "replace")).hexdigest()
+        kept = self._store.cached(CACHE, key)
+        if kept is not None:
+            return parsed(kept.decode("utf-8"))
+        said = self._said(query)
+        self._store.remember_cached(CACHE, key, json.dumps(asdict(said)).encode())
+        return said
+
+    def _said(self, query: str) -> Variants:
+        """What the model says, without what looks like a secret: it may have read one elsewhere."""
+        if not query:
+            raise GenerationError("nothing of the question is left without its secrets", "ask in other words")
+        prompt = Prompt(_SYSTEM, _REQUEST.format(query=query, each=_EACH), 300, _SCHEMA)
+        said = parsed(self._generator.generate(prompt, seconds=self._seconds))
+        return Variants(
+            tuple(map(self._boundary, said.lexical)),
+            tuple(map(self._boundary, said.semantic)),
+            self._boundary(said.answer),
+        )
 
 
 def parsed(answer: str) -> Variants:
@@ -150,10 +181,11 @@ def is_faithful(query: str, variant: str) -> bool:
         return False
     if not set(_NUMBER.findall(query)) <= set(_NUMBER.findall(variant)):
         return False
-    said = {fold(word) for word in _WORD.findall(variant)}
-    if not {fold(name) for name in _names(query)} <= said:
-        return False
     original, other = analyze(query), analyze(variant)
+    said = {fold(word) for word in _WORD.findall(variant)}
+    for name in _names(query):
+        if fold(name) not in said and not set(analyze(name).words) <= set(other.words):
+            return False
     if not set(original.identifiers) <= {*other.identifiers, *other.words}:
         return False
     words = {word for word in original.words if word not in STOP_WORDS}
@@ -161,8 +193,14 @@ def is_faithful(query: str, variant: str) -> bool:
 
 
 def _names(query: str) -> list[str]:
-    """Words with a capital; the first word of a question has one anyway, unless it goes on in capitals (`SQLite`)."""
+    """Words with a capital; the first word of a question has one anyway, unless it goes on in capitals (`SQLite`).
+
+    Where every noun has one, as in German, or most words do, it says nothing either.
+    """
     words = _WORD.findall(query)
-    names = [word for word in words[1:] if word[0].isupper()]
-    names += [word for word in words[:1] if any(letter.isupper() for letter in word[1:])]
-    return [name for name in names if fold(name) not in STOP_WORDS]
+    inner = [word for word in words if any(letter.isupper() for letter in word[1:])]
+    capitals = [word for word in words[1:] if word[0].isupper() and fold(word) not in STOP_WORDS]
+    many = len(capitals) > 2 and 2 * len(capitals) >= sum(fold(word) not in STOP_WORDS for word in words)
+    if many or not _GERMAN.isdisjoint(map(fold, words)):
+        capitals = []
+    return [*capitals, *(name for name in inner if fold(name) not in STOP_WORDS)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
 from mindex.model import Filters, Model, Query, Record
@@ -74,7 +75,7 @@ class Retriever:
             note = embedded.note
             if embedded.vector is not None:
                 nearest = self._store.nearest(self._embedder.embedder.model, embedded.vector, filters, self._limit)
-                nearest = self._with_past(nearest, embedded.vector, parsed, past)
+                nearest, note = self._with_past(nearest, embedded.vector, parsed, past)
         elif asks_vectors:
             note = "no embedder is configured; answered by keyword"
         if nearest is not None and not nearest.size:
@@ -123,27 +124,26 @@ class Retriever:
             return {}
         return {record.id: record for record in self._store.states_at(filters.as_of) if admits(filters, record)}
 
-    def _with_past(self, nearest: Nearest, vector: Vectors, parsed: ParsedQuery, past: Mapping[str, Record]) -> Nearest:
-        """The nearest of the present, and what changed since then, embedded for this question."""
+    def _with_past(
+        self, nearest: Nearest, vector: Vectors, parsed: ParsedQuery, past: Mapping[str, Record]
+    ) -> tuple[Nearest, str]:
+        """The nearest of the present and what changed since then, embedded for this question; or why only the first."""
         if not past or len(past) >= _MOST_EMBEDDED or self._embedder is None:
-            return nearest
+            return nearest, ""
         if parsed.strict and parsed.node is not None:
             fulfil = {hit.id for hit in keyword_of_past(parsed.node, tuple(past.values()), TermStatistics(1, {}))}
             past = {id_: record for id_, record in past.items() if id_ in fulfil}
         from mindex.pieces import pieces_of  # its patterns are for those who embed
 
-        try:
-            then = [
-                Scored(id_, float((self._embedder.embedder.embed(pieces_of(record)) @ vector).max()))
-                for id_, record in past.items()
-            ]
-        except Exception as error:  # a question that was cached needs no model; the past does, and does without it
-            from logging import getLogger
-
-            getLogger(__name__).debug("the past is found by keyword only: %s", error)
-            return nearest
+        pieces = {id_: pieces_of(record) for id_, record in past.items()}
+        # A question that was cached needs no model; the past does, and does without it when it cannot be had.
+        made = self._embedder.texts([piece for parts in pieces.values() for piece in parts])
+        if made.vector is None:
+            return nearest, f"what changed since then is found by keyword only: {made.note}"
+        cosines = iter((made.vector @ vector).tolist())
+        then = [Scored(id_, max(islice(cosines, len(parts)))) for id_, parts in pieces.items()]
         hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
-        return replace(nearest, hits=tuple(hits), size=nearest.size + len(then))
+        return replace(nearest, hits=tuple(hits), size=nearest.size + len(then)), ""
 
     def _candidates(self, query: Query, parsed: ParsedQuery, words: Worded, nearest: Nearest | None) -> Candidates:
         by_keyword = Candidates(

@@ -377,8 +377,8 @@ class Store(Protocol):
         """Those of the keys that are there."""
         ...
 
-    def remember_cached_many(self, kind: str, values: Mapping[str, bytes]) -> None:
-        """Keep many values in one transaction; there once it returns."""
+    def remember_cached_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
+        """Keep many values in one transaction: in the background, or, with `now`, there once it returns."""
         ...
 
     def clear_caches(self, kinds: Sequence[str] = ()) -> dict[str, int]:

@@ -128,8 +128,11 @@ class Database:
                         self._readers.append(connection)
 
     @contextlib.contextmanager
-    def write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """One short write transaction, begun IMMEDIATE, committed when the block ends well."""
+    def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[sqlite3.Connection]:
+        """One short write transaction, begun IMMEDIATE, committed when the block ends well.
+
+        `wait` bounds, more tightly than usual, how long the lock is waited for.
+        """
         if self.read_only:
             raise StoreError(
                 f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
@@ -137,7 +140,7 @@ class Database:
         with self.translated(), self._write_lock:
             self._check_open()
             connection = self._writer(durable)
-            self._begin(connection)
+            self._begin(connection, self.wait if wait is None else min(wait, self.wait))
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -153,10 +156,10 @@ class Database:
             self._writers[durable] = connection
         return self._writers[durable]
 
-    def _begin(self, connection: sqlite3.Connection) -> None:
+    def _begin(self, connection: sqlite3.Connection, wait: float) -> None:
         """Take the write lock; SQLite may still answer busy at once (a stale snapshot), so ask until the deadline."""
-        deadline = time.monotonic() + self.wait
-        connection.execute(f"PRAGMA busy_timeout = {min(_SLICE_MS, int(self.wait * 1000))}")
+        deadline = time.monotonic() + wait
+        connection.execute(f"PRAGMA busy_timeout = {min(_SLICE_MS, int(wait * 1000))}")
         try:
             while True:
                 try:

@@ -29,15 +29,16 @@ FROM records_fts JOIN records r ON r.key = records_fts.rowid
 WHERE records_fts MATCH ? AND {{scope}} ORDER BY score DESC, r.key LIMIT ?
 """
 _TERM_IN_SCOPE = f"""
-SELECT r.id, -bm25(records_fts, {_WEIGHTS}) FROM records_fts JOIN records r ON r.key = records_fts.rowid
+SELECT r.key, -bm25(records_fts, {_WEIGHTS}) FROM records_fts JOIN records r ON r.key = records_fts.rowid
 WHERE records_fts MATCH ? AND {{scope}}
 """
 _COUNT = "SELECT count(*) FROM records_fts WHERE records_fts MATCH ?"
 _COUNT_IN_SCOPE = """
 SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHERE records_fts MATCH ? AND {scope}
 """
-# A scope of at most so many records is counted for itself: how rare a word is among them, not among everybody's.
-_SMALL_SCOPE = 5_000
+# A scope of at most so many records is counted for itself: how rare a word is among them, not among everybody's. Each
+# word is looked up twice for that, so it has to be small.
+_SMALL_SCOPE = 2_000
 _ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.{column}" for column in COLUMNS) + " || ' '"
 _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -78,15 +79,18 @@ def _ranked_within(
     FTS5 knows how rare a word is in the whole table only, so each word's share of the score is put right for itself.
     """
     everywhere = statistics(connection, [term.token for term in terms])
-    scores: dict[str, float] = {}
+    scores: dict[int, float] = {}
     statement = _TERM_IN_SCOPE.format(scope=scope.sql)
     for term in terms:
         rows = connection.execute(statement, (match_expression(term), *scope.parameters)).fetchall()
         right = _idf(len(rows), size) / _idf(everywhere.frequency[term.token], everywhere.records)
-        for id_, score in rows:
-            scores[id_] = scores.get(id_, 0.0) + score * right
+        for key, score in rows:
+            scores[key] = scores.get(key, 0.0) + score * right
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    return tuple(Scored(id_, max(score, 1e-9)) for id_, score in best)
+    ids: dict[int, str] = {}
+    for batch in batches([key for key, _ in best]):
+        ids.update(connection.execute(f"SELECT key, id FROM records WHERE key IN {marks(batch)}", batch))
+    return tuple(Scored(ids[key], max(score, 1e-9)) for key, score in best if key in ids)
 
 
 def _plain_terms(query: KeywordNode) -> tuple[Term, ...]:

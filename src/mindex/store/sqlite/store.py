@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
-from mindex.errors import StoreError
+from mindex.errors import StoreBusyError, StoreError
 from mindex.model import (
     Change,
     Collection,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors 
     from mindex.store.sqlite.vectors import Vectors
 
 
+# Whoever opens a file does not wait longer for somebody who rebuilds its words.
+_REBUILD_WAIT = 2.0
 _COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
 _COUNT_COLLECTIONS = """
 SELECT c.name, count(DISTINCT d.key), count(r.key)
@@ -91,11 +94,11 @@ class SqliteStore(Moving, Written, Spaces):
     # ── the analyzer's version ────────────────────────────────────────────────────────────────────────────────
 
     def _follow_analyzer(self) -> None:
-        """Rebuild the words after an upgrade."""
+        """Rebuild the words after an upgrade, unless another process is at it: until then the old ones are found."""
         with self._database.read() as connection:
             version = _analyzer_version(connection)
         if version < ANALYZER_VERSION and not self._database.read_only:
-            with self._database.write() as connection:
+            with suppress(StoreBusyError), self._database.write(wait=_REBUILD_WAIT) as connection:
                 if _analyzer_version(connection) < ANALYZER_VERSION:
                     self._rebuild_words(connection)
 
@@ -305,13 +308,7 @@ class SqliteStore(Moving, Written, Spaces):
         return self.cached_many(kind, [key]).get(key)
 
     def remember_cached(self, kind: str, key: str, value: bytes) -> None:
-        """Until it is written it is read from here: the next page of an answer comes sooner than that."""
-        if self._cache_rows:
-            self._unwritten[kind, key] = value
-            self._background.submit(
-                lambda connection: cache.put(connection, kind, {key: value}, self._cache_rows),
-                done=lambda: self._unwritten.pop((kind, key), None),
-            )
+        self.remember_cached_many(kind, {key: value})
 
     def cached_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         waiting = {key: self._unwritten.get((kind, key)) for key in keys} if self._unwritten else {}
@@ -321,10 +318,22 @@ class SqliteStore(Moving, Written, Spaces):
         with self._database.read() as connection:
             return cache.get_many(connection, kind, keys) | found
 
-    def remember_cached_many(self, kind: str, values: Mapping[str, bytes]) -> None:
-        if values and self._cache_rows:
+    def remember_cached_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
+        """Until they are written they are read from here: the next page of an answer comes sooner than that."""
+        if not values or not self._cache_rows:
+            return
+        if now:
             with self._database.write() as connection:
                 cache.put(connection, kind, values, self._cache_rows)
+            return
+        kept = {(kind, key): value for key, value in values.items()}
+        self._unwritten |= kept
+
+        def forget() -> None:
+            for key in kept:
+                self._unwritten.pop(key, None)
+
+        self._background.submit(lambda connection: cache.put(connection, kind, values, self._cache_rows), done=forget)
 
     def clear_caches(self, kinds: Sequence[str] = ()) -> dict[str, int]:
         self._background.flush()
