@@ -36,7 +36,7 @@ class _Memory(Memory):
 def reembed_rate(ground: Ground) -> Row:
     """Other records in each turn; the baseline reads the very pieces that are made of them, all at once."""
     scratch = ground.scratch("reembed")
-    rounds, size = min(3, ground.sizes.rounds), ground.sizes.chunks
+    rounds, size = ground.sizes.rounds, ground.sizes.chunks // 2
     texts = [ground.passages[turn * size : (turn + 1) * size] for turn in range(rounds)]
     pieces: list[list[str]] = []
     for turn, passages in enumerate(texts):
@@ -128,8 +128,11 @@ def search_meanwhile(ground: Ground) -> Row:
 
 def _searches(memory: Memory, questions: list[str]) -> tuple[list[Took], list[str]]:
     tiers: list[str] = []
-    times = [timed(lambda question=question: tiers.append(memory.search(question, floor=0).tier)) for question in questions]
-    return times, tiers
+
+    def ask(question: str) -> None:
+        tiers.append(memory.search(question, floor=0).tier)
+
+    return [timed(lambda question=question: ask(question)) for question in questions], tiers
 
 
 def _wait_until_begun(memory: Memory, child: subprocess.Popen[bytes], log: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.analyzer import STOP_WORDS, analyze, analyze_query, analyze_record
+from mindex.analyzer import STOP_WORDS, analyze, analyze_query, analyze_record, is_segmented
 from mindex.model import Record
 
 
@@ -90,3 +90,23 @@ def test_whatever_is_indexed_is_found_by_the_same_words(text: str) -> None:
 
 def test_stop_words_are_lower_case_words() -> None:
     assert all(word.isalpha() and word.islower() for word in STOP_WORDS)
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_plain_ascii_is_read_as_it_would_be_among_other_letters(text: str) -> None:
+    alone, among = (
+        analyze(text),
+        analyze(f"{text} é"),
+    )  # the accent has the whole text read by the pattern for all scripts
+    assert (*alone.words, "e") == among.words
+    assert alone.identifiers == among.identifiers
+
+
+@pytest.mark.parametrize("text", ["plain", "Größe – “quoted”", "привет", "Ελλάδα", ""])
+def test_most_scripts_put_spaces_between_words(text: str) -> None:
+    assert is_segmented(text)
+
+
+@pytest.mark.parametrize("text", ["值班", "duty 值班 roster", "ｶﾀｶﾅ", "ภาษาไทย", "한국어"])
+def test_some_scripts_do_not(text: str) -> None:
+    assert not is_segmented(text)

@@ -15,6 +15,8 @@ ROWS = (
     "hybrid-10k", "hybrid-100k", "vector-stage", "index-rate", "unchanged",
     "initialize", "cold-keyword", "cold-hybrid", "resident",
 )  # fmt: skip
+# Of models.
+MODEL_ROWS = ("rerank", "rerank-again", "down", "cold-down", "reembed-rate", "meanwhile")
 BENCH = Path(__file__).parent.parent / "bench" / "speed.py"
 
 
@@ -45,6 +47,19 @@ def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(work: Path) -
             assert row["baseline"] and row["numbers"]["ratio"] > 0
     assert rows["vector-stage"]["numbers"]["recall"] == 1
     assert rows["initialize"]["numbers"]["early"] == 0
+    assert not list(work.glob("scratch*"))
+
+
+@pytest.mark.slow
+def test_every_row_about_models_names_a_baseline_and_a_ratio(work: Path) -> None:
+    done = bench(work, "--json", "--only", *MODEL_ROWS)
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+    assert set(rows) == set(MODEL_ROWS)
+    for row in rows.values():
+        assert row["baseline"] and row["numbers"]["ratio"] > 0, row
+    assert rows["rerank"]["numbers"]["candidates"] == 40
+    assert rows["meanwhile"]["numbers"]["hybrid"] == 1
     assert not list(work.glob("scratch*"))
 
 

@@ -85,3 +85,26 @@ def test_a_domain_map_is_a_table(tmp_path: Path) -> None:
 def test_every_setting_says_what_it_means() -> None:
     assert all(setting.meaning for setting in SETTINGS)
     assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept", "noted"),
+    [
+        ("https://me:hunter22@example.org/v1?key=hunter22", "https://example.org/v1", True),
+        (
+            "https://example.org/openai?api-version=2024&api-key=hunter22",
+            "https://example.org/openai?api-version=2024",
+            True,
+        ),
+        ("https://example.org/openai?api-version=2024", "https://example.org/openai?api-version=2024", False),
+        ("http://127.0.0.1:8080/v1/@cf/x", "http://127.0.0.1:8080/v1/@cf/x", False),
+    ],
+)
+def test_an_address_in_a_file_may_hold_no_login_and_no_key(tmp_path: Path, url: str, kept: str, noted: bool) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f'embedding.url = "{url}"\n')
+    settings = load_settings(environment={}, folder=tmp_path, user_file=file)
+    assert settings.text("embedding.url") == kept
+    assert [("MINDEX_EMBEDDING_URL" in note, "hunter22" in note) for note in settings.notes] == [(True, False)] * noted
+    given = load_settings(environment={"MINDEX_EMBEDDING_URL": url}, folder=tmp_path, user_file=file)
+    assert given.text("embedding.url") == url

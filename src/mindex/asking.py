@@ -120,7 +120,8 @@ class Asking(Filing):
         from mindex.search.expand import Expander
 
         seconds = min(_MOST_EXPANDING, self.settings.number("generation.timeout"))
-        return Expander(self.generator, self.store, seconds)
+        # The boundary's patterns are compiled when a question crosses it: for a model that is down, none does.
+        return Expander(self.generator, self.store, seconds, lambda text: self._boundary(reading=True)(text))
 
     @property
     def _searcher(self) -> Searcher:

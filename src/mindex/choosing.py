@@ -64,13 +64,19 @@ class Choosing(Modelling):
                 return kept.made, self._asked(kept.made)
             return self._named, self._provider_settings("embedding")
         active = next((space.made for space in spaces if space.active), self._named)
+        called = bool(provider)
         provider = provider or self._provider_of(model, active)
+        if url and provider in _IN_PROCESS:
+            raise UsageError(f"the provider {provider} has no address", "name a provider that is a server, or no url")
         named = self._provider_settings("embedding")
-        for known in (named, active):
-            if known.provider == provider:
-                model, url = model or known.model, url or known.url
-                break
-        asked = replace(named, provider=provider, model=model, url=url)
+        asked = replace(named, provider=provider, model=model, url=url, api_key=self._key_for(provider))
+        if provider == named.provider:
+            asked = replace(asked, model=model or named.model, url=url or named.url)
+        elif provider == active.provider:
+            asked = replace(asked, model=model or active.model)
+            if not url and (active.url or not called):  # nobody but the file says where
+                allowed = self._asked(active)
+                asked = replace(asked, url=allowed.url, keyed=allowed.keyed)
         return made_of(asked), asked
 
     def _settled(self, spaces: tuple[Space, ...]) -> Space | None:

@@ -14,6 +14,8 @@ from pathlib import Path
 from mindex.errors import ConfigError
 
 PROJECT_FILE = ".mindex.toml"
+# What an address may ask for in a file: Azure's older interface wants it, and it is no key.
+_VERSION = "api-version"
 
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str]
 
@@ -86,6 +88,8 @@ def _pairs(value: object) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
+    """One row of the table: what a key means, and what may be said to it."""
+
     key: str
     default: Value
     parse: Callable[[object], Value]
@@ -93,6 +97,7 @@ class Setting:
     # A project's file comes with the project, so it may only say what cannot reach beyond it.
     in_project: bool = False
     secret: bool = False
+    address: bool = False  # of a server: it may hold a login or a key
 
     @property
     def variable(self) -> str:
@@ -112,18 +117,18 @@ SETTINGS: tuple[Setting, ...] = (
         "local, ollama, lmstudio, openai, azure, cloudflare, llama-cpp or none",
     ),
     Setting("embedding.model", "", _text, "the model's name or folder; default: the provider's own"),
-    Setting("embedding.url", "", _text, "address of a provider that is a server"),
+    Setting("embedding.url", "", _text, "address of a provider that is a server", address=True),
     Setting("embedding.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
     Setting("embedding.timeout", 30.0, _number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, _number(0), "seconds a server's query waits for a model that is still loading"),
     Setting("rerank.provider", "none", _text, "local, http, cloudflare, llama-cpp or none"),
     Setting("rerank.model", "", _text, "the reranker's name, file or folder; default: the provider's own"),
-    Setting("rerank.url", "", _text, "address of a reranker that is a server"),
+    Setting("rerank.url", "", _text, "address of a reranker that is a server", address=True),
     Setting("rerank.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
     Setting("rerank.timeout", 8.0, _number(0.1), "seconds before an answer goes out without reranking"),
     Setting("generation.provider", "none", _text, "openai, lmstudio, groq, azure, ollama, llama-cpp or none"),
     Setting("generation.model", "", _text, "the language model's name or file"),
-    Setting("generation.url", "", _text, "address of a language model that is a server"),
+    Setting("generation.url", "", _text, "address of a language model that is a server", address=True),
     Setting("generation.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
     Setting("generation.timeout", 30.0, _number(0.1), "seconds before a language model counts as down"),
     Setting("generation.extract_facts", True, _flag, "whether facts are taken out of conversations that are told"),
@@ -253,11 +258,15 @@ def load_settings(
         for key, raw in _flatten(_read(path)):
             setting = _known(key, str(path))
             if setting.secret:
-                notes.append(f"{key} in {path} is ignored: keys belong in the environment ({setting.variable})")
+                notes.append(f"{key} in {path} is ignored: {_for_keys(setting)}")
             elif is_project and not setting.in_project:
                 notes.append(f"{key} in {path} is ignored: a project may not set it")
             else:
-                values[key] = Configured(setting, _parsed(setting, raw, str(path)), str(path))
+                value = _parsed(setting, raw, str(path))
+                if setting.address and (bare := bare_address(str(value), keeps=_VERSION)) not in (value, None):
+                    value = str(bare)
+                    notes.append(f"{key} in {path} holds a login or a key, which is ignored: {_for_keys(setting)}")
+                values[key] = Configured(setting, value, str(path))
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
@@ -281,6 +290,28 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
         return setting.parse(raw)
     except ValueError as error:
         raise ConfigError(f"{setting.key} in {where} is wrong: {error}", f"it means: {setting.meaning}") from None
+
+
+def _for_keys(setting: Setting) -> str:
+    return f"keys belong in the environment ({setting.variable})"
+
+
+def bare_address(url: str, keeps: str = "") -> str | None:
+    """An address without its login and its query, which may be keys; of the query stays what is named so.
+
+    None where it is malformed: nobody knows then what of it is a password.
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        urlsplit(url if "://" in url else f"http://{url}").port  # noqa: B018 - reading it is what checks it
+    except ValueError:
+        return None
+    address, mark, query = url.partition("?")
+    start, slashes, rest = address.rpartition("://")
+    host, slash, path = rest.partition("/")
+    kept = "&".join(part for part in query.partition("#")[0].split("&") if keeps and part.startswith(f"{keeps}="))
+    return f"{start}{slashes}{host.rpartition('@')[2]}{slash}{path}" + (f"{mark}{kept}" if kept else "")
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -48,6 +48,7 @@ class Filing(Telling):
         """Index folders, or bring every known collection up to date when none is named.
 
         With `contextualize` (None: as `index.contextualize` says) a language model places each chunk in its document;
+        False together with `force` takes back what it wrote;
         a dry run says what that would cost.
         """
         from mindex.ingest.collections import collection_for
@@ -84,6 +85,9 @@ class Filing(Telling):
             outcome, left_out = indexer.index(collection, force=force, dry_run=dry_run, report=report)
             reports.append(outcome)
             skipped.extend(left_out)
+        if force and contextualize is False and not dry_run:
+            dropped = self.store.drop_contexts([collection.name for collection in chosen])
+            notes.extend([f"what a language model wrote about {dropped} chunks was taken back"] if dropped else [])
         embedded, pending, note = self._embed(embed and not dry_run, report)
         notes.extend([note] if note else [])
         notes.extend(self.model_notes())

@@ -165,7 +165,7 @@ class Learning(Telling):
         """
         from mindex.model import Consolidation
         from mindex.remember.consolidate import Consolidator
-        from mindex.remember.replacing import carry_out
+        from mindex.remember.replacing import HalfDone, carry_out
 
         if unknown := [type_ for type_ in types if type_ not in TYPES]:
             raise UsageError(f"unknown type '{unknown[0]}'", f"use one of {', '.join(TYPES)}")
@@ -182,6 +182,9 @@ class Learning(Telling):
                 continue
             try:
                 done.append(carry_out(self.store, self._memories, proposal))
+            except HalfDone as error:
+                notes.append(f"carried out in part: {error}")
+                done.append(error.done)
             except MindexError as error:  # the others are carried out, and this one is named
                 notes.append(f"left as it was: {error}")
                 done.append(proposal)

@@ -141,21 +141,39 @@ class Modelling:
     def _asked(self, made: Made) -> ProviderSettings:
         """How a space's provider is reached now: its key comes from the settings, and so does where it moved to.
 
-        A file may come from anybody: it must not send what is asked and told here to a server of its choice.
+        A file may come from anybody: it must not send what is asked and told here to a server of its choice, nor a
+        key to whatever listens on this machine.
         """
+        from mindex.providers.services import customary_url
+
+        if not "".join((made.provider, made.model, made.url)).isprintable():
+            raise EmbeddingError(
+                "this memory names a model that no provider can have", "run `mindex reembed --provider local`"
+            )
         named = self._provider_settings("embedding")
         theirs = named.provider == made.provider
+        where = made.url or customary_url(made.provider)
         moved = theirs and self._named.model in ("", made.model)
-        ours = bool(named.url) and (moved or made.url == self._named.url)
-        if made.url and not ours and not _is_near(made.url):
+        ours = bool(named.url) and (moved or where == self._named.url)
+        customary = theirs and not named.url and not made.url
+        if where and not (ours or customary or _is_near(where)):
             raise EmbeddingError(
-                f"this memory was embedded by a server at {made.url}, which the settings do not name",
-                f"set embedding.provider to {made.provider} and embedding.url to {made.url} if it may be asked",
+                f"this memory was embedded by a server at {where}, which the settings do not name",
+                f"set embedding.provider to {made.provider} and embedding.url to {where} if it may be asked",
             )
-        # A key that was given for one provider is not for another.
-        key = named.api_key if theirs or not self.settings.said("embedding.provider") else ""
-        url = named.url if ours else made.url
-        return replace(named, provider=made.provider, model=made.model, url=url, api_key=key)
+        return replace(
+            named,
+            provider=made.provider,
+            model=made.model,
+            url=named.url if ours else made.url,
+            api_key=self._key_for(made.provider),
+            keyed=ours or customary,
+        )
+
+    def _key_for(self, provider: str) -> str:
+        """The settings' key: one that was given for one provider is not for another."""
+        named = self._provider_settings("embedding")
+        return named.api_key if named.provider == provider or not self.settings.said("embedding.provider") else ""
 
     @cached_property
     def _named(self) -> Made:
@@ -194,6 +212,7 @@ class Modelling:
     def embedding_status(self) -> EmbeddingStatus:
         """What is searched, what of it is pending, and how far a change of model is. Asks no server."""
         from mindex.model import EmbeddingStatus
+        from mindex.model.spaces import visible
 
         held = self.held()
         if held.embedder is None:
@@ -202,8 +221,8 @@ class Modelling:
         space = next((one for one in spaces if held.space and one.active), None)
         model = space.model if space is not None else held.embedder.model
         return EmbeddingStatus(
-            model.provider,
-            model.name,
+            visible(model.provider),
+            visible(model.name),
             model.dimensions,
             self.store.pending(model),
             note=self._contradiction(space) if space is not None else "",

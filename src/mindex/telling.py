@@ -25,6 +25,10 @@ if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not
 
 _PAGE = 500
 _LONGEST_AGENT = 200
+# Who tells one thing waits no longer for the vector of it, however patient the settings are: a query's time.
+_MOST_SECONDS = 8.0
+# Models of this machine take the time they need to load; all others may hang.
+_OF_THIS_MACHINE = ("local", "llama-cpp")
 
 
 class Telling(Modelling):
@@ -105,9 +109,10 @@ class Telling(Modelling):
         )
         remembered = self._memories.add(told)
         if remembered.created:
-            remembered = replace(remembered, notes=self._log(remembered.id))
-            if embed:
-                self._embed_soon(remembered.id)
+            notes = self._log(remembered.id)
+            if embed and (failure := self._embed_soon(remembered.id)):
+                notes = (*notes, f"stored; its vector follows: {failure}")
+            remembered = replace(remembered, notes=notes)
         return remembered
 
     def add_many(self, told: Iterable[Told], *, embed: bool = True) -> list[Remembered]:
@@ -249,26 +254,38 @@ class Telling(Modelling):
 
     embeds_in_background = False
     _embedder_thread: threading.Thread | None = None
+    _not_embedded = ""  # why the last attempt left something without a vector
 
     def embed_pending(self) -> None:
         """Give vectors to what was told and has none yet: by a process that was killed, or while there was no model."""
         self._embed_soon()
 
-    def _embed_soon(self, *ids: str) -> None:
+    def _embed_soon(self, *ids: str) -> str:
         """Give what was just told its vector: now, or, in a server, behind its back. A model that fails is no error.
 
-        Without ids, everything that waits is meant.
+        Without ids, everything that waits is meant. Answers what went wrong: in a server, the last time.
         """
         if self.embedder is None:
-            return
+            return ""
         if not self.embeds_in_background:
-            self._embed_now(ids)
-            return
+            return self._embed_within(_MOST_SECONDS, ids) if len(ids) == 1 else self._embed_now(ids)
         with self._embedding:
             self._unembedded.append(ids)
             if self._embedder_thread is None and not self._leaving.is_set():
                 self._embedder_thread = threading.Thread(target=self._keep_embedding, name="mindex-embed", daemon=True)
                 self._embedder_thread.start()
+        return self._not_embedded
+
+    def _embed_within(self, seconds: float, ids: Sequence[str]) -> str:
+        """Embed now; of a server that is slower than that, somebody else waits for the answer."""
+        held = self.held()
+        if held.made is None or held.made.provider in _OF_THIS_MACHINE:
+            return self._embed_now(ids)
+        outcome: list[str] = []
+        thread = threading.Thread(target=lambda: outcome.append(self._embed_now(ids)), name="mindex-embed", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        return outcome[0] if outcome else f"{held.made.provider} has not answered for {seconds:g} s"
 
     @property
     def embedding_stopped(self) -> bool:
@@ -292,21 +309,26 @@ class Telling(Modelling):
                 ids = self._unembedded.popleft()
             self._embed_now(ids)
 
-    def _embed_now(self, ids: Sequence[str] = ()) -> None:
+    def _embed_now(self, ids: Sequence[str] = ()) -> str:
+        """Answers what went wrong: the record is stored all the same, and `status` counts it as pending."""
+        self._not_embedded = self._tried(ids)
+        return self._not_embedded
+
+    def _tried(self, ids: Sequence[str]) -> str:
         from mindex.remember.neighbours import embed_told
 
         try:
             held = self.held()
-            if held.embedder is None:
-                return
-            embed_told(self.store, held.embedder, ids, stop=self._leaving.is_set, made=held.made)
-        except SpaceChangedError:  # another process changed the model meanwhile: these words are for the new one
-            if self.held() is not held:
-                self._embed_now(ids)
-        except MindexError:  # the record is stored; `status` counts it as pending
-            return
+            if held.embedder is not None:
+                embed_told(self.store, held.embedder, ids, stop=self._leaving.is_set, made=held.made)
+        except SpaceChangedError as error:  # another process changed the model: these words are for the new one
+            return str(error) if self.held() is held else self._tried(ids)
+        except MindexError as error:
+            return str(error)
         except Exception as error:  # a model's library may raise anything: nothing that was told is lost by it
             self._logger.warning("what was told has no vector yet: %s", error)
+            return str(error) or type(error).__name__
+        return ""
 
 
 def _line(record: Record, line: int) -> int:

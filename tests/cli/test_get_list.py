@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
 
+from mindex.present.tokens import count_tokens
 from tests.cli.conftest import Mindex
 from tests.conftest import write
 from tests.running import is_one_error
@@ -32,6 +35,26 @@ def test_files_lines_globs_and_lists(mindex: Mindex, shared: Path) -> None:
     assert len(mindex("get", "*.instructions.md", "--json").json["records"]) == 2
     assert len(mindex("get", "on-call.md,glossary.md", "README.md", "--json").json["records"]) >= 2
     assert lines[8] in mindex("get", "redis.md:9-13").out
+
+
+def test_records_are_printed_in_the_forms_of_an_answer(mindex: Mindex, shared: Path) -> None:
+    place = "domains/caching/redis.md:9-13"
+    (record,) = mindex("get", place, "--json").json["records"]
+    assert mindex("get", place, "--format", "json").json == mindex("get", place, "--json").json
+    assert mindex("get", place, "--format", "files").out == "domains/caching/redis.md\n"
+    markdown = mindex("get", place, "--format", "md").out
+    assert markdown.startswith("## ") and place in markdown and record["text"] in markdown
+    (row,) = csv.DictReader(io.StringIO(mindex("get", place, "--format", "csv").out))
+    assert (row["path"], row["first_line"], row["text"]) == ("domains/caching/redis.md", "9", record["text"])
+    assert "contradict each other" in mindex("--json", "get", place, "--format", "csv").json["error"]["message"]
+
+
+def test_records_are_cut_to_a_budget(mindex: Mindex, shared: Path) -> None:
+    cut = mindex("get", "*.md", "--budget", 300)
+    assert 0 < count_tokens(cut.out.rstrip()) <= 300 < count_tokens(mindex("get", "*.md").out)
+    assert "budget of 300 tokens" in cut.out
+    assert count_tokens(mindex("get", "*.md", "--budget", 300, "--json").out.rstrip()) <= 300
+    assert mindex("get", "*.md", "--budget", 1).code == 2
 
 
 def test_what_is_missing_is_named_and_the_rest_is_shown(mindex: Mindex, shared: Path) -> None:

@@ -117,6 +117,18 @@ def test_config_shows_every_setting_and_where_it_comes_from(
     assert "search.floor" in mindex("config").out
 
 
+def test_config_shows_an_address_without_its_login_and_its_key(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDEX_EMBEDDING_URL", "https://me:hunter22@example.org:8443/v1?key=hunter22")
+    monkeypatch.setenv("MINDEX_RERANK_URL", "me:hunter22@example.org/v1/@cf/rerank")
+    monkeypatch.setenv("MINDEX_GENERATION_URL", "http://me:hunter/22@example.org")
+    for ran in (mindex("config", "--json"), mindex("config")):
+        assert "hunter" not in ran.out + ran.err
+    shown = {row["key"]: row["value"] for row in mindex("config", "--json").json["settings"]}
+    assert shown["embedding.url"] == "https://example.org:8443/v1"
+    assert shown["rerank.url"] == "example.org/v1/@cf/rerank"
+    assert shown["generation.url"] == "(malformed)"
+
+
 def test_a_wrong_setting_stops_every_command_with_one_line(mindex: Mindex, tmp_path: Path) -> None:
     (tmp_path / ".mindex.toml").write_text("serach.floor = 0.5\n")
     for command in (["config"], ["paths"], ["status"], ["search", "x"], ["doctor"]):

@@ -24,6 +24,7 @@ from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate, version_of
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
+from tests.providers.servers import ModelServer
 from tests.running import finish, is_one_error, open_up, run, run_as_nobody, run_here, start
 
 KEYWORD = {"embedding.provider": "none"}
@@ -451,6 +452,18 @@ def test_a_read_only_database_is_searched_and_not_written(db: Path, what: str, p
     assert ran[len(reading) - 1].json["collections"][0]["files"]["new"] == 1
     for one in ran[len(reading) :]:
         is_one_error(one, f"{db} is read-only", "writable")
+
+
+@unix_only
+def test_a_read_only_database_is_reranked_though_no_score_can_be_kept(db: Path, public_path: Path) -> None:
+    db = shared(db, public_path)
+    db.chmod(0o444)
+    with ModelServer() as server:
+        reranker = {"MINDEX_RERANK_PROVIDER": "http", "MINDEX_RERANK_URL": server.url, "MINDEX_RERANK_MODEL": "any"}
+        env = {**NO_MODEL, **reranker, "MINDEX_DB": str(db)}
+        (ran,) = run_as_nobody(["search", "harbour", "--rerank", "--explain", "--json"], env=env)
+    assert ran.code == 0, ran
+    assert all("rerank" in hit["explain"] for hit in ran.json["results"])
 
 
 @unix_only

@@ -536,3 +536,18 @@ def test_a_kill_loses_nothing_that_was_answered(
 
 def memory_total(memory: Memory) -> int:
     return memory.list().total
+
+
+def test_what_was_written_is_taken_back_by_force(opened: Open, model: ChatServer, tmp_path: Path) -> None:
+    """A model that wrote nonsense must not be the end of a folder's index."""
+    memory = opened(model)
+    root = write(tmp_path / "docs", FILES)
+    memory.index(root, contextualize=True)
+    assert memory.search("zeppelin").hits
+    report = memory.index(root, contextualize=False, force=True)
+    assert "was taken back" in report.notes[0]
+    assert not memory.search("zeppelin").hits
+    assert all(not memory.store.records([id_])[0].context for id_ in memory.store.uncontextualized(["docs"]))
+    asked = len(model.asked)
+    memory.index(root, contextualize=True)
+    assert len(model.asked) > asked  # nothing of it was kept in the cache either

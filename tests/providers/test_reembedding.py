@@ -373,6 +373,105 @@ def test_no_server_is_asked_because_a_database_says_so(opened: Callable[..., Mem
     assert "embedding.url to http://192.0.2.1/v1" in check.fix
 
 
+def named_by_a_file(memory: Memory, made: Made) -> None:
+    """What a database from a stranger says: that its vectors are this provider's."""
+    told = memory.add("Parcels wait in the harbour", embed=False)
+    model = Model(made.provider, made.model, 4)
+    memory.store.put_vectors(model, [Embedded(told.id, np.ones((1, 4), np.float32) / 2)], made)
+
+
+@pytest.mark.parametrize(
+    ("made", "where"),
+    [
+        (Made("openai", "text-embedding-3-small"), "https://api.openai.com/v1"),
+        (Made("groq", "some-model"), "https://api.groq.com/openai/v1"),
+        (Made("cloudflare", "@cf/baai/bge-base-en-v1.5"), "https://api.cloudflare.com"),
+        (Made("openai", "theirs", "http://127.0.0.1.example.org/v1"), "http://127.0.0.1.example.org/v1"),
+    ],
+)
+@pytest.mark.parametrize("settings", [{}, {"embedding.provider": "ollama"}])
+def test_a_database_alone_sends_nothing_to_a_provider_elsewhere(
+    opened: Callable[..., Memory],
+    monkeypatch: pytest.MonkeyPatch,
+    made: Made,
+    where: str,
+    settings: dict[str, object],
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-victim")
+    monkeypatch.setenv("CLOUDFLARE_ACCOUNT_ID", "0123456789abcdef")
+    memory = opened(None, **settings)
+    named_by_a_file(memory, made)
+    monkeypatch.setattr("mindex.providers.server.Server.post", lambda *_, **__: pytest.fail("asked"))
+
+    answer = memory.search("harbour parcels")
+
+    assert answer.tier == "keyword"
+    assert any(f"a server at {where}, which the settings do not name" in note for note in answer.notes)
+    if not settings:  # whose model it is, and where, would be the file's word as well
+        with pytest.raises(EmbeddingError, match="settings do not name"):
+            memory.reembed(model="another")
+
+
+def test_a_provider_that_the_settings_name_is_asked_where_it_always_is(opened: Callable[..., Memory]) -> None:
+    memory = opened(None, **{"embedding.provider": "openai"})
+    asked = memory._asked(Made("openai", "text-embedding-3-small"))
+    assert (asked.provider, asked.url, asked.keyed) == ("openai", "", True)
+
+
+def test_at_another_address_than_the_settings_name_a_provider_is_not_asked(
+    opened: Callable[..., Memory], other: ModelServer
+) -> None:
+    memory = opened(other, "mine")
+    with pytest.raises(EmbeddingError, match=r"api\.openai\.com"):
+        memory._asked(Made("openai", "text-embedding-3-small"))
+
+
+def test_no_key_is_sent_to_an_address_that_only_the_database_names(
+    filled: Memory, server: ModelServer, opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    assert opened(None, **{"embedding.api_key": "sk-of-the-settings"}).search(QUESTION).tier == "hybrid"
+    assert asked_for(server, QUESTION) == 1
+    assert not any("sk-of" in str(one.headers) for one in server.asked)
+
+    server.key = "sk-of-the-environment"
+    refused = opened(None).search(f"{QUESTION} tell me")
+    assert refused.tier == "keyword"
+    assert any(f"set embedding.url to {server.url}" in note for note in refused.notes)
+    assert opened(server).search(f"{QUESTION} tell me").tier == "hybrid"
+
+
+def test_a_change_to_another_provider_takes_no_key_along(
+    opened: Callable[..., Memory], other: ModelServer, server: ModelServer, docs: Path
+) -> None:
+    memory = opened(server, **{"embedding.api_key": "sk-of-openai"})
+    memory.index(docs, embed=False)
+    done = memory.reembed(provider="ollama", model="second", url=other.url)
+    assert done.embedded == 70
+    assert not any("sk-of-openai" in str(one.headers) for one in other.asked)
+    memory.reembed(provider="openai", model="first", url=server.url)
+    assert all(one.headers["authorization"] == "Bearer sk-of-openai" for one in server.asked)
+
+
+@pytest.mark.parametrize("given", [{}, {"provider": "local"}, {"provider": "llama-cpp"}])
+def test_an_address_for_what_runs_in_here_is_refused(
+    opened: Callable[..., Memory], other: ModelServer, given: dict[str, str]
+) -> None:
+    with pytest.raises(UsageError, match="has no address"):
+        opened(None).reembed(url=other.url, **given)
+
+
+def test_a_model_whose_name_would_move_a_cursor_is_named_without(
+    opened: Callable[..., Memory], server: ModelServer
+) -> None:
+    memory = opened(None)
+    named_by_a_file(memory, Made("openai", "evil\x1b[2J\x07", server.url))
+    shown = [str(memory.status()), str(memory.models()), str(memory.doctor()), *memory.search("harbour parcels").notes]
+    assert any("evil?[2J?" in text for text in shown)
+    assert not any("\\x1b" in text or "\x1b" in text for text in shown)
+    assert not server.asked
+
+
 def test_keys_and_logins_stay_out_of_the_database(
     server: ModelServer, docs: Path, opened: Callable[..., Memory], tmp_path: Path
 ) -> None:

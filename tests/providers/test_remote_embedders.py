@@ -16,7 +16,7 @@ from mindex.errors import EmbeddingError
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.remote import RemoteEmbedder
-from tests.providers.made import same
+from tests.providers.made import same, speaking
 from tests.providers.servers import ACCOUNT, ModelServer, html, status
 
 KEY = "sk-0123456789abcdef"
@@ -303,3 +303,16 @@ def test_an_address_may_do_without_its_scheme(server: ModelServer) -> None:
     embedder.load()
 
     assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../../user/tokens", "@cf/../x", "@cf/x?a=b", "@cf/x#y", "@cf/x y", "/x", "@cf//x", "a%2e", "a\\b"]
+)
+@pytest.mark.parametrize("provider", ["cloudflare", "azure"])
+def test_a_models_name_does_not_lead_to_another_path(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, provider: str, name: str
+) -> None:
+    monkeypatch.setenv("CLOUDFLARE_ACCOUNT_ID", ACCOUNT)
+    with pytest.raises(EmbeddingError, match=r"embedding\.model is no name"):
+        speaking(provider, server, name).load()
+    assert server.asked == []

@@ -200,3 +200,42 @@ def test_with_the_breaker_open_a_search_is_as_fast_as_by_keyword(
             return ratios[-1] <= 1.2
 
         wait_until(compared, within=30, what="a ratio of 1.2")
+
+
+def test_who_asks_for_just_that_does_not_wait_for_the_breaker(
+    server: ModelServer, tmp_path: Path, handbook: Path
+) -> None:
+    def shut_out(memory: Memory) -> None:
+        server.always = status(500)
+        for number in range(6):
+            memory.search(f"{QUESTION} {number}", floor=0)
+        server.always = None
+        assert any("has failed" in note for note in memory.search(f"{QUESTION} again", floor=0).notes)
+
+    with opened(tmp_path, server) as memory:
+        memory.index(handbook)
+        told = memory.add("The lighthouse keeper prefers tea to coffee", embed=False)
+        shut_out(memory)
+        assert memory.backfill() == (1, 0)
+        assert memory.search("lighthouse keeper", floor=0).notes == ()
+
+        shut_out(memory)
+        assert all(check.ok for check in memory.doctor())
+        assert memory.search("keeper of the lighthouse", floor=0).notes == ()
+
+        shut_out(memory)
+        assert memory.reembed(model="another").remaining == 0
+        assert memory.search("tea or coffee", mode="vector", floor=0).hits[0].record.id == told.id
+
+
+@pytest.mark.parametrize("role", ["rerank", "generation"])
+def test_doctor_reaches_every_server_that_is_left_alone(server: ModelServer, tmp_path: Path, role: str) -> None:
+    provider = {"rerank": "http", "generation": "openai"}[role]
+    given: dict[str, object] = {"embedding.provider": "none"}
+    given |= {f"{role}.provider": provider, f"{role}.url": server.url, f"{role}.model": "m"}
+    with Memory(tmp_path / "memory.db", options=given) as memory:
+        server.always = html
+        for _ in range(3):
+            assert not all(check.ok for check in memory.doctor())
+        server.always = None
+        assert all(check.ok for check in memory.doctor())

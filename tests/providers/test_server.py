@@ -297,6 +297,33 @@ def test_hosts_of_no_proxy_are_reached_without_it(server: ModelServer, monkeypat
     assert isinstance(ask(server), dict)
 
 
+def test_a_server_of_this_machine_is_asked_past_the_proxy(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{free_port()}")
+
+    for url in (server.url, server.url.replace("127.0.0.1", "localhost")):
+        assert isinstance(asking(url).post("/api/embed", BODY), dict)
+
+
+@pytest.mark.parametrize(
+    ("host", "near"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("localhost", True),
+        ("LOCALHOST", True),
+        ("[::1]", True),
+        ("127.0.0.1.example.org", False),
+        ("127.example.org", False),
+        ("localhost.example.org", False),
+        ("192.0.2.1", False),
+        ("[::2]", False),
+    ],
+)
+def test_only_numbers_and_localhost_are_this_machine(host: str, near: bool) -> None:
+    assert parse_address(f"http://{host}:8080/v1").is_loopback is near
+
+
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_broken_proxy_is_named_without_its_password(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
@@ -328,6 +355,36 @@ def test_a_proxy_that_is_none_is_a_plain_error(proxy: str, monkeypatch: pytest.M
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_whoever_waits_less_than_the_settings_allow_is_not_told_to_raise_them(server: ModelServer) -> None:
+    server.always = hang
+    with pytest.raises(EmbeddingError) as failed:
+        asking(server.url, timeout=5).post("/api/embed", BODY, seconds=0.2)
+    assert "timeout" not in failed.value.hint
+    with pytest.raises(EmbeddingError) as failed:
+        asking(server.url, timeout=0.2).post("/api/embed", BODY, seconds=0.2)
+    assert "raise embedding.timeout" in failed.value.hint
+
+
+def test_whoever_insists_reaches_a_server_that_is_left_alone_and_ends_that(server: ModelServer) -> None:
+    server.always = status(500)
+    asked = asking(server.url)
+    for _ in range(3):
+        with pytest.raises(EmbeddingError):
+            asked.post("/api/embed", BODY, attempts=1)
+    assert asked.left_alone
+
+    with pytest.raises(EmbeddingError, match="failed \\(500"):
+        asked.post("/api/embed", BODY, attempts=1, insists=True)
+    assert asked.left_alone
+
+    server.always = None
+    with pytest.raises(EmbeddingError, match="has failed 4 times"):
+        asked.post("/api/embed", BODY)
+    assert isinstance(asked.post("/api/embed", BODY, insists=True), dict)
+    assert not asked.left_alone
+    assert isinstance(asked.post("/api/embed", BODY), dict)
 
 
 def test_the_error_is_that_of_the_role(server: ModelServer) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.memory import Memory
-from mindex.model import Consolidation, Filters, Proposal, Record
+from mindex.model import Change, Consolidation, Filters, Proposal, Record
 from mindex.present.consolidated import consolidation_json, consolidation_text
 from mindex.remember import memories as life
 from mindex.remember.replacing import carry_out
@@ -210,6 +212,25 @@ def test_a_near_duplicate_that_only_vectors_show(opened: Open, tell: Tell) -> No
     (proposal,) = memory.consolidate().proposals
     assert {record.id for record in proposal.originals} == {one, other}
     assert alone in {record.id for record in memory.list(limit=50).records}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("My brother is allergic to peanuts and shellfish.", "My sister is allergic to peanuts and shellfish."),
+        ("Logs are kept for weeks on the archive server.", "Logs are kept for months on the archive server."),
+        ("Deploy the frontend before the backend.", "Deploy the backend before the frontend"),
+        ("We pay the invoice to the supplier within a week.", "The supplier pays the invoice to us within a week."),
+    ],
+)
+def test_vectors_alone_do_not_make_two_things_one(opened: Open, tell: Tell, one: str, other: str) -> None:
+    memory = opened(embedding__provider="local")
+    first, second = tell(memory, one), tell(memory, other)
+    assert memory.embedder is not None
+    a, b = memory.store.stored_vectors(memory.embedder.model, [first, second]).values()
+    assert float(a[0] @ b[0]) > 0.8  # close enough to be looked at, or nearly so
+    memory.store.link(first, second, life.NEAR, 1.0)
+    assert memory.consolidate().proposals == ()
 
 
 # ── what a model writes ───────────────────────────────────────────────────────────────────────────────────────
@@ -446,6 +467,88 @@ def test_one_proposal_in_the_way_does_not_stop_the_others(
     assert [bool(proposal.applied) for proposal in done.proposals] == [True, False]
     assert "left as it was" in done.notes[0]
     assert first.kept == done.proposals[0].applied
+
+
+MANY_TEAS = (TEA[0], f"{TEA[0]} in Riga", TEA[1])
+
+
+def in_the_way(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], *, at: int) -> None:
+    """Something that happens right before the so manieth memory is retired."""
+    retire, count = life.Memories.supersede, 0
+
+    def slow(self: life.Memories, loser: Record, winner: str, reason: str) -> Change:
+        nonlocal count
+        count += 1
+        if count == at:
+            happens()
+        return retire(self, loser, winner, reason)
+
+    monkeypatch.setattr(life.Memories, "supersede", slow)
+
+
+def test_a_proposal_that_is_carried_out_in_part_says_so(
+    opened: Open, tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = opened()
+    ids = [tell(memory, text, tags=[f"tag{n}"]) for n, text in enumerate(MANY_TEAS)]
+    memory.store._database.wait = 0.2  # type: ignore[attr-defined]
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as writer:
+        in_the_way(monkeypatch, lambda: writer.execute("BEGIN IMMEDIATE"), at=2)
+        done = memory.consolidate(apply=True)
+        writer.execute("ROLLBACK")
+    (proposal,) = done.proposals
+    (note,) = done.notes
+    assert (
+        note.startswith(f"carried out in part: 1 of 2 memories are retired for '{ids[-1]}', then ") and "locked" in note
+    )
+    assert (proposal.applied, len(proposal.originals), done.retired) == (ids[-1], 2, 1)
+    assert live(memory) == set(MANY_TEAS) - {one.text for one in proposal.originals if one.id != ids[-1]}
+    keeper = memory.store.record(ids[-1])
+    assert keeper is not None and set(keeper.tags) == {"tag0", "tag1", "tag2"}
+    assert "1 of 1 applied, 1 memories retired" in consolidation_text(done)
+    memory.consolidate(apply=True)
+    assert live(memory) == {TEA[1]}
+
+
+@pytest.mark.parametrize("away", ["forget", "purge"])
+def test_a_new_memory_that_nothing_is_retired_for_is_taken_back(
+    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch, away: str
+) -> None:
+    memory = opened(model)
+    ids = [tell(memory, text) for text in ("Anna likes black tea", "Anna likes black coffee")]
+    model.answers = writes("Anna likes black tea and black coffee.")
+    in_the_way(monkeypatch, lambda: [getattr(memory, away)(id_) for id_ in ids], at=1)
+    done = memory.consolidate(apply=True)
+    assert "left as it was" in done.notes[0]
+    assert (done.proposals[0].applied, done.retired, live(memory)) == ("", 0, set())
+
+
+def test_a_new_memory_that_stays_beside_the_others_is_named(
+    opened: Open, tell: Tell, model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = opened(model)
+    for text in ("Anna likes black tea", "Anna likes black coffee"):
+        tell(memory, text)
+    model.answers = writes("Anna likes black tea and black coffee.")
+    memory.store._database.wait = 0.2  # type: ignore[attr-defined]
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as writer:
+        in_the_way(monkeypatch, lambda: writer.execute("BEGIN IMMEDIATE"), at=1)
+        done = memory.consolidate(apply=True)
+        writer.execute("ROLLBACK")
+    (new,) = memory.search("tea coffee", limit=1).hits
+    assert f"carried out in part: 0 of 2 memories are retired for '{new.record.id}'" in done.notes[0]
+    assert (done.proposals[0].applied, done.retired, len(live(memory))) == ("", 0, 3)
+
+
+def test_nothing_is_retired_for_a_memory_that_has_gone(
+    opened: Open, tell: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = opened()
+    _, long = (tell(memory, text) for text in TEA)
+    in_the_way(monkeypatch, lambda: memory.forget(long), at=1)
+    done = memory.consolidate(apply=True)
+    assert (live(memory), done.retired) == ({TEA[0]}, 0)
+    assert "was forgotten meanwhile" in done.notes[0]
 
 
 # ── as it is shown ────────────────────────────────────────────────────────────────────────────────────────────

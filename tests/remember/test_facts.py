@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -245,6 +248,13 @@ def test_what_is_like_a_known_memory_and_says_something_else_is_remembered(opene
         ("Deploys go to Frankfurt on Tuesday", "Deploys go to Dublin on Tuesday", False),
         ("We do not deploy on Friday", "We deploy on Friday", False),
         ("The limit is 1,000 rows a day", "the limit is 1000 rows", True),
+        ("The user likes the dark theme", "user likes dark themes", True),
+        ("My brother eats no peanuts, milk, eggs, wheat", "My sister eats no peanuts, milk, eggs, wheat", False),
+        ("My brother is allergic to peanuts", "Her brother is allergic to peanuts", False),
+        ("Deploy the frontend before the backend", "Deploy the backend before the frontend", False),
+        ("Anna reports to Ben since spring", "Ben reports to Anna", False),
+        ("Rename user_id to account_id", "Rename account_id to user_id", False),
+        ("Scale the shop from 3 to 5 replicas", "Scale the shop from 5 to 3 replicas", False),
     ],
 )
 def test_a_text_stands_for_another_only_with_its_numbers_names_and_words(known: str, text: str, covered: bool) -> None:
@@ -318,6 +328,54 @@ def test_a_failure_while_telling_is_no_error(opened: Open) -> None:
         memory = opened(server, generation__timeout=0.3)
         exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
         assert memory.store.record(exchange.id) is not None
+
+
+@pytest.mark.parametrize("away", ["purge", "forget"])
+@pytest.mark.parametrize("later", [False, True])
+def test_nothing_is_kept_of_an_exchange_that_goes_while_the_model_thinks(
+    opened: Open, model: ChatServer, away: str, later: bool
+) -> None:
+    memory = opened(model)
+    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
+    other = opened(None)
+
+    def answer(system: str, user: str) -> str:
+        getattr(other, away)(exchange.id)
+        return remark(system, user)
+
+    model.answers = answer
+    outcome = memory.extract_facts() if later else memory.extract_facts_of(exchange)
+    assert (outcome.facts, facts(memory), memory.search("Rome").hits) == (0, [], ())
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_facts_that_could_not_be_stored_are_asked_for_again(
+    opened: Open, model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: bool
+) -> None:
+    memory = opened(model)
+    exchange, *_ = (memory.store.record(id_) for id_ in untold(memory, 2))
+    assert exchange is not None
+    memory.store._database.wait = 0.2  # type: ignore[attr-defined]
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)) as writer:
+
+        def answer(system: str, user: str) -> str:
+            writer.execute("BEGIN IMMEDIATE")  # another process writes
+            return remark(system, user)
+
+        def tell(*given: Any, **properties: Any) -> object:
+            try:
+                return Memory.add(memory, *given, **properties)
+            finally:  # for a little longer than we wait
+                writer.execute("ROLLBACK")
+
+        model.answers = answer
+        monkeypatch.setattr(memory, "add", tell)
+        outcome = memory.extract_facts() if later else memory.extract_facts_of(exchange)
+        monkeypatch.undo()
+    assert (outcome.processed, outcome.facts, len(model.asked), facts(memory)) == (0, 0, 1, [])
+    assert "locked by another process" in outcome.notes[0]
+    model.answers = remark
+    assert (memory.extract_facts().facts, len(facts(memory))) == (2, 2)
 
 
 # ── taken up later ────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from mindex import telling
 from mindex.clock import now_ms, to_iso
 from mindex.errors import AmbiguousIdError, ConflictError, MindexError, NotFoundError, UsageError
 from mindex.memory import Memory
+from tests.providers.servers import ModelServer, hang, status
+from tests.running import run_here, wait_until
 
 
 @pytest.fixture
@@ -545,3 +549,76 @@ def _later() -> None:
     start = now_ms()
     while now_ms() <= start + 1:
         pass
+
+
+# ── vectors follow ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
+    with ModelServer() as served:
+        monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "ollama")
+        monkeypatch.setenv("MINDEX_EMBEDDING_MODEL", "a-model")
+        monkeypatch.setenv("MINDEX_EMBEDDING_URL", served.url)
+        yield served
+
+
+def pending(memory: Memory) -> int:
+    assert memory.embedder is not None
+    return memory.store.pending(memory.embedder.model)
+
+
+def test_a_server_that_hangs_is_not_waited_for_long_and_that_is_said(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert telling._MOST_SECONDS <= 8
+    monkeypatch.setattr(telling, "_MOST_SECONDS", 0.3)
+    server.always = hang
+    with Memory(tmp_path / "memory.db", options={"embedding.timeout": 60}) as memory:
+        started = monotonic()
+        told = memory.add("The build runs on Tuesdays")
+        assert monotonic() - started < 10
+        assert told.notes == ("stored; its vector follows: ollama has not answered for 0.3 s",)
+        assert found(memory, "build", mode="keyword") == [told.id]
+        changed = memory.update(told.id, text="The build runs on Fridays")
+        assert monotonic() - started < 10 and changed.record == told.id
+
+
+def test_a_server_that_fails_is_a_note_and_the_vector_follows(server: ModelServer, tmp_path: Path) -> None:
+    server.always = status(401)
+    with Memory(tmp_path / "memory.db") as memory:
+        (note,) = memory.add("The build runs on Tuesdays").notes
+        assert note.startswith("stored; its vector follows: ") and server.url.removeprefix("http://") in note
+        assert pending(memory) == 1
+        server.always = None
+        assert memory.add("The harbour has three cranes").notes == ()
+        memory.embed_pending()
+        assert pending(memory) == 0
+
+
+def test_what_a_server_could_not_embed_behind_the_back_is_said_the_next_time(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    server.always = status(401)
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.embeds_in_background = True
+        assert memory.add("The build runs on Tuesdays").notes == ()
+        wait_until(lambda: memory._not_embedded != "", what="a failure")
+        assert memory.add("The harbour has three cranes").notes[0].startswith("stored; its vector follows: ")
+
+
+def test_the_command_says_that_a_vector_follows(server: ModelServer, tmp_path: Path) -> None:
+    server.always = status(401)
+    db = tmp_path / "memory.db"
+    said = run_here("--db", db, "add", "The build runs on Tuesdays")
+    assert (said.code, "note: stored; its vector follows: " in said.out) == (0, True)
+    shown = run_here("--db", db, "--json", "add", "The harbour has three cranes").json
+    assert shown["created"] and shown["notes"][0].startswith("stored; its vector follows: ")
+
+
+def test_the_local_model_is_waited_for_as_long_as_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telling, "_MOST_SECONDS", 0.0)
+    with Memory(tmp_path / "memory.db") as memory:
+        assert memory.add("The build runs on Tuesdays").notes == ()
+        assert pending(memory) == 0

@@ -490,3 +490,65 @@ def test_a_model_that_fails_leaves_the_command_line_its_answer(line: Memory, mod
     text = run_here("search", QUERY, "--expand")
     assert text.code == 0
     assert "not expanded: " in text.out + text.err
+
+
+SECRET = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+
+
+def test_a_secret_in_a_question_reaches_neither_the_model_nor_the_database(
+    memory: Memory, model: ChatServer, tmp_path: Path
+) -> None:
+    model.answers = always(said(["harbour pier beacon", f"lantern {SECRET}"], [], ANSWER))
+    answer = memory.search(f"{QUERY} {SECRET}", expand=True)
+    assert "harbour pier beacon" in note_of(answer)
+    assert SECRET not in json.dumps(model.asked)
+    assert SECRET not in note_of(answer)
+    assert "redacted" not in model.prompts()[0]
+    memory.store.settle()
+    assert memory.store.clear_caches(["expansion"]) == {}
+    assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.glob("memory.db*"))
+
+
+def test_a_secret_that_the_model_comes_up_with_is_not_kept(memory: Memory, model: ChatServer, tmp_path: Path) -> None:
+    model.answers = always(said(["harbour pier beacon"], [f"harbour {SECRET}"], f"The harbour lantern is {SECRET}"))
+    for _ in range(2):
+        assert SECRET not in note_of(memory.search(QUERY, expand=True))
+        memory.store.settle()
+    assert len(model.asked) == 1
+    assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.glob("memory.db*"))
+
+
+def test_a_question_that_is_nothing_but_a_secret_is_not_expanded(memory: Memory, model: ChatServer) -> None:
+    assert note_of(memory.search(SECRET, expand=True)).startswith("not expanded: nothing of the question is left")
+    assert model.asked == []
+
+
+def test_a_question_that_waits_no_longer_does_not_ask_for_a_longer_timeout(
+    model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mindex.asking._MOST_EXPANDING", 0.3)
+    model.answers = always(Hangs())
+    with Memory(tmp_path / "memory.db", options={"embedding.provider": "none", **model.options}) as memory:
+        memory.index(write(tmp_path / "docs", PAGES))
+        note = note_of(memory.search(QUERY, expand=True))
+    assert "did not answer within 0.3 s" in note
+    assert "timeout" not in note
+
+
+@pytest.mark.parametrize(
+    ("query", "variant", "kept"),
+    [
+        ("Wo steht der Schlüssel für den Hafen", "Schlüssel Hafenmeister", True),
+        ("Wann fährt die Fähre nach der Insel", "Abfahrt der Fähre", True),
+        ("Wie lange ist die Frist für die Kündigung", "Kündigungsfrist Frist Dauer", True),
+        ("Wie sichert man die Datenbank SQLite", "die Datenbank sichern", False),
+        ("Wie lange ist die Frist von 14 Tagen", "Frist Dauer", False),
+        ("Wo steht der Schlüssel für den Hafen", "Wetterbericht von gestern", False),
+        ("who called Anna", "the call of Anna", True),
+        ("who called Anna", "who called", False),
+        ("the flight of Anna to Berlin", "the flight to Berlin", False),
+        ("all parcels for the Harris office", "parcels: Harris's office", True),
+    ],
+)
+def test_capitals_are_names_where_not_every_noun_has_one(query: str, variant: str, kept: bool) -> None:
+    assert is_faithful(query, variant) is kept

@@ -116,7 +116,7 @@ def test_nothing_but_a_substring_is_the_last_tier(keyword_memory: Memory) -> Non
     assert answer.tier == "substring"
     assert answer.notes == (
         "no embedder is configured; answered by keyword",
-        "no word or meaning matched; these hold the text literally",
+        "nothing is near enough by words or meaning; these hold the text literally",
     )
 
 

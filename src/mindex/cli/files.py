@@ -27,7 +27,8 @@ _MOST_BATCH = 200
 @click.option(
     "--contextualize/--no-contextualize",
     default=None,
-    help="Have a language model place each chunk in its document (default: as index.contextualize says).",
+    help="Have a language model place each chunk in its document (default: as index.contextualize says);"
+    " --no-contextualize --force takes back what it wrote.",
 )
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for later (`mindex backfill`).")
 @click.option("--remove", metavar="NAME", help="Forget an indexed folder; its files stay as they are.")

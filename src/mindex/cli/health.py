@@ -7,7 +7,7 @@ import sys
 import click
 
 from mindex.cli.output import Context
-from mindex.config import Configured, cache_folder, load_settings, user_config
+from mindex.config import Configured, bare_address, cache_folder, load_settings, user_config
 from mindex.present.reports import doctor_json, doctor_text, status_json, status_text, table_text
 from mindex.present.rows import Json
 from mindex.present.text import aligned
@@ -59,6 +59,9 @@ def config_command(context: Context) -> None:
 def _json_value(one: Configured) -> Json:
     if one.setting.secret:
         return "(set)" if one.value else ""
+    if one.setting.address:
+        bare = bare_address(str(one.value))
+        return "(malformed)" if bare is None else bare
     if isinstance(one.value, tuple):
         return list(one.value)
     return dict(one.value) if isinstance(one.value, dict) else one.value  # type: ignore[return-value]

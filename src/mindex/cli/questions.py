@@ -12,8 +12,8 @@ from mindex.cli.output import Context
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES, Mode
 from mindex.present.export import FORMATS, formatted
-from mindex.present.reports import found_json, found_text, list_json, list_text
-from mindex.present.views import VIEWS, View, show
+from mindex.present.found import ShownRecords, show_found
+from mindex.present.views import VIEWS, Shown, View, show
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
 
@@ -85,8 +85,7 @@ def search_command(
     Plain words find what holds any of them, best first. "exact phrase", AND, OR, NOT, prefix*, title:word and
     {content}: word make it strict.
     """
-    if context.as_json and form not in ("text", "json"):
-        raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
+    _refuse_two_forms(context, form)
     if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
         raise UsageError("--explain needs room", "use it with --view full or dual, as text or JSON")
     dual = view == "dual"
@@ -103,27 +102,44 @@ def search_command(
             **scope,
         )
         shown = show(answer, view, budget=budget, explain=explain, details=limit if dual else None)
-        if form != "text":
-            click.echo(formatted(shown, form))
-        else:
-            context.emit(shown.json(), lambda: shown.text(colour=context.colour))
+        _print(context, shown, form)
+
+
+def _refuse_two_forms(context: Context, form: str) -> None:
+    if context.as_json and form not in ("text", "json"):
+        raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
+
+
+def _print(context: Context, shown: Shown | ShownRecords, form: str) -> None:
+    if form != "text":
+        click.echo(formatted(shown, form))
+    else:
+        context.emit(shown.json(), lambda: shown.text(colour=context.colour))
 
 
 @click.command("get")
 @click.argument("references", nargs=-1, required=True, metavar="ID|PATH|PATH:10-40|GLOB|…")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
+)
+@click.option("--budget", type=int, metavar="N", help="Never print more than N tokens.")
 @click.option("--as-of", metavar="T", help="What was told as it stood then.")
 @click.pass_obj
-def get_command(context: Context, references: tuple[str, ...], as_of: str | None) -> None:
+def get_command(
+    context: Context, references: tuple[str, ...], form: str, budget: int | None, as_of: str | None
+) -> None:
     """Show records by id (a unique start is enough), file, lines of a file, or glob.
 
     Also profile or profile.user.name, history:ID, timeline:2026-03..2026-04, due, and ID±2 (or ID~2) for an exchange
     with its neighbours.
     """
+    _refuse_two_forms(context, form)
     with context.memory() as memory:
         found = memory.get(*references, as_of=as_of)
-    context.emit(found_json(found), lambda: found_text(found, colour=context.colour))
+    shown = show_found(found, budget=budget)
+    _print(context, shown, form)
     if found.missing:
-        if not context.as_json:
+        if not context.as_json and form != "json":
             click.echo(f"error: nothing found for {', '.join(found.missing)}; search for it first", err=True)
         sys.exit(1)
 
@@ -135,6 +151,8 @@ def get_command(context: Context, references: tuple[str, ...], as_of: str | None
 @click.pass_obj
 def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> None:
     """List records, newest first."""
+    from mindex.present.reports import list_json, list_text
+
     with context.memory() as memory:
         page = memory.list(memory.filters(**scope), limit=limit, offset=offset)
     if limit > MAX_LIMIT:

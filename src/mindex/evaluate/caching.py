@@ -153,6 +153,9 @@ class CachedGenerator:
     def load(self) -> None:
         self._inner.load()
 
+    def check(self) -> None:
+        """What it said before it says again, whoever is down."""
+
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
         schema = json.dumps(prompt.schema, sort_keys=True, default=str)
         key = _key(self.name, prompt.system, prompt.user, str(prompt.max_tokens), schema)

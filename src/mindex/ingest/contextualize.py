@@ -21,7 +21,8 @@ from mindex.model import ContextPlan, Document, Progress, Record
 from mindex.present.tokens import count_tokens
 from mindex.providers.generate.answers import UnusableAnswer, asked, plain_answer, wake
 from mindex.providers.generate.base import Generator, Prompt
-from mindex.store.base import CONTEXT_CACHE, DocumentUpdate, Store, context_key
+from mindex.store.base import DocumentUpdate, Store
+from mindex.store.caches import CONTEXT_CACHE, context_key
 
 MOST_CHARACTERS = 400
 THREADS = 4

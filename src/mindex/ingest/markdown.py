@@ -35,7 +35,8 @@ class Parsed:
 
 
 def chunk_markdown(text: str) -> Parsed:
-    text = normalise_newlines(text)
+    # The last line ends like the others: else a section at the limit would be cut anew once something follows it.
+    text = normalise_newlines(text).removesuffix("\n") + "\n"
     if text.count("\n") > MAX_LINES:
         return chunk_text(text)
     starts = line_starts(text)

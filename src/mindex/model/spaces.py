@@ -37,4 +37,9 @@ class Space:
 
 def space_name(model: Model) -> str:
     """What people call a space."""
-    return f"{model.provider}/{model.name}"
+    return visible(f"{model.provider}/{model.name}")
+
+
+def visible(text: str) -> str:
+    """What a file says of a model, as a terminal may be given it: nothing that would move its cursor."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

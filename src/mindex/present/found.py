@@ -15,6 +15,8 @@ from mindex.present.views import LEAST_BUDGET, compact_json, most_that_fit
 
 @dataclass(frozen=True, slots=True)
 class ShownRecords:
+    """Records cut to a budget: the same content as JSON and as text."""
+
     rows: tuple[Row, ...]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

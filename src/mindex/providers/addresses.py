@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-_LOOPBACK = ("localhost", "::1")
 _SHORTEST_SECRET = 6
 
 
@@ -36,7 +37,10 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        return self.host in _LOOPBACK or self.host.startswith("127.")
+        """Whether it is this machine: by its number, since anybody may own the name `127.0.0.1.example.org`."""
+        with suppress(ValueError):
+            return ip_address(self.host).is_loopback
+        return self.host == "localhost"
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ class ProviderSettings:
     url: str = ""
     api_key: str = field(default="", repr=False)
     timeout: float = 30.0
+    # Whether a key may go there. Not where nobody but a database named the address.
+    keyed: bool = True
 
 
 def created(modules: Mapping[str, str], settings: ProviderSettings, role: str) -> Any:

@@ -42,8 +42,8 @@ class Breaker:
         self._filed = True
         self._trying = False
 
-    def admit(self, seconds: float) -> Outage | None:
-        """None when a call may be made, else the outage that forbids it.
+    def admit(self, seconds: float, *, insists: bool = False) -> Outage | None:
+        """None when a call may be made, else the outage that forbids it. Whoever insists is let through to see.
 
         After a pause one call is let through to see; for the `seconds` it may take, the others go on waiting. (Two
         processes that ask in the same instant may both be let through, which harms nobody.)
@@ -53,7 +53,7 @@ class Breaker:
             if not outage.until:
                 return None
             now = self._now()
-            if outage.lasts(now):
+            if outage.lasts(now) and not insists:
                 return outage
             self._keep(Outage(outage.failures, outage.last, outage.hint, now + min(seconds + 1, LONGEST_PAUSE)))
             self._trying = True

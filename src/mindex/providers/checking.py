@@ -23,6 +23,7 @@ def check_embedder(name: str, make: Callable[[], Embedder | None], space: Model 
         embedder = make()
         if embedder is None:
             return Check(name, True, "none is configured: search is by keyword")
+        embedder.load()  # reaches a server that others leave alone for a while
         length = len(embedder.embed_query(_QUESTION))
         model = embedder.model
         if space is not None and length != space.dimensions:
@@ -42,6 +43,7 @@ def check_reranker(make: Callable[[], Reranker | None], seconds: float) -> Check
         reranker = make()
         if reranker is None:
             return Check("reranker", True, "none is configured")
+        reranker.load()
         reranker.score(_QUESTION, ["It does.", "Bread is baked."], seconds=seconds)
         return Check("reranker", True, f"{reranker.name} answers")
 
@@ -53,6 +55,7 @@ def check_generator(make: Callable[[], Generator | None], seconds: float) -> Che
         generator = make()
         if generator is None:
             return Check("language model", True, "none is configured")
+        generator.load()
         generator.generate(Prompt("You answer with one word.", "Say yes.", max_tokens=8), seconds=seconds)
         return Check("language model", True, f"{generator.name} answers")
 

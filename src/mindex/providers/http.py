@@ -252,7 +252,12 @@ def _guarded(work: Callable[[], T], seconds: float) -> T:
 
 
 def _proxy_for(address: Address) -> tuple[str, str]:
-    """The proxy that the environment wants for this server, as it may be shown and as it is used."""
+    """The proxy that the environment wants for this server, as it may be shown and as it is used.
+
+    None for a server on this machine: to a proxy, the same address is another machine.
+    """
+    if address.is_loopback:
+        return "", ""
     from urllib.request import getproxies, proxy_bypass
 
     found = getproxies()

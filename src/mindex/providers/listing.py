@@ -10,7 +10,7 @@ from time import perf_counter
 
 from mindex.errors import MindexError
 from mindex.model.reported import KnownModel, Role
-from mindex.model.spaces import Space
+from mindex.model.spaces import Space, visible
 from mindex.providers.base import ProviderSettings
 from mindex.providers.small_files import read_small, small_file, write_small
 
@@ -91,9 +91,9 @@ def _put_space(listed: list[KnownModel], space: Space) -> None:
             return
     listed.append(
         KnownModel(
-            model.name,
+            visible(model.name),
             "embedding",
-            model.provider,
+            visible(model.provider),
             model.dimensions,
             active=space.active,
             next=space.next,

@@ -164,7 +164,7 @@ class LlamaServer:
         except TimeoutError:
             raise ProviderError(
                 f"{self._model.title} did not answer within {seconds:.3g} s",
-                "use a smaller model, or raise the timeout",
+                "use a smaller model",
             ) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self._failed(child, error) from None

@@ -31,6 +31,8 @@ _ERRORS: Mapping[str, type[ProviderError]] = {
 }
 _FIRST_WAIT = 0.25
 _LONGEST_WAIT = 8.0
+# What preparing a request takes of its time does not count.
+_NEARLY = 0.95
 # Patterns are compiled when a server says something: while it is left alone, nobody waits for that.
 _TOO_LONG = (
     r"(?i)too (long|large|many (input )?tokens)|(context|input|sequence|prompt|token)[ _-]?(length|limit|window|size)"
@@ -61,6 +63,7 @@ class Service:
     key_header: str = ""  # a header of its own, instead of `Authorization: Bearer`
     needs_key: bool = False
     asks_keyring: bool = True
+    keyed: bool = True  # whether a key may be sent at all
 
     def __str__(self) -> str:
         return f"{self.provider} at {self.address}" if self.address else self.provider
@@ -105,17 +108,19 @@ class Server:
         seconds: float | None = None,
         attempts: int = ATTEMPTS,
         most_bytes: int = MOST_BYTES,
+        insists: bool = False,
     ) -> object:
         """The JSON value that the server answers with.
 
         Raises Rejected when it does not take this request, and the role's error for everything else. All attempts
-        together take no longer than `seconds`, nor than the settings allow.
+        together take no longer than `seconds`, nor than the settings allow. Whoever `insists`, since a person asked for
+        just that, reaches a server that is being left alone, too.
         """
         service = self.service
         if service.address is None:
             raise service.error(service.problem, service.remedy)
         seconds = service.timeout if seconds is None else min(max(seconds, 0.01), service.timeout)
-        outage = self._breaker.admit(seconds)
+        outage = self._breaker.admit(seconds, insists=insists)
         if outage is not None:  # nothing has been imported yet, nor has the network been touched
             raise self._left_alone(outage)
         request = Request("POST", service.address.at(path), self._headers(service.address), _encoded(body))
@@ -133,6 +138,10 @@ class Server:
             raise
         self._breaker.succeeded()
         return answer
+
+    @property
+    def left_alone(self) -> bool:
+        return self._breaker.outage() is not None
 
     def check(self) -> None:
         """Raise what `post` would, if the server is being left alone: before somebody prepares what to ask it."""
@@ -225,7 +234,7 @@ class Server:
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "mindex"}
         service = self.service
         if self._key is None:
-            self._key = find_key(service.role, service.given_key, service.key_variables, keyring=service.asks_keyring)
+            self._key = self._found_key()
         key, flaw = self._key, flaw_of(self._key)
         if flaw:
             raise service.error(f"the key for {service.provider} holds {flaw}", f"set it again without: {self._ways}")
@@ -239,10 +248,18 @@ class Server:
             headers["authorization"] = address.basic
         return headers
 
+    def _found_key(self) -> str:
+        service = self.service
+        if not service.keyed:
+            return ""
+        return find_key(service.role, service.given_key, service.key_variables, keyring=service.asks_keyring)
+
     @property
     def _ways(self) -> str:
         """Where a key may stand."""
         role = self.service.role
+        if not self.service.keyed:
+            return f"{role}.url to {self.service.address}: keys go to no address that the settings do not name"
         variables = [f"MINDEX_{role.upper()}_API_KEY", *self.service.key_variables]
         return f"{' or '.join(variables)} in the environment, or run: keyring set mindex {role}.api_key"
 
@@ -251,10 +268,10 @@ class Server:
     def _words(self, failure: Unanswered, seconds: float) -> tuple[str, str]:
         service = self.service
         if isinstance(failure, TimedOut):
-            return (
-                f"{service} did not answer within {seconds:.3g} s",
-                f"see whether it hangs, or raise {service.role}.timeout",
-            )
+            message = f"{service} did not answer within {seconds:.3g} s"
+            if seconds < _NEARLY * service.timeout:  # whoever asked waits no longer, whatever the settings say
+                return message, "see whether it hangs or is too slow: this question waits no longer for it"
+            return message, f"see whether it hangs, or raise {service.role}.timeout"
         if isinstance(failure, Unreachable):
             return f"nothing answers at {service.address} ({failure.why})", service.start
         return f"{service} {failure.why}", failure.hint or f"check {service.role}.url"

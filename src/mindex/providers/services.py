@@ -15,6 +15,15 @@ _GROQ = "https://api.groq.com/openai/v1"
 _LM_STUDIO = "http://127.0.0.1:1234/v1"
 _OLLAMA = "http://127.0.0.1:11434"
 _CLOUDFLARE = "https://api.cloudflare.com"
+# Where each is asked when nobody names an address.
+_CUSTOMARY = {"openai": _OPENAI, "groq": _GROQ, "lmstudio": _LM_STUDIO, "ollama": _OLLAMA, "cloudflare": _CLOUDFLARE}
+# A model's name that becomes part of a path: it must not lead out of it, nor begin a query.
+_IN_A_PATH = r"[\w@:-][\w@.:-]*(/[\w@:-][\w@.:-]*)*"
+
+
+def customary_url(provider: str) -> str:
+    """Where a provider is asked when nobody names an address; nothing for one that has none, or runs in here."""
+    return _CUSTOMARY.get(provider, "")
 
 
 def ollama(role: Role, settings: ProviderSettings, model: str) -> Service:
@@ -67,6 +76,8 @@ def azure(role: Role, settings: ProviderSettings, deployment: str) -> Service:
     path = service.address.path
     if not deployment:
         return _unusable(service, "azure needs the name of a deployment", f"set {role}.model to the deployment's name")
+    if not re.fullmatch(_IN_A_PATH, deployment):
+        return _unusable(service, f"{role}.model is no name of a deployment", "set it to the deployment's name")
     if re.search(r"(^|&)api-version=", service.address.query) and not path.endswith("/openai/v1"):
         root = path.partition("/openai")[0]
         path = f"{root}/openai/deployments/{deployment}"
@@ -88,6 +99,8 @@ def cloudflare(role: Role, settings: ProviderSettings, model: str) -> Service:
     service = _service(role, settings, model, _CLOUDFLARE, ends=re.escape(f"/{model}"))
     if service.address is None:
         return service
+    if not re.fullmatch(_IN_A_PATH, model):
+        return _unusable(service, f"{role}.model is no name of a model", "set it to one that Workers AI lists")
     account = os.environ.get("CLOUDFLARE_ACCOUNT_ID", "").strip()
     if not service.address.path:
         if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", account):
@@ -126,7 +139,9 @@ def _openai_shaped(role: Role, settings: ProviderSettings, model: str, default: 
 
 def _service(role: Role, settings: ProviderSettings, model: str, default: str, *, ends: str) -> Service:
     """The service at the settings' URL, or at its customary one; a path's end that the request adds is taken off."""
-    service = Service(role, settings.provider, model, None, settings.timeout, given_key=settings.api_key)
+    service = Service(
+        role, settings.provider, model, None, settings.timeout, given_key=settings.api_key, keyed=settings.keyed
+    )
     url = settings.url or default
     if not url:
         return service

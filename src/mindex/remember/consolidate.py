@@ -206,11 +206,14 @@ class _Cluster:
 
 
 def _by_rule(cluster: _Cluster, why: str) -> Proposal | None:
-    """The most complete one stays, for those whose numbers, names and meaning it has."""
+    """The most complete one stays, for those whose numbers, names and words it has.
+
+    Vectors only say who is worth a look: they lie as close for a brother and a sister as for two wordings of one thing.
+    """
     best: tuple[Record, list[Record]] | None = None
     for keeper in sorted(cluster.members, key=lambda record: (-len(record.text), -record.created_at, record.id)):
         others = [record for record in cluster.members if record.id != keeper.id]
-        covered = [record for record in others if _covers(cluster.near, keeper, record)]
+        covered = [record for record in others if says_all(keeper.text, record.text)]
         if covered and (best is None or len(covered) > len(best[1])):
             best = keeper, covered
     if best is None:
@@ -219,13 +222,6 @@ def _by_rule(cluster: _Cluster, why: str) -> Proposal | None:
     if len(covered) + 1 < len(cluster.members):
         why = f"{len(covered) + 1} memories of type {keeper.type} say nearly the same"
     return Proposal("merge", (keeper, *covered), keeper.text, f"{why}; the most complete one stays", kept=keeper.id)
-
-
-def _covers(near: _Near, keeper: Record, record: Record) -> bool:
-    """By its words or, where a model took both for the same, without its words; never without its numbers and names."""
-    if near.cosine(keeper.id, record.id) >= NEAR_COSINE:
-        return not lost(record.text, keeper.text)
-    return says_all(keeper.text, record.text)
 
 
 def _differ(one: str, other: str) -> bool:

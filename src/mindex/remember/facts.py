@@ -1,7 +1,7 @@
 """Facts out of what was said: a language model reads one exchange, and what it names is told like anything else.
 
 The exchange stays whatever the model says of it. An exchange that was asked is marked, also when it had no facts, and
-is not asked again; one whose question failed is left for the next time.
+is not asked again; one whose question failed, or whose facts could not be stored, is left for the next time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from mindex.analyzer import fold
-from mindex.errors import GenerationError, MindexError
+from mindex.errors import GenerationError, MindexError, SecretError, StoreError, UsageError
 from mindex.ids import content_hash
 from mindex.model import TYPES, Record, Remembered, Similar
 from mindex.providers.generate.answers import UnusableAnswer, asked, json_answer, one_line
@@ -135,11 +135,23 @@ class Extractor:
         self._alike = alike
 
     def take(self, turn: Record) -> int:
-        """Ask about one exchange and keep what comes of it; answers how many facts are new. Raises GenerationError."""
+        """Ask about one exchange and keep what comes of it; answers how many facts are new.
+
+        Raises GenerationError, and StoreError when the facts could not be stored: then it is not marked.
+        """
         answer = asked(self._generator, prompt_of(turn))
-        new = sum(self._keep(fact, turn) for fact in facts_of(answer, turn))
+        new = 0
+        for fact in facts_of(answer, turn):
+            if not self._stands(turn):
+                return new
+            new += self._keep(fact, turn)
         self._store.mark_extracted(turn.id, new)
         return new
+
+    def _stands(self, turn: Record) -> bool:
+        """Whether it is still there: who forgot or erased it while the model was thinking wants nothing of it kept."""
+        now = self._store.record(turn.id)
+        return now is not None and now.retired_at is None
 
     def _keep(self, fact: Fact, turn: Record) -> bool:
         """Whether it is new. What says all of it already stands for it, and is linked to the exchange, too."""
@@ -150,7 +162,7 @@ class Extractor:
                 self._store.link(known.id, turn.id, FROM, fact.confidence)
                 return False
             told = self._tell(fact, turn)  # the very same words again are the same memory
-        except MindexError:  # what may not be stored (a secret, in strict mode) is not: the others are
+        except (SecretError, UsageError):  # what may not be stored (a secret, in strict mode) is not: the others are
             return False
         self._store.link(told.id, turn.id, FROM, fact.confidence)
         return told.created
@@ -163,7 +175,7 @@ class Run:
     processed: int = 0
     facts: int = 0
     failed: int = 0
-    failure: GenerationError | None = None
+    failure: MindexError | None = None
     unusable: list[str] = field(default_factory=list)
     _failed_in_a_row: int = 0
     _unusable_in_a_row: int = 0
@@ -194,6 +206,10 @@ class Run:
                     self._failed_in_a_row += 1
                 if self._failed_in_a_row >= MOST_FAILED or self._unusable_in_a_row >= MOST_UNUSABLE:
                     return False
+            except StoreError as error:  # whoever holds the file holds it for the others, too
+                self.failure = error
+                self.failed += 1
+                return False
             else:
                 self.processed += 1
                 self._failed_in_a_row = self._unusable_in_a_row = 0
@@ -205,7 +221,7 @@ class Run:
         Answers what to say of those that went wrong.
         """
         notes = []
-        if self.processed and self.unusable:
+        if self.processed and self.unusable and not isinstance(self.failure, StoreError):
             for id_ in self.unusable:
                 store.mark_extracted(id_, 0)
             notes.append(f"{len(self.unusable)} exchanges had answers that could not be used; they are not asked again")

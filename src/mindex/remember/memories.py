@@ -249,12 +249,15 @@ class Memories:
         )
 
     def supersede(self, loser: Record, winner: str, reason: str) -> Change:
-        """Retire a memory for another one, unless it was changed since it was read."""
+        """Retire a memory for another one, unless it was changed since it was read or the other one has gone."""
         now = now_ms()
 
         def retired(record: Record) -> Record:
             if record.retired_at is not None or record.text != loser.text:
                 raise ConflictError(f"'{loser.id}' was changed meanwhile", "look at it again")
+            # Inside the transaction: nobody else can take it away between this look and the change.
+            if (other := self._store.record(winner)) is None or other.retired_at is not None:
+                raise ConflictError(f"'{winner}' was forgotten meanwhile", "look at it again")
             return replace(record, retired_at=now, superseded_by=winner)
 
         return self._store.revise(loser.id, retired, by=self._by, action="supersede", reason=reason)

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 
 from mindex.analyzer import STOP_WORDS, analyze, fold
 from mindex.errors import GenerationError, ProviderError
@@ -78,12 +79,15 @@ class Expander:
     def expand(self, query: str) -> tuple[Variants, str]:
         """Variants that ask for the same, and a note on what became of it."""
         try:
-            asked = self._boundary(query)
-            if asked == query:
-                said = self._kept(query)
-            else:  # of a question that held a secret nothing is kept, not even under a hash
-                query = " ".join(_REDACTED.sub(" ", asked).split())
+            said = self._kept(query)
+            if said is None:
+                self._generator.check()  # first: looking for secrets takes longer than a search
+                asked = self._boundary(query)
+                clean = asked == query
+                query = query if clean else " ".join(_REDACTED.sub(" ", asked).split())
                 said = self._said(query)
+                if clean:  # of a question that held a secret nothing is kept, not even under a hash
+                    self._store.remember_cached(CACHE, self._key(query), json.dumps(asdict(said)).encode())
         except ProviderError as error:
             return Variants(), f"not expanded: {error}"
         except Exception as error:  # whatever a model fails with, the question as it was asked is answered
@@ -93,14 +97,12 @@ class Expander:
             return variants, "not expanded: every variant strayed from the question"
         return variants, f"also looked for: {_quoted(variants)}"
 
-    def _kept(self, query: str) -> Variants:
-        key = hashlib.sha256(f"{self._generator.name}\n{query}".encode("utf-8", "replace")).hexdigest()
-        kept = self._store.cached(CACHE, key)
-        if kept is not None:
-            return parsed(kept.decode("utf-8"))
-        said = self._said(query)
-        self._store.remember_cached(CACHE, key, json.dumps(asdict(said)).encode())
-        return said
+    def _kept(self, query: str) -> Variants | None:
+        kept = self._store.cached(CACHE, self._key(query))
+        return None if kept is None else parsed(kept.decode("utf-8"))
+
+    def _key(self, query: str) -> str:
+        return hashlib.sha256(f"{self._generator.name}\n{query}".encode("utf-8", "replace")).hexdigest()
 
     def _said(self, query: str) -> Variants:
         """What the model says, without what looks like a secret: it may have read one elsewhere."""
@@ -188,8 +190,14 @@ def is_faithful(query: str, variant: str) -> bool:
             return False
     if not set(original.identifiers) <= {*other.identifiers, *other.words}:
         return False
-    words = {word for word in original.words if word not in STOP_WORDS}
+    words = {word for word in original.words if word not in STOP_WORDS} - _small_words()
     return not words or len(words.intersection(other.words)) >= _LEAST_SHARED * len(words)
+
+
+@cache
+def _small_words() -> frozenset[str]:
+    """German's, as the analyzer has them."""
+    return frozenset(analyze(" ".join(_GERMAN)).words)
 
 
 def _names(query: str) -> list[str]:

@@ -107,8 +107,10 @@ class Searcher:
             if literal is not None:
                 return literal
             notes += (self._nothing(certain),)
+        query, said = self._unless_refused(query, retrieved.parsed, kept)
+        notes += said
         ranked = self._ranked(query, candidates, kept, fused, certain, domain, retrieved.past)
-        if query.rerank and ranked and self._ranking.rerank:
+        if query.rerank:
             ranked, said = self._rerank(retrieved, ranked)
             notes += said
         shown = ranked[query.offset : query.offset + query.limit]
@@ -147,6 +149,13 @@ class Searcher:
         return (note,)
 
     # ── rerank ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _unless_refused(self, query: Query, parsed: ParsedQuery, kept: list[str]) -> tuple[Query, tuple[str, ...]]:
+        """The query without its wish to be reranked where nothing can come of it: then nothing is prepared for it."""
+        if not query.rerank or not self._ranking.rerank or len(kept) < 2:
+            return replace(query, rerank=False), ()
+        refusal = self._reranking().refused(parsed.text)
+        return (replace(query, rerank=False), (refusal,)) if refusal else (query, ())
 
     def _rerank(self, retrieved: Retrieved, ranked: list[_Ranked]) -> tuple[list[_Ranked], tuple[str, ...]]:
         """The first forty in the order that a cross-encoder and the score so far agree on."""
@@ -279,7 +288,7 @@ class Searcher:
             total=len(ids),
             has_more=query.offset + len(shown) < len(ids),
             hits=tuple(Hit(record, _SUBSTRING_RELEVANCE, _SUBSTRING_RELEVANCE, Trace(stages)) for record in shown),
-            notes=(*notes, "no word or meaning matched; these hold the text literally"),
+            notes=(*notes, "nothing is near enough by words or meaning; these hold the text literally"),
             total_capped=len(ids) == self._ranking.candidates,
             offset=query.offset,
         )

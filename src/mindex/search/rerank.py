@@ -44,6 +44,16 @@ class Reranking:
         self._store = store
         self._seconds = seconds
 
+    def refused(self, query: str) -> str:
+        """A note, where nothing would come of it: the reranker does not answer, and nothing it said is kept."""
+        if self._store.has_cached(CACHE, self._start(query)):
+            return ""
+        try:
+            self._reranker.score(query, (), seconds=self._seconds)
+        except Exception as error:
+            return _missed(error)
+        return ""
+
     def scores(self, query: str, records: Sequence[Record]) -> Reranked:
         keys = {record.id: self._key(query, record) for record in records}
         kept = self._store.cached_many(CACHE, list(keys.values()))
@@ -53,10 +63,8 @@ class Reranking:
             try:
                 made = self._reranker.score(query, _Passages(query, missing), seconds=self._seconds)
                 fresh = {record.id: score for record, score in zip(missing, made, strict=True)}
-            except ProviderError as error:
-                return Reranked({}, f"not reranked: {error}")
             except Exception as error:  # whatever a model fails with, the order so far stands
-                return Reranked({}, f"not reranked: the reranker failed ({type(error).__name__}: {error})")
+                return Reranked({}, _missed(error))
             with suppress(StoreError):  # a file that cannot be written is searched all the same
                 self._store.remember_cached_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
             known |= fresh
@@ -70,8 +78,21 @@ class Reranking:
         return min(1.0, max(0.0, (best - least) / (most - least)))
 
     def _key(self, query: str, record: Record) -> str:
-        parts = (self._reranker.name, _PASSAGES, query, record.title, record.text)
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+        return self._start(query) + _digest(record.title, record.text)
+
+    def _start(self, query: str) -> str:
+        """How the keys of all that is kept for a question begin."""
+        return _digest(self._reranker.name, _PASSAGES, query)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _missed(error: Exception) -> str:
+    if isinstance(error, ProviderError):
+        return f"not reranked: {error}"
+    return f"not reranked: the reranker failed ({type(error).__name__}: {error})"
 
 
 class _Passages(Sequence[str]):

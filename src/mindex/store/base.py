@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from mindex.ids import short_hash
 from mindex.model import Change, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
 
 if TYPE_CHECKING:
@@ -132,15 +131,6 @@ class StoreStatus:
     collections: Mapping[str, CollectionCount]
     size_bytes: int
     caches: Mapping[str, int] = field(default_factory=dict)
-
-
-# Sentences that place chunks in their documents, as a model wrote them.
-CONTEXT_CACHE = "context"
-
-
-def context_key(collection: str, *parts: str) -> str:
-    """Where such sentences are kept: all of a collection's start alike, so that they can go with it."""
-    return short_hash("collection", collection) + (short_hash(*parts) if parts else "")
 
 
 class Store(Protocol):
@@ -354,6 +344,10 @@ class Store(Protocol):
         """Place chunks (id, context) in their documents: found by it at once, embedded anew. Answers how many were."""
         ...
 
+    def drop_contexts(self, collections: Sequence[str]) -> int:
+        """Take back what was written about the chunks of these collections, also from the cache; answers how many."""
+        ...
+
     def unextracted(self, agent: str, limit: int) -> tuple[Record, ...]:
         """Exchanges of an agent (`*`: everyone's) that no facts were taken from yet, oldest first."""
         ...
@@ -375,6 +369,10 @@ class Store(Protocol):
 
     def cached_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Those of the keys that are there."""
+        ...
+
+    def has_cached(self, kind: str, start: str) -> bool:
+        """Whether a value is there whose key begins so."""
         ...
 
     def remember_cached_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:

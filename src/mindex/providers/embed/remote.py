@@ -58,12 +58,14 @@ class _Patience:
     seconds: float | None = None
     deadline: float | None = None
     attempts: int = ATTEMPTS
+    insists: bool = False
 
     def left(self) -> float | None:
         return self.seconds if self.deadline is None else max(0.05, self.deadline - monotonic())
 
 
 _PATIENT = _Patience()
+_INSISTENT = _Patience(insists=True)
 
 
 class RemoteEmbedder:
@@ -98,10 +100,10 @@ class RemoteEmbedder:
         return self._learnt() is not None
 
     def load(self) -> None:
-        """Have it answer, unless it did so when it was last asked."""
-        self._ready(_PATIENT)
-        if not self._answering:
-            self._embed([STAND_IN], self._presumed.text_prefix, _PATIENT, strict=True)
+        """Have it answer, unless it did so when it was last asked; also when everybody else leaves it alone."""
+        self._ready(_INSISTENT)
+        if not self._answering or self._server.left_alone:
+            self._embed([STAND_IN], self._presumed.text_prefix, _INSISTENT, strict=True)
 
     def forget_card(self) -> None:
         """Forget what the model was like: the next answer tells anew. Until then others keep to the old card."""
@@ -235,7 +237,11 @@ class RemoteEmbedder:
         started = monotonic()
         try:
             answer = self._server.post(
-                self._wire.path, self._wire.body(texts), seconds=patience.left(), attempts=patience.attempts
+                self._wire.path,
+                self._wire.body(texts),
+                seconds=patience.left(),
+                attempts=patience.attempts,
+                insists=patience.insists,
             )
         except Rejected:
             self._answering = answering

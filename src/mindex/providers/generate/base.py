@@ -38,6 +38,10 @@ class Generator(Protocol):
         """Make sure that it can answer; raise GenerationError when it cannot. Idempotent, thread-safe."""
         ...
 
+    def check(self) -> None:
+        """Raise GenerationError where it is known already that nobody would answer; asks nobody, and takes no time."""
+        ...
+
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
         """The answer's text, at most MOST_ANSWER_CHARACTERS; raises GenerationError. Safe from several threads.
 
@@ -60,6 +64,9 @@ class Unavailable:
         return f"{self.provider}/{self.model}"
 
     def load(self) -> None:
+        raise GenerationError(self.message, self.hint)
+
+    def check(self) -> None:
         raise GenerationError(self.message, self.hint)
 
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:  # noqa: ARG002 - as the protocol says

@@ -33,8 +33,12 @@ class ChatGenerator:
         return self._server.service.name
 
     def load(self) -> None:
-        if not self._ready:
-            self._ask(READY, None)
+        """Have it answer, unless it did; also when everybody else leaves it alone."""
+        if not self._ready or self._server.left_alone:
+            self._ask(READY, None, insists=True)
+
+    def check(self) -> None:
+        self._server.check()
 
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
         answer = self._ask(prompt, seconds)
@@ -46,7 +50,7 @@ class ChatGenerator:
         cut = choice.get("finish_reason") == "length"
         return finished(self._server, message.get("content"), prompt, cut=cut)
 
-    def _ask(self, prompt: Prompt, seconds: float | None) -> object:
+    def _ask(self, prompt: Prompt, seconds: float | None, *, insists: bool = False) -> object:
         """The answer; a parameter that the server does not take is left out, and not offered again."""
         timeout = self._server.service.timeout
         deadline = monotonic() + min(timeout if seconds is None else seconds, timeout)
@@ -58,6 +62,7 @@ class ChatGenerator:
                     self._body(prompt, unwanted),
                     seconds=max(0.05, deadline - monotonic()),
                     most_bytes=MOST_BYTES,
+                    insists=insists,
                 )
             except Rejected as rejected:
                 refused = _refused(rejected, prompt, unwanted)

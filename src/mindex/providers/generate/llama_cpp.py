@@ -39,6 +39,9 @@ class LlamaGenerator:
         with failing_as(GenerationError):
             self._server.load()
 
+    def check(self) -> None:
+        """Nothing is known of a file before it is opened."""
+
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
         with failing_as(GenerationError):
             try:

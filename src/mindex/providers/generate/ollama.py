@@ -35,8 +35,12 @@ class OllamaGenerator:
         return self._server.service.name
 
     def load(self) -> None:
-        if not self._ready.is_set():
-            self._ask(READY, None)
+        """Have it answer, unless it did; also when everybody else leaves it alone."""
+        if not self._ready.is_set() or self._server.left_alone:
+            self._ask(READY, None, insists=True)
+
+    def check(self) -> None:
+        self._server.check()
 
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
         answer = self._ask(prompt, seconds)
@@ -45,7 +49,7 @@ class OllamaGenerator:
             raise self._server.nonsense("answers without a message")
         return finished(self._server, message.get("content"), prompt, cut=answer.get("done_reason") == "length")
 
-    def _ask(self, prompt: Prompt, seconds: float | None) -> object:
+    def _ask(self, prompt: Prompt, seconds: float | None, *, insists: bool = False) -> object:
         options: dict[str, object] = {"temperature": 0, "num_predict": prompt.max_tokens}
         window = _window(prompt)
         if window > _USUAL_WINDOW:
@@ -59,7 +63,7 @@ class OllamaGenerator:
         if prompt.schema is not None:
             body["format"] = dict(prompt.schema)
         try:
-            answer = self._server.post("/api/chat", body, seconds=seconds, most_bytes=MOST_BYTES)
+            answer = self._server.post("/api/chat", body, seconds=seconds, most_bytes=MOST_BYTES, insists=insists)
         except Rejected as rejected:
             raise self._server.refusal(rejected) from None
         self._ready.set()

@@ -45,8 +45,10 @@ class RemoteReranker:
         return self._answered
 
     def load(self) -> None:
-        if not self._answered:
-            self.score("a question to see whether it answers", ["a text"])
+        """Have it answer, unless it did; also when everybody else leaves it alone."""
+        if not self._answered or self._server.left_alone:
+            deadline = monotonic() + self._server.service.timeout
+            self._batch("a question to see whether it answers", ["a text"], deadline, insists=True)
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
         self._server.check()
@@ -57,7 +59,7 @@ class RemoteReranker:
             scores += self._batch(query, texts[start : start + _TEXTS_PER_REQUEST], deadline)
         return scores
 
-    def _batch(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+    def _batch(self, query: str, texts: Sequence[str], deadline: float, *, insists: bool = False) -> list[float]:
         while True:
             most = self._most
             sent = [_clean(text[:most]) for text in texts]
@@ -68,6 +70,7 @@ class RemoteReranker:
                     seconds=max(0.05, deadline - monotonic()),
                     attempts=_ATTEMPTS,
                     most_bytes=_MOST_BYTES,
+                    insists=insists,
                 )
             except Rejected as rejected:
                 if not rejected.too_long or most <= _LEAST_CHARACTERS:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import now_ms
-from mindex.store.base import CONTEXT_CACHE, context_key
+from mindex.store.caches import CONTEXT_CACHE, context_key
 from mindex.store.sqlite.scope import marks
 
 CACHE_ROWS = 10_000
@@ -27,6 +27,14 @@ def get_many(connection: sqlite3.Connection, kind: str, keys: Sequence[str]) -> 
         )
         found.update((key, bytes(value)) for key, value in rows)
     return found
+
+
+def has(connection: sqlite3.Connection, kind: str, start: str) -> bool:
+    """Whether there is a key that begins so."""
+    row = connection.execute(
+        "SELECT 1 FROM cache WHERE kind = ? AND key >= ? AND key < ? LIMIT 1", (kind, start, start + "\U0010ffff")
+    ).fetchone()
+    return row is not None
 
 
 def put(connection: sqlite3.Connection, kind: str, values: Mapping[str, bytes], most: int = CACHE_ROWS) -> None:

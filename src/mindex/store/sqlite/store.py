@@ -127,6 +127,7 @@ class SqliteStore(Moving, Written, Spaces):
             records.put_collection(connection, collection)
 
     def remove_collection(self, name: str) -> int:
+        self._background.flush()
         with self._database.write() as connection:
             return records.remove_collection(connection, name)
 
@@ -317,6 +318,10 @@ class SqliteStore(Moving, Written, Spaces):
             return found
         with self._database.read() as connection:
             return cache.get_many(connection, kind, keys) | found
+
+    def has_cached(self, kind: str, start: str) -> bool:
+        with self._database.read() as connection:
+            return cache.has(connection, kind, start)
 
     def remember_cached_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
         """Until they are written they are read from here: the next page of an answer comes sooner than that."""

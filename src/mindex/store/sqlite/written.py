@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.model import Model, Record
-from mindex.store.sqlite import keyword, records
+from mindex.store.sqlite import cache, keyword, records
+from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.scope import batches, marks
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 _UNCONTEXTUALIZED = """
 SELECT r.id FROM collections c JOIN documents d ON d.collection = c.key JOIN records r ON r.document = d.key
 WHERE c.name IN {marks} AND r.context = '' ORDER BY d.key, r.position
+"""
+_CONTEXTUALIZED = """
+SELECT r.id FROM collections c JOIN documents d ON d.collection = c.key JOIN records r ON r.document = d.key
+WHERE c.name IN {marks} AND r.context != ''
 """
 _UNASKED = """
 FROM records r WHERE r.kind = 'turn' AND r.retired_at IS NULL
@@ -36,6 +41,7 @@ class Written:
     """The part of the store for what models write; mixed into SqliteStore."""
 
     _database: Database
+    _background: BackgroundWriter
 
     def _may_write(self, connection: sqlite3.Connection) -> None:
         raise NotImplementedError
@@ -53,6 +59,17 @@ class Written:
         with self._database.write() as connection:
             self._may_write(connection)
             return sum(_set_context(connection, id_, context) for id_, context in contexts)
+
+    def drop_contexts(self, collections: Sequence[str]) -> int:
+        if not collections:
+            return 0
+        self._background.flush()  # what waits to be kept is to go, too
+        with self._database.write() as connection:
+            self._may_write(connection)
+            rows = connection.execute(_CONTEXTUALIZED.format(marks=marks(collections)), tuple(collections)).fetchall()
+            for name in collections:
+                cache.forget_contexts(connection, name)
+            return sum(_set_context(connection, id_, "") for (id_,) in rows)
 
     # ── facts of exchanges ────────────────────────────────────────────────────────────────────────────────────
 
