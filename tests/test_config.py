@@ -108,3 +108,12 @@ def test_an_address_in_a_file_may_hold_no_login_and_no_key(tmp_path: Path, url: 
     assert [("MINDEX_EMBEDDING_URL" in note, "hunter22" in note) for note in settings.notes] == [(True, False)] * noted
     given = load_settings(environment={"MINDEX_EMBEDDING_URL": url}, folder=tmp_path, user_file=file)
     assert given.text("embedding.url") == url
+
+
+def test_the_settings_know_every_embedding_provider() -> None:
+    from mindex.providers.embed.base import _PROVIDERS
+
+    for provider in (*_PROVIDERS, "none"):
+        assert load_settings({"embedding.provider": provider}).text("embedding.provider") == provider
+    with pytest.raises(ConfigError):
+        load_settings({"embedding.provider": "magic"})

@@ -38,7 +38,7 @@ def _flag(value: object) -> bool:
 def _one_of(*choices: str) -> Callable[[object], str]:
     def parse(value: object) -> str:
         if value not in choices:
-            raise ValueError(f"one of {', '.join(choices)} is expected")
+            raise ValueError(f"one of {', '.join(choices)} is expected, not '{value}'")
         return str(value)
 
     return parse
@@ -113,7 +113,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embedding.provider",
         "local",
-        _text,
+        # Checked here, before anything is stored: a reranker or a language model that nobody knows is only left out.
+        _one_of("local", "ollama", "lmstudio", "openai", "azure", "cloudflare", "llama-cpp", "groq", "none"),
         "local, ollama, lmstudio, openai, azure, cloudflare, llama-cpp or none",
     ),
     Setting("embedding.model", "", _text, "the model's name or folder; default: the provider's own"),

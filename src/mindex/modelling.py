@@ -70,15 +70,23 @@ class Modelling:
 
     @cached_property
     def reranker(self) -> Reranker | None:
-        from mindex.providers.rerank.base import create_reranker
+        from mindex.providers.rerank.base import Unavailable, create_reranker
 
-        return create_reranker(self._provider_settings("rerank"))
+        asked = self._provider_settings("rerank")
+        try:
+            return create_reranker(asked)
+        except ConfigError as error:  # answers go out without it, and say why
+            return Unavailable(asked.provider, asked.model, error.message, error.hint)
 
     @cached_property
     def generator(self) -> Generator | None:
-        from mindex.providers.generate.base import create_generator
+        from mindex.providers.generate.base import Unavailable, create_generator
 
-        return create_generator(self._provider_settings("generation"))
+        asked = self._provider_settings("generation")
+        try:
+            return create_generator(asked)
+        except ConfigError as error:
+            return Unavailable(asked.provider, asked.model, error.message, error.hint)
 
     # ── the embedder ──────────────────────────────────────────────────────────────────────────────────────────
 

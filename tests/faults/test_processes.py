@@ -277,8 +277,11 @@ def test_a_model_nobody_knows_means_keyword_and_a_note(tmp_path: Path) -> None:
 
 
 def test_a_provider_nobody_knows_is_an_error_of_the_settings(tmp_path: Path) -> None:
-    ran = run("--db", tmp_path / "m.db", "search", "x", env={"MINDEX_EMBEDDING_PROVIDER": "magic"})
-    is_one_error(ran, "unknown embedding provider 'magic'", "none, local")
+    """Before anything is stored, so that an error never means that something was."""
+    for command in (("search", "x"), ("add", "Herons eat fish"), ("index", str(tmp_path))):
+        ran = run("--db", tmp_path / "m.db", *command, env={"MINDEX_EMBEDDING_PROVIDER": "magic"})
+        is_one_error(ran, "MINDEX_EMBEDDING_PROVIDER is wrong", "not 'magic'", "ollama")
+    assert run("--db", tmp_path / "m.db", "status", "--json").json["records"] == {}
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut short", "garbage"])

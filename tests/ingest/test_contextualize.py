@@ -17,7 +17,7 @@ from mindex.memory import Memory
 from mindex.model import Document, Progress, Record
 from mindex.pieces import pieces_of
 from mindex.present.reports import index_json, index_text
-from mindex.store.base import CONTEXT_CACHE, context_key
+from mindex.store.caches import CONTEXT_CACHE, context_key
 from tests.conftest import write
 from tests.generating import Answers, ChatServer, Fails, Hangs, Open, always, chat_server, memories
 from tests.running import kill, run_here, start, wait_until

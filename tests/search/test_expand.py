@@ -552,3 +552,8 @@ def test_a_question_that_waits_no_longer_does_not_ask_for_a_longer_timeout(
 )
 def test_capitals_are_names_where_not_every_noun_has_one(query: str, variant: str, kept: bool) -> None:
     assert is_faithful(query, variant) is kept
+
+
+def test_a_variant_is_asked_once_and_the_question_never() -> None:
+    said = Variants(("Who may open a box!", "open box", "Open, box"), ("who opens the box",), "Who opens the box?")
+    assert faithful_ones("who may open a box?", said) == Variants(("open box",), ("who opens the box",), "")

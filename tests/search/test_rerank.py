@@ -528,3 +528,10 @@ def test_a_locked_file_is_reranked_without_waiting_for_the_lock(memory: Memory) 
         answer = within(10, lambda: memory.search(QUERY))
         other.execute("ROLLBACK")
     assert all(hit.trace.rerank is not None for hit in answer.hits)
+
+
+def test_a_reranker_nobody_knows_is_a_note(memory: Memory, judge: Judge, tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", options=options(judge, **{"rerank.provider": "magic"})) as other:
+        answer = other.search(QUERY)
+    assert paths(answer) == paths(memory.search(QUERY, rerank=False))
+    assert any("not reranked" in note and "magic" in note for note in answer.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 
@@ -159,22 +159,20 @@ def _quoted(variants: Variants) -> str:
 
 
 def faithful_ones(query: str, said: Variants) -> Variants:
-    """Those that ask for the same, each once, and not the question itself."""
-    return Variants(
-        tuple(_others(query, said.lexical)),
-        tuple(_others(query, said.semantic)),
-        said.answer if is_faithful(query, said.answer) else "",
-    )
+    """Those that ask for the same, each once in its half, and not the question itself, however it is written."""
+    words = tuple(_others(query, said.lexical))
+    meanings = list(_others(query, [*said.semantic, said.answer]))
+    answer = meanings.pop() if meanings and meanings[-1] == said.answer else ""
+    return Variants(words, tuple(meanings), answer)
 
 
-def _others(query: str, variants: Iterable[str]) -> list[str]:
-    said = {fold(query)}
-    found = []
+def _others(query: str, variants: Iterable[str]) -> Iterator[str]:
+    known = {analyze(query).words}
     for variant in variants:
-        if fold(variant) not in said and is_faithful(query, variant):
-            said.add(fold(variant))
-            found.append(variant)
-    return found
+        words = analyze(variant).words
+        if words not in known and is_faithful(query, variant):
+            known.add(words)
+            yield variant
 
 
 def is_faithful(query: str, variant: str) -> bool:
