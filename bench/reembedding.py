@@ -36,7 +36,7 @@ class _Memory(Memory):
 def reembed_rate(ground: Ground) -> Row:
     """Other records in each turn; the baseline reads the very pieces that are made of them, all at once."""
     scratch = ground.scratch("reembed")
-    rounds, size = ground.sizes.rounds, ground.sizes.chunks // 2
+    rounds, size = ground.sizes.rounds, ground.sizes.chunks
     texts = [ground.passages[turn * size : (turn + 1) * size] for turn in range(rounds)]
     pieces: list[list[str]] = []
     for turn, passages in enumerate(texts):

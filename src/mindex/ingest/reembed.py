@@ -22,7 +22,7 @@ Report = Callable[[Progress], None]
 
 _QUESTIONS = "query-embedding"
 # So many records are lost work when the process is killed.
-_BATCH = 32
+_BATCH = 64
 # A rehearsal reads so many records, and has so many of their pieces embedded.
 _LOOKED_AT = 500
 _MEASURED = 16

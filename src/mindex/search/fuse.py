@@ -20,8 +20,8 @@ class Candidates:
 
     `z` says how far each vector hit stands out from the query's own background, in deviations; `cosines` and their
     `mean` over the `size` vectors in scope are on the default model's scale, whatever the model. `coverage` is the
-    share of the query's weight that the best keyword hit holds, `held` what the first of them do; `g` how fluently
-    the model reads these texts.
+    largest share of the query's weight that a keyword hit holds, `held` what each of the first of them does; `g` how
+    fluently the model reads these texts.
     """
 
     keyword: Sequence[Scored] = ()

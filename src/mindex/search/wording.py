@@ -44,8 +44,8 @@ class Worded:
 
     @property
     def coverage(self) -> float:
-        """What the best hit holds; of one that only stands first among equals, what the least of the others does."""
-        return self.held.get(self.hits[0].id, min(self.held.values(), default=0.0)) if self.hits else 0.0
+        """The most that any of those that were looked at holds: how far the words of this question can be trusted."""
+        return max(self.held.values(), default=0.0) if self.hits else 0.0
 
 
 def by_words(
