@@ -533,6 +533,20 @@ def test_many_cached_values_are_kept_at_once_and_found_together(open_store: Open
     assert store.cached_many("kind", []) == {}
 
 
+def test_whether_anything_is_kept_for_a_question_is_told_by_how_its_keys_begin(
+    store: Store, open_store: Callable[[], Store]
+) -> None:
+    assert not store.has_cached("kind", "question")
+    store.remember_cached("kind", "question:text", b"1")
+    assert store.has_cached("kind", "question")  # at once: what waits to be written counts, too
+    store.settle()
+    for one in (store, open_store()):
+        assert one.has_cached("kind", "question")
+        assert one.has_cached("kind", "question:text")
+        assert not one.has_cached("kind", "question:texts")
+        assert not one.has_cached("other", "question")
+
+
 def test_a_healthy_store_says_so_and_stays_so_when_optimized(store: Store) -> None:
     store.apply([update("a.md", "apple", "pear")])
     store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])

@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import overload
 
 from mindex.analyzer import analyze, analyze_query, is_segmented
-from mindex.errors import ProviderError, StoreError
+from mindex.errors import ProviderError
 from mindex.model import Record
 from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
@@ -65,8 +64,7 @@ class Reranking:
                 fresh = {record.id: score for record, score in zip(missing, made, strict=True)}
             except Exception as error:  # whatever a model fails with, the order so far stands
                 return Reranked({}, _missed(error))
-            with suppress(StoreError):  # a file that cannot be written is searched all the same
-                self._store.remember_cached_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
+            self._store.remember_cached_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
             known |= fresh
         return Reranked(known, trust=self._trust(max(known.values())))
 

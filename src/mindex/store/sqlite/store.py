@@ -320,6 +320,8 @@ class SqliteStore(Moving, Written, Spaces):
             return cache.get_many(connection, kind, keys) | found
 
     def has_cached(self, kind: str, start: str) -> bool:
+        if any(waiting == kind and key.startswith(start) for waiting, key in tuple(self._unwritten)):
+            return True
         with self._database.read() as connection:
             return cache.has(connection, kind, start)
 
