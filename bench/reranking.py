@@ -30,7 +30,7 @@ class _Listener(LocalReranker):
         super().__init__(reranker._recipe)
         self.heard: dict[str, list[str]] = {}
 
-    def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:  # noqa: ARG002
+    def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:  # noqa: ARG002 - as the protocol says
         self.heard[query] = list(texts)
         return [0.0 for _ in texts]
 

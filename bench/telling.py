@@ -79,7 +79,7 @@ def _columns(record: Record) -> tuple[str, ...]:
 
 
 class _WithoutLookup(Memories):
-    def _similar(self, record: Record) -> tuple[()]:  # noqa: ARG002
+    def _similar(self, record: Record) -> tuple[()]:  # noqa: ARG002 - as the method it stands for
         return ()
 
 
@@ -117,7 +117,7 @@ def lookup(ground: Ground) -> Row:
         ours, baseline = alternate(
             len(texts),
             lambda turn: timed(lambda: memories._similar(prepared[turn])),
-            lambda turn: timed(lambda: memory.store.keyword(parse(texts[turn]).node, scope, 200)),  # type: ignore
+            lambda turn: timed(lambda: memory.store.keyword(parse(texts[turn]).node, scope, 200)),  # type: ignore[arg-type]  # plain words
         )
     ratio = ours.over(baseline)
     return Row(

@@ -198,10 +198,10 @@ class Settings:
         return str(self._values[key].value)
 
     def whole(self, key: str) -> int:
-        return int(self._values[key].value)  # type: ignore[arg-type]
+        return int(self._values[key].value)  # type: ignore[arg-type]  # the table parsed it
 
     def number(self, key: str) -> float:
-        return float(self._values[key].value)  # type: ignore[arg-type]
+        return float(self._values[key].value)  # type: ignore[arg-type]  # the table parsed it
 
     def flag(self, key: str) -> bool:
         return bool(self._values[key].value)

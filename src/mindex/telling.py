@@ -54,7 +54,7 @@ class Telling(Modelling):
 
     @property
     def _secrets_mode(self) -> Mode:
-        mode: Mode = self.settings.text("secrets.mode")  # type: ignore[assignment]
+        mode: Mode = self.settings.text("secrets.mode")  # type: ignore[assignment]  # the table parsed it
         return mode
 
     def _crosses(self, text: str) -> str:

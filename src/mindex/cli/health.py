@@ -64,7 +64,7 @@ def _json_value(one: Configured) -> Json:
         return "(malformed)" if bare is None else bare
     if isinstance(one.value, tuple):
         return list(one.value)
-    return dict(one.value) if isinstance(one.value, dict) else one.value  # type: ignore[return-value]
+    return dict(one.value) if isinstance(one.value, dict) else one.value  # type: ignore[return-value]  # the table parsed it
 
 
 @click.command("paths")

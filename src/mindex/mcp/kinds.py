@@ -29,7 +29,7 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
     if kind == "profile":
         change = memory.set_profile(fields)
         return people.changed_text(change, "changed"), people.changed_json(change)
-    record = memory.create(kind, **_named(kind, fields))  # type: ignore[arg-type]
+    record = memory.create(kind, **_named(kind, fields))  # type: ignore[arg-type]  # checked by name
     return people.thing_added_text(record), people.thing_added_json(record)
 
 
@@ -54,7 +54,7 @@ def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> 
     if record.kind == "profile":
         change = memory.set_profile(fields, reason, agent=record.agent)
     elif record.kind in FIELDS:
-        change = memory.update_thing(record.kind, record.id, reason, **_named(record.kind, fields))  # type: ignore[arg-type]
+        change = memory.update_thing(record.kind, record.id, reason, **_named(record.kind, fields))  # type: ignore[arg-type]  # checked by name
     else:
         raise UsageError(f"a {record.kind} has no fields to change", "give what changes by its own name")
     return people.changed_text(change, "updated"), people.changed_json(change)
@@ -62,7 +62,7 @@ def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> 
 
 def _named(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Fields that are safe to give by name: an unknown one is an error that says which there are."""
-    known = [field.name for field in FIELDS[kind]]  # type: ignore[index]
+    known = [field.name for field in FIELDS[kind]]  # type: ignore[index]  # checked by name
     unknown = sorted(set(fields) - set(known))
     if unknown:
         raise UsageError(f"a {kind} has no '{unknown[0]}'", f"use {', '.join(known)}")

@@ -61,7 +61,7 @@ def add_resources(server: MindexServer, service: Service) -> None:
             raise ResourceNotFoundError(str(error)) from error
 
     @server.resource(MEMORY, name="record", description="One record, by the id that search gives")
-    def record(id: str) -> str:  # noqa: A002 - the template's name for it
+    def record(id: str) -> str:
         found = service.memory.get(id) if _ID.fullmatch(id) else None
         if found is None or not found.records:
             raise ResourceNotFoundError(f"no record '{id}'; search for it first")

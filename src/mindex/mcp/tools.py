@@ -66,7 +66,7 @@ class NativeTools:
         mode: Annotated[Mode, Field(description="Default hybrid")] = "hybrid",
         current_file: Annotated[str, Field(description="File being edited: lifts its domain")] = "",
         kind: Annotated[Texts, Field(description="chunk (of a file), memory, turn, profile, …")] = (),
-        type: Annotated[Texts, Field(description="Of memories: fact, decision, …")] = (),  # noqa: A002
+        type: Annotated[Texts, Field(description="Of memories: fact, decision, …")] = (),
         collection: Texts = (),
         path: Annotated[str, Field(description="Glob or folder")] = "",
         tags: Annotated[Texts, Field(description="Any of these")] = (),

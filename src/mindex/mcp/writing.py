@@ -55,9 +55,7 @@ class WritingTools:
     def remember(
         self,
         text: str = "",
-        type: Annotated[  # noqa: A002
-            str, Field(description=f"Default {', '.join(TYPES)}")
-        ] = "fact",
+        type: Annotated[str, Field(description=f"Default {', '.join(TYPES)}")] = "fact",
         importance: Importance = None,
         confidence: Confidence = None,
         tags: Texts = (),
@@ -92,9 +90,9 @@ class WritingTools:
 
     def update(
         self,
-        id: str,  # noqa: A002
+        id: str,
         text: str | Unsaid = None,
-        type: str | Unsaid = None,  # noqa: A002
+        type: str | Unsaid = None,
         importance: int | Unsaid = None,
         confidence: float | Unsaid = None,
         tags: Texts | Unsaid = None,
@@ -150,7 +148,7 @@ class WritingTools:
 
     def forget(
         self,
-        id: str,  # noqa: A002
+        id: str,
         reason: Annotated[str, Field(description="For the history")] = "",
     ) -> CallToolResult:
         change = self._service.memory.forget(id, reason)

@@ -18,7 +18,7 @@ _NOT_ASKED = Extracted()
 
 
 def _fields(record: Record) -> dict[str, Json]:
-    return dict(record.fields)  # type: ignore[arg-type]
+    return dict(record.fields)  # type: ignore[arg-type]  # JSON as it was stored
 
 
 def _redacted(before: object, after: object) -> list[Json]:

@@ -155,7 +155,7 @@ def own_fields(record: Record) -> dict[str, Json]:
         return {"session_id": str(record.fields["session_id"])} if record.fields.get("session_id") else {}
     if record.kind not in ("contact", "project", "skill", "history"):
         return {}
-    fields: dict[str, Json] = dict(record.fields)  # type: ignore[arg-type]
+    fields: dict[str, Json] = dict(record.fields)  # type: ignore[arg-type]  # JSON as it was stored
     return {
         name: value
         for name, value in fields.items()

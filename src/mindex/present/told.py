@@ -71,7 +71,7 @@ def _state(record: Record) -> dict[str, Json]:
     shown = record_row(record).json()
     shown.pop("tokens", None)
     if record.fields and record.kind != "turn":  # its fields are its text
-        shown["fields"] = dict(record.fields)  # type: ignore[arg-type]
+        shown["fields"] = dict(record.fields)  # type: ignore[arg-type]  # JSON as it was stored
     if record.retired_at is not None and not record.superseded_by:
         shown["forgotten_at"] = to_iso(record.retired_at)
     return shown

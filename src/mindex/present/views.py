@@ -155,7 +155,7 @@ def _first_cut_short(whole: Shown, budget: int) -> Shown:
                 return counted(replace(whole, query=query, rows=(row,), has_more=more, notes=notes))
 
             if cut(min(len(text), _WORTH_SHOWING)).tokens <= budget:
-                return cut(most_that_fit(len(text), lambda size, cut=cut: cut(size).tokens <= budget))  # type: ignore[misc]
+                return cut(most_that_fit(len(text), lambda size, cut=cut: cut(size).tokens <= budget))  # type: ignore[misc]  # mypy loses cut
     return counted(replace(whole, query="", rows=(Row(id=first.id, truncated=True),), has_more=more, notes=()))
 
 

@@ -194,7 +194,7 @@ class Memories:
             if place is not None:
                 held = {**record.fields, **cast("Mapping[str, object]", values.get("fields", {})), "anchor": place}
                 values["fields"] = {name: value for name, value in held.items() if name != "anchor" or value}
-            return replace(record, **values)  # type: ignore[arg-type]
+            return replace(record, **values)  # type: ignore[arg-type]  # checked by name
 
         why = clean(reason, self._secrets).text
         change = self._store.revise(existing.id, revised, by=self._by, action="update", reason=why)

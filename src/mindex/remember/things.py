@@ -34,7 +34,7 @@ class Things:
         self._check(kind, fields)
         now = now_ms()
         bare = Record(id=new_id(), kind=kind, text="", agent=agent, created_at=now, updated_at=now)
-        record = replace(bare, **described(kind, fields))  # type: ignore[arg-type]
+        record = replace(bare, **described(kind, fields))  # type: ignore[arg-type]  # checked by name
         added = self._store.add([record], by=self._by, unique=UNIQUE[kind])[0]
         if not added.created:
             raise _taken(kind, fields, added.id)
@@ -51,7 +51,7 @@ class Things:
         def revised(record: Record) -> Record:
             fields = {**record.fields, **changes}
             self._check(kind, fields)
-            return replace(record, **described(kind, fields))  # type: ignore[arg-type]
+            return replace(record, **described(kind, fields))  # type: ignore[arg-type]  # checked by name
 
         return self._store.revise(
             existing.id, revised, by=self._by, action="update", reason=self._crosses(reason), unique=UNIQUE[kind]

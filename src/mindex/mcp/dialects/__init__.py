@@ -30,7 +30,7 @@ DIALECTS = {
 }
 
 
-def _no_settings(source: Path | None) -> Mapping[str, object]:  # noqa: ARG001
+def _no_settings(source: Path | None) -> Mapping[str, object]:  # noqa: ARG001 - as every dialect's
     return {}
 
 

@@ -87,7 +87,7 @@ class _Files:
     """The six commands over one agent's notes."""
 
     def __init__(self, memory: Memory) -> None:
-        mode: Mode = memory.settings.text("secrets.mode")  # type: ignore[assignment]
+        mode: Mode = memory.settings.text("secrets.mode")  # type: ignore[assignment]  # the table parsed it
         self._memory = memory
         self._agent = memory.settings.text("agent")
         self._notes = Notes(memory.store, mode, self._agent)

@@ -31,7 +31,7 @@ def _unknown_tool(name: str) -> CallToolResult:
     return failed(f"Unknown tool: {name}")
 
 
-def _settings(source: object) -> dict[str, object]:  # noqa: ARG001
+def _settings(source: object) -> dict[str, object]:  # noqa: ARG001 - as every dialect's
     """Its score is 0.6 and 0.4 of the two halves; a memory's standing is not part of it."""
     return {"boost.memory": 0.0}
 

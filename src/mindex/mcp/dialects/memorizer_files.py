@@ -36,9 +36,7 @@ class Files(Room):
 
     def export_memory(
         self,
-        format: Annotated[  # noqa: A002 - the seed's name
-            Literal["markdown", "json"], Field(description="Default markdown")
-        ] = "markdown",
+        format: Annotated[Literal["markdown", "json"], Field(description="Default markdown")] = "markdown",
         include_conversations: Annotated[bool, Field(description="Default true")] = True,
         agent_id: AgentId = "",
     ) -> CallToolResult:

@@ -32,7 +32,7 @@ class People(Room):
         email: str,
         company: str | Unsaid = None,
         role: str | Unsaid = None,
-        type: Annotated[ContactType, Field(description="Default work")] = "work",  # noqa: A002 - the seed's name
+        type: Annotated[ContactType, Field(description="Default work")] = "work",
         notes: str | Unsaid = None,
         agent_id: AgentId = "",
     ) -> CallToolResult:
@@ -45,7 +45,7 @@ class People(Room):
         name: Annotated[str | Unsaid, Field(description="A part of it")] = None,
         email: str | Unsaid = None,
         company: str | Unsaid = None,
-        type: ContactType | Unsaid = None,  # noqa: A002
+        type: ContactType | Unsaid = None,
         limit: Limit = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
@@ -61,7 +61,7 @@ class People(Room):
         email: str | Unsaid = None,
         company: str | Unsaid = None,
         role: str | Unsaid = None,
-        type: ContactType | Unsaid = None,  # noqa: A002
+        type: ContactType | Unsaid = None,
         notes: str | Unsaid = None,
         agent_id: WhoseId = "",
     ) -> CallToolResult:
@@ -76,7 +76,7 @@ class People(Room):
         self,
         name: str,
         status: Annotated[Status, Field(description="Default active")] = "active",
-        type: Annotated[ProjectType, Field(description="Default work")] = "work",  # noqa: A002
+        type: Annotated[ProjectType, Field(description="Default work")] = "work",
         description: str | Unsaid = None,
         company: str | Unsaid = None,
         primary_contact_id: Number | Unsaid = None,
@@ -99,7 +99,7 @@ class People(Room):
     def list_projects(
         self,
         status: Status | Unsaid = None,
-        type: ProjectType | Unsaid = None,  # noqa: A002
+        type: ProjectType | Unsaid = None,
         company: str | Unsaid = None,
         contact_id: Annotated[Number | Unsaid, Field(description="Primary contact or participant")] = None,
         priority: Priority | Unsaid = None,
@@ -123,7 +123,7 @@ class People(Room):
         project_id: Number,
         name: str | Unsaid = None,
         status: Status | Unsaid = None,
-        type: ProjectType | Unsaid = None,  # noqa: A002
+        type: ProjectType | Unsaid = None,
         description: str | Unsaid = None,
         company: str | Unsaid = None,
         primary_contact_id: Number | Unsaid = None,

@@ -51,10 +51,8 @@ class MemoryExchangeTools:
     def search(
         self,
         query: Annotated[str, Field(description="What you want to know; be specific")],
-        currentFilePath: Annotated[  # noqa: N803 - the seed's name
-            str, Field(description="The file being edited: lifts results of its domain")
-        ] = "",
-        topK: Annotated[int, Field(description="Number of results, 1-10, default 5")] = 5,  # noqa: N803
+        currentFilePath: Annotated[str, Field(description="The file being edited: lifts results of its domain")] = "",
+        topK: Annotated[int, Field(description="Number of results, 1-10, default 5")] = 5,
     ) -> CallToolResult:
         found = self._service.memory.search(
             query,
@@ -71,7 +69,7 @@ class MemoryExchangeTools:
 
     def get_memory_file(
         self,
-        filePath: Annotated[str, Field(description="Path as search shows it, or relative to the source")],  # noqa: N803
+        filePath: Annotated[str, Field(description="Path as search shows it, or relative to the source")],
     ) -> CallToolResult:
         path = filePath.strip().replace("\\", "/")
         if not path:

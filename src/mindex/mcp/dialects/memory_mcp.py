@@ -80,8 +80,8 @@ class MemoryMcpTools:
     def store(
         self,
         content: Annotated[str, Field(description="What to remember, 5-10,000 characters")],
-        id: Annotated[str, Field(description="The memory to update")] = "",  # noqa: A002
-        type: Annotated[Family | Unsaid, Field(description="Default: by rules; ignored on update")] = None,  # noqa: A002
+        id: Annotated[str, Field(description="The memory to update")] = "",
+        type: Annotated[Family | Unsaid, Field(description="Default: by rules; ignored on update")] = None,
         importance: Annotated[
             float | Unsaid, Field(ge=0, le=10, description="0-10, kept as 1 to 10; default: by rules")
         ] = None,
@@ -154,12 +154,12 @@ class MemoryMcpTools:
         max_tokens: Annotated[
             int, Field(ge=LEAST_TOKENS, description="Most tokens to return, 100-5000, default 1000")
         ] = 1_000,
-        type: Family | Unsaid = None,  # noqa: A002
+        type: Family | Unsaid = None,
         entities: Annotated[list[str], Field(description="Any of these names")] = [],  # noqa: B006 - never changed
         limit: Annotated[int, Field(ge=1, description="1-50, default 20")] = 20,
         offset: Annotated[int, Field(ge=0, description="Skip so many, default 0")] = 0,
-        minImportance: Annotated[float, Field(ge=0, le=10, description="0-10")] = 0,  # noqa: N803 - the seed's name
-        includeExpired: bool = False,  # noqa: N803
+        minImportance: Annotated[float, Field(ge=0, le=10, description="0-10")] = 0,
+        includeExpired: bool = False,
     ) -> CallToolResult:
         memory = self._service.memory
         found = memory.search(
@@ -182,7 +182,7 @@ class MemoryMcpTools:
 
     def forget(
         self,
-        id: str,  # noqa: A002
+        id: str,
         reason: Annotated[str, Field(description="Kept in the history")] = "",
     ) -> CallToolResult:
         change = self._service.memory.forget(self._live(id).id, reason)
@@ -263,7 +263,7 @@ def _unknown_tool(name: str) -> NoReturn:
     raise MCPError(METHOD_NOT_FOUND, f"unknown tool '{name}'; there are memory_store, memory_recall, memory_forget")
 
 
-def _settings(source: object) -> dict[str, object]:  # noqa: ARG001
+def _settings(source: object) -> dict[str, object]:  # noqa: ARG001 - as every dialect's
     """Its four signals are in the score already; ours do not count them again."""
     return {"boost.memory": 0.0}
 

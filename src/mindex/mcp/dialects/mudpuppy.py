@@ -53,13 +53,13 @@ class MudpuppyTools:
     def add(
         self,
         content: Annotated[str, Field(min_length=1)],
-        entryType: Annotated[EntryType, Field(description="Default fact")] = "fact",  # noqa: N803 - the seed's name
+        entryType: Annotated[EntryType, Field(description="Default fact")] = "fact",
         source: Annotated[str, Field(description="Default manual")] = "manual",
         context: str = "",
         confidence: Annotated[float, Field(ge=0, le=1, description="0-1, default 1")] = 1.0,
         importance: Annotated[int, Field(ge=1, le=10, description="1-10, default 5")] = 5,
         tags: list[str] | Unsaid = None,
-        expiresAt: Annotated[int | Unsaid, Field(description="Unix time in milliseconds")] = None,  # noqa: N803
+        expiresAt: Annotated[int | Unsaid, Field(description="Unix time in milliseconds")] = None,
     ) -> CallToolResult:
         memory = self._service.memory
         told = memory.add(
@@ -87,9 +87,9 @@ class MudpuppyTools:
         query: Annotated[str, Field(min_length=1)],
         mode: Annotated[Mode, Field(description="Default hybrid")] = "hybrid",
         limit: Annotated[int, Field(ge=1, description="1-50, default 10")] = 10,
-        entryTypes: list[EntryType] | Unsaid = None,  # noqa: N803
-        minImportance: Annotated[int | Unsaid, Field(ge=1, le=10, description="1-10")] = None,  # noqa: N803
-        minConfidence: Annotated[float | Unsaid, Field(ge=0, le=1, description="0-1")] = None,  # noqa: N803
+        entryTypes: list[EntryType] | Unsaid = None,
+        minImportance: Annotated[int | Unsaid, Field(ge=1, le=10, description="1-10")] = None,
+        minConfidence: Annotated[float | Unsaid, Field(ge=0, le=1, description="0-1")] = None,
         tags: Annotated[list[str] | Unsaid, Field(description="Any of these")] = None,
     ) -> CallToolResult:
         found = self._service.memory.search(
@@ -109,7 +109,7 @@ class MudpuppyTools:
             shown["notes"] = list(found.notes)
         return json_answer(shown)
 
-    def get(self, id: Id) -> CallToolResult:  # noqa: A002
+    def get(self, id: Id) -> CallToolResult:
         memory = self._service.memory
         record = self._record(id)
         if record is None:
@@ -148,7 +148,7 @@ class MudpuppyTools:
             }
         )
 
-    def delete(self, id: Id) -> CallToolResult:  # noqa: A002
+    def delete(self, id: Id) -> CallToolResult:
         """The seed deletes for good. Here it is forgotten: out of every search, and `mindex restore` brings it back."""
         record = self._record(id)
         if record is not None:
@@ -211,7 +211,7 @@ def _unknown_tool(name: str) -> CallToolResult:
     return json_answer({"error": f"Unknown tool: {name}"}, is_error=True)
 
 
-def _settings(source: object) -> dict[str, object]:  # noqa: ARG001
+def _settings(source: object) -> dict[str, object]:  # noqa: ARG001 - as every dialect's
     """Its score is 0.7 and 0.3 of the two halves; a memory's standing is not part of it."""
     return {"boost.memory": 0.0}
 

@@ -38,7 +38,7 @@ class OpenAITools:
 
     def fetch(
         self,
-        id: Annotated[str, Field(description="The id or url of a search result")],  # noqa: A002 - its name there
+        id: Annotated[str, Field(description="The id or url of a search result")],
     ) -> CallToolResult:
         record = self._record(id.strip())
         row = record_row(record).json()

@@ -63,7 +63,7 @@ class Unavailable:
     def embed(self, texts: Sequence[str]) -> Vectors:  # noqa: ARG002 - as the protocol says
         raise EmbeddingError(self.message, self.hint)
 
-    def embed_query(self, text: str) -> Vectors:  # noqa: ARG002
+    def embed_query(self, text: str) -> Vectors:  # noqa: ARG002 - as the protocol says
         raise EmbeddingError(self.message, self.hint)
 
     def fluency(self, texts: Sequence[str]) -> list[float]:

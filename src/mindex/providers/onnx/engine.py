@@ -55,8 +55,8 @@ def open_engine(files: ModelFiles, outputs: Sequence[str], cache_dir: Path | Non
     from mindex.providers.onnx.session import NotOpened, import_runtime, open_session
 
     try:
-        import numpy  # noqa: F401
-        import tokenizers  # noqa: F401
+        import numpy  # noqa: F401 - to see whether it is there
+        import tokenizers  # noqa: F401 - likewise
 
         runtime = import_runtime()
     except ImportError as error:

@@ -28,7 +28,7 @@ _COMES_FROM = "source"
 
 class Memorizer(DatabaseImporter):
     name = "memorizer"
-    needs = {"facts": ("fact",)}  # noqa: RUF012
+    needs = {"facts": ("fact",)}
     tables = ("facts", "conversations", "profiles", *THINGS)
 
     def recognises(self, path: Path) -> bool:

@@ -64,7 +64,7 @@ def thing(
         context="\n".join(f"{name}: {said(value)}" for name, value in odd.items()),
         source=f"{_NAME}:{table}:{key}",
     )
-    return Row(replace(bare, **values), where=where)  # type: ignore[arg-type]
+    return Row(replace(bare, **values), where=where)  # type: ignore[arg-type]  # checked by name
 
 
 def _fields(

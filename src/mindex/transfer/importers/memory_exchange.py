@@ -20,7 +20,7 @@ _COLUMNS = (
 
 class MemoryExchange(DatabaseImporter):
     name = "memory-exchange"
-    needs = {"chunks": ("content", "source_file")}  # noqa: RUF012
+    needs = {"chunks": ("content", "source_file")}
     tables = ("chunks",)
 
     def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:

@@ -58,7 +58,7 @@ class _Names:
 
 class MemoryMcp(DatabaseImporter):
     name = "memory-mcp"
-    needs = {"memories": ("content", "importance")}  # noqa: RUF012
+    needs = {"memories": ("content", "importance")}
     tables = ("memories",)
 
     def recognises(self, path: Path) -> bool:

@@ -51,7 +51,7 @@ _HEAD = 4096
 
 class MemorySearch(DatabaseImporter):
     name = "memory-search"
-    needs = {"files": ("path",), "chunks": ("content", "file_id")}  # noqa: RUF012
+    needs = {"files": ("path",), "chunks": ("content", "file_id")}
     tables = ("chunks", "facts", "sessions")
 
     def recognises(self, path: Path) -> bool:

@@ -37,7 +37,7 @@ _FILE = "file-index"
 
 class Mudpuppy(DatabaseImporter):
     name = "mudpuppy"
-    needs = {"memory_entries": ("content",)}  # noqa: RUF012
+    needs = {"memory_entries": ("content",)}
     tables = ("memory_entries",)
 
     def last_numbers(self, path: Path) -> Mapping[str, int]:
