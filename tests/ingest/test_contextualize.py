@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -267,38 +268,38 @@ def test_a_moved_file_is_still_found_by_its_context(opened: Open, model: ChatSer
     assert len(model.asked) == CHUNKS
 
 
-def test_four_are_asked_at_a_time(opened: Open, model: ChatServer, tmp_path: Path) -> None:
-    docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(16)})
-    lock, here, most = threading.Lock(), 0, 0
+class AtOnce:
+    """Answers after a while, and counts how many waited for an answer at the same time."""
 
-    def answer(system: str, user: str) -> str:
-        nonlocal here, most
-        with lock:
-            here += 1
-            most = max(most, here)
-        time.sleep(0.05)
-        with lock:
-            here -= 1
+    def __init__(self, seconds: float, *, one_by_one: bool = False) -> None:
+        self.seconds, self.most, self._here = seconds, 0, 0
+        self._counting = threading.Lock()
+        self._busy: AbstractContextManager[object] = threading.Lock() if one_by_one else nullcontext()
+
+    def __call__(self, system: str, user: str) -> str:
+        with self._counting:
+            self._here += 1
+            self.most = max(self.most, self._here)
+        with self._busy:
+            time.sleep(self.seconds)
+        with self._counting:
+            self._here -= 1
         return placed(system, user)
 
-    model.answers = answer
+
+def test_four_are_asked_at_a_time(opened: Open, model: ChatServer, tmp_path: Path) -> None:
+    docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(16)})
+    model.answers = answers = AtOnce(0.2)
     assert opened(model, generation__timeout=20.0).index(docs, contextualize=True).contextualized == 16
-    assert most == 4
+    assert answers.most == 4
 
 
 def test_a_model_that_answers_one_at_a_time_is_not_overrun(opened: Open, model: ChatServer, tmp_path: Path) -> None:
-    docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(12)})
-    busy = threading.Lock()
-
-    def answer(system: str, user: str) -> str:
-        with busy:
-            time.sleep(0.2)
-        return placed(system, user)
-
-    model.answers = answer
-    memory = opened(model, generation__timeout=0.7)  # the fourth in line would wait for 0.8 s
-    report = memory.index(docs, contextualize=True)
-    assert (report.contextualized, report.notes) == (12, ())
+    docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(6)})
+    model.answers = answers = AtOnce(0.5, one_by_one=True)
+    report = opened(model, generation__timeout=2.0).index(docs, contextualize=True)
+    assert answers.most <= 2  # the fourth in line would wait for 2 s, and the third for more than the careful 70 %
+    assert report.contextualized is not None and report.contextualized >= 4
 
 
 def test_a_model_that_is_not_ready_is_not_asked(opened: Open, model: ChatServer, docs: Path) -> None:

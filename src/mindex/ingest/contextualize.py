@@ -267,7 +267,7 @@ def _in_parallel(
             answered.put((ask, answer, monotonic() - started))
 
     threads = [threading.Thread(target=work, name=f"mindex-context-{n}", daemon=True) for n in range(THREADS)]
-    under_way, at_once = 0, 1
+    under_way, at_once, round_of = 0, 1, list[float]()
     try:
         for thread in threads:
             thread.start()
@@ -279,7 +279,9 @@ def _in_parallel(
                 return
             ask, answer, seconds = answered.get()
             under_way -= 1
-            at_once = _how_many(at_once, seconds if isinstance(answer, str) else patience, patience)
+            round_of.append(seconds if isinstance(answer, str) else patience)
+            if (changed := _how_many(at_once, round_of, patience)) != at_once or len(round_of) >= at_once:
+                at_once, round_of = changed, []
             yield ask, answer
     finally:
         stop.set()
@@ -287,11 +289,17 @@ def _in_parallel(
             waiting.put(None)
 
 
-def _how_many(at_once: int, seconds: float, patience: float) -> int:
-    """How many to ask at once next. Some models answer one after the other, and time runs out for the last in line."""
-    if seconds * (at_once + 1) / at_once <= 0.7 * patience:
+def _how_many(at_once: int, round_of: list[float], patience: float) -> int:
+    """How many to ask at once next, by how long the answers took since that was last decided.
+
+    Some models answer one after the other, and time runs out for the last in line: the slowest of a whole round tells.
+    """
+    slowest = max(round_of)
+    if slowest > 0.8 * patience:
+        return max(1, at_once - 1)
+    if len(round_of) >= at_once and slowest * (at_once + 1) / at_once <= 0.7 * patience:
         return min(THREADS, at_once + 1)
-    return max(1, at_once - 1) if seconds > 0.8 * patience else at_once
+    return at_once
 
 
 def _answer(generator: Generator, prompt: Prompt) -> str | GenerationError:
