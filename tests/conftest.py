@@ -8,10 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mindex.memory import Memory
 
 HANDBOOK = Path(__file__).parent.parent / "examples" / "handbook"
+
+# A law that holds is not broken by a machine that is busy while it is checked.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +34,13 @@ def shared_model_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     if "MINDEX_CACHE_DIR" not in os.environ:
         os.environ["MINDEX_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
     yield
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_known(shared_model_cache: None) -> None:
+    """What one test's server was like, or how it failed, says nothing of the next one that is given its port."""
+    for kind in ("breakers", "cards"):
+        shutil.rmtree(Path(os.environ["MINDEX_CACHE_DIR"]) / kind, ignore_errors=True)
 
 
 @pytest.fixture

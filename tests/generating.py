@@ -53,7 +53,7 @@ class ChatServer:
             "generation.provider": "openai",
             "generation.url": self.url,
             "generation.model": MODEL,
-            "generation.timeout": 2.0,
+            "generation.timeout": 20.0,
         }
 
     def prompts(self) -> list[str]:

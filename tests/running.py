@@ -116,7 +116,7 @@ def open_up(folder: Path) -> Path:
     return folder
 
 
-def wait_until(met: Callable[[], bool], *, within: float = 20, what: str = "the condition") -> None:
+def wait_until(met: Callable[[], bool], *, within: float = 60, what: str = "the condition") -> None:
     deadline = time.monotonic() + within
     while not met():
         if time.monotonic() > deadline:

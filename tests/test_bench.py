@@ -31,7 +31,7 @@ def bench(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, str(BENCH), "--quick", "--work", str(work), *arguments]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False
+        command, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=600, check=False
     )
 
 

@@ -31,7 +31,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         "embedding.provider": "none",
         "generation.provider": "llama-cpp",
         "generation.model": str(model),
-        "generation.timeout": 120,
+        "generation.timeout": 240,
     }
     with Memory(tmp_path / "memory.db", options=options) as opened:
         yield opened

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from mindex.clock import now_ms
 from mindex.errors import StoreError
 from mindex.evaluate.caching import CachedEmbedder, CachedGenerator, CachedReranker, open_cache
 from mindex.evaluate.filling import filled
@@ -17,6 +17,7 @@ from mindex.evaluate.sets import read_set
 from mindex.model import Model
 from mindex.providers.generate.base import Prompt
 from mindex.store.sqlite.store import SqliteStore
+from tests.running import wait_until
 
 if TYPE_CHECKING:
     from mindex.model import Vectors
@@ -151,7 +152,8 @@ def test_a_cache_folder_that_cannot_be_used_is_an_error_that_says_what_to_set(
 def test_a_bounded_cache_lets_the_oldest_go_and_one_of_no_rows_keeps_nothing(tmp_path: Path) -> None:
     bounded, none = SqliteStore(tmp_path / "a.db", cache_rows=10), SqliteStore(tmp_path / "b.db", cache_rows=0)
     bounded.remember_cached_many("kind", {f"old{number}": b"x" for number in range(8)}, now=True)
-    time.sleep(0.005)  # the clock counts milliseconds
+    stored = now_ms()
+    wait_until(lambda: now_ms() > stored, what="the clock's next tick")
     bounded.remember_cached_many("kind", {f"new{number}": b"x" for number in range(5)}, now=True)
     assert len(bounded.cached_many("kind", [f"new{number}" for number in range(5)])) == 5
     assert bounded.status().caches == {"kind": 9}

@@ -25,7 +25,7 @@ def has_reranker() -> bool:
 
 @pytest.mark.skipif(not has_reranker(), reason="mindex[rerank] is not installed")
 def test_a_reranker_is_measured_beside_hybrid_and_timed_only_while_it_works(garden: Path, with_model: None) -> None:
-    asked = ("eval", garden, "--modes", "keyword,hybrid", "--rerank", "--set", "rerank.timeout=60", "--json")
+    asked = ("eval", garden, "--modes", "keyword,hybrid", "--rerank", "--set", "rerank.timeout=240", "--json")
     first, again = run_here(*asked).json, run_here(*asked).json
     assert list(first["runs"]) == ["keyword", "hybrid", "hybrid+rerank"]
     assert first["settings"]["rerank.provider"] == "local"

@@ -25,7 +25,7 @@ from mindex.store.sqlite.migrations import MIGRATIONS, migrate, version_of
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
 from tests.providers.servers import ModelServer
-from tests.running import finish, is_one_error, open_up, run, run_as_nobody, run_here, start
+from tests.running import finish, is_one_error, open_up, run, run_as_nobody, run_here, start, wait_until
 
 KEYWORD = {"embedding.provider": "none"}
 NO_MODEL = {"MINDEX_EMBEDDING_PROVIDER": "none"}
@@ -340,6 +340,20 @@ connection.execute("COMMIT")
 """
 
 
+# The command line; a file, its first argument, tells that it has asked for the lock.
+WAITS = """
+import pathlib, sys
+from mindex.cli.main import main
+from mindex.store.sqlite.connection import Database
+told, begin = pathlib.Path(sys.argv.pop(1)), Database._begin
+def begin_and_tell(*arguments, **options):
+    told.touch()
+    return begin(*arguments, **options)
+Database._begin = begin_and_tell
+main()
+"""
+
+
 @contextlib.contextmanager
 def held(db: Path, how: str = "IMMEDIATE") -> Iterator[subprocess.Popen[str]]:
     """Another process holds the write lock."""
@@ -375,7 +389,7 @@ def test_a_write_that_waited_too_long_says_so(db: Path, impatient: float, tmp_pa
         started = time.monotonic()
         with pytest.raises(StoreBusyError, match=r"locked by another process for 0\.4 s.*try again"):
             memory.index()
-        assert impatient <= time.monotonic() - started < 3
+        assert impatient <= time.monotonic() - started < 25  # the lock's time-out is 30 s elsewhere
     with Memory(db, options=KEYWORD) as memory:
         assert memory.index().collections[0].new == 1
 
@@ -383,9 +397,10 @@ def test_a_write_that_waited_too_long_says_so(db: Path, impatient: float, tmp_pa
 def test_a_write_waits_until_the_other_process_is_done(db: Path, tmp_path: Path) -> None:
     write(tmp_path / "docs", {"new.md": "anchor"})
     with held(db) as holder:
-        writing = start("--db", db, "index", "--json", env=NO_MODEL)
+        writing = start(tmp_path / "waiting", "--db", db, "index", "--json", env=NO_MODEL, program=WAITS)
+        wait_until((tmp_path / "waiting").exists, what="the wait for the lock")
         with pytest.raises(subprocess.TimeoutExpired):
-            writing.wait(1.5)
+            writing.wait(0.5)
         release(holder)
         ran = finish(writing)
     assert ran.code == 0, ran
@@ -401,18 +416,19 @@ def test_a_question_does_not_wait_for_its_cache_to_be_written(handbook_memory: M
         started = time.monotonic()
         with Memory(db) as memory:
             assert memory.search("where do parcels wait?").tier == "hybrid"
-        assert time.monotonic() - started < 10  # the lock's time-out is 30 s
+        assert time.monotonic() - started < 25  # the lock's time-out is 30 s
 
 
 @unix_only
 def test_ctrl_c_ends_the_wait_for_a_lock(db: Path, tmp_path: Path) -> None:
     write(tmp_path / "docs", {"new.md": "anchor"})
     with held(db):
-        writing = start("--db", db, "index", env=NO_MODEL)
+        writing = start(tmp_path / "waiting", "--db", db, "index", env=NO_MODEL, program=WAITS)
+        wait_until((tmp_path / "waiting").exists, what="the wait for the lock")
         with pytest.raises(subprocess.TimeoutExpired):
-            writing.wait(1.5)
+            writing.wait(0.5)
         writing.send_signal(signal.SIGINT)
-        ran = finish(writing, timeout=5)
+        ran = finish(writing, timeout=25)  # the lock's time-out is 30 s
     assert (ran.code, ran.out) == (130, "")
     assert ran.err == "stopped; what was done is kept, run it again to go on\n"
 

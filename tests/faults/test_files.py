@@ -145,7 +145,7 @@ def test_monstrous_files_are_indexed_to_their_last_word(
     root = write(tmp_path / "docs", {"monster.md": text, "good.md": "crane"})
     report = keyword_memory.index(root)
     assert reasons(report) == {}
-    assert report.seconds < 30
+    assert report.seconds < 120  # a few seconds; with the square of the length it would be hours
     assert paths(keyword_memory, "thelastword") == {"monster.md"}
     assert paths(keyword_memory, "crane") == {"good.md"}
     assert is_sound(keyword_memory)
@@ -205,7 +205,7 @@ def test_pipes_and_sockets_are_not_waited_for(keyword_memory: Memory, tmp_path: 
     assert reasons(keyword_memory.index(root)) == {"pipe.md": "not a regular file"}
     (root / "later.md").unlink()
     os.mkfifo(root / "later.md")
-    assert within(10, lambda: keyword_memory.get("later.md").missing) == ("later.md",)
+    assert within(60, lambda: keyword_memory.get("later.md").missing) == ("later.md",)
     assert paths(keyword_memory, "harbour") == {"good.md"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import sqlite3
@@ -20,7 +21,7 @@ from mindex.model import Collection
 from mindex.providers.embed import local
 from mindex.store.base import DocumentUpdate
 from tests.conftest import write
-from tests.running import finish, is_one_error, kill, run, start, wait_until
+from tests.running import finish, is_one_error, kill, run, start, wait_until, within
 
 KEYWORD = {"embedding.provider": "none"}
 NO_MODEL = {"MINDEX_EMBEDDING_PROVIDER": "none"}
@@ -36,6 +37,22 @@ def slow_read(*arguments, **options):
     time.sleep(0.004)
     return read(*arguments, **options)
 indexer.read = slow_read
+main()
+"""
+# The same of 400 pages, but it never gets past the last one: however late it is interrupted, it is in the middle.
+ENDLESSLY = SLOWLY.replace("0.004", '600 if arguments[0].path == "6/0398.md" else 0.004')
+# Some batches are embedded, and no more.
+EMBED_THREE_BATCHES = """
+import time
+from mindex.cli.main import main
+from mindex.store.sqlite.store import SqliteStore
+put, batches = SqliteStore.put_vectors, []
+def put_three(*arguments, **options):
+    if len(batches) == 3:
+        time.sleep(600)
+    batches.append(1)
+    return put(*arguments, **options)
+SqliteStore.put_vectors = put_three
 main()
 """
 
@@ -167,7 +184,7 @@ def test_killed_again_and_again_while_indexing(tmp_path: Path, expected: Counter
     db = tmp_path / "memory.db"
     chance = random.Random(11)
     for done in (0, 100, 200):  # a batch is a hundred files
-        process = start("--db", db, "index", tmp_path / "docs", env=NO_MODEL, program=SLOWLY)
+        process = start("--db", db, "index", tmp_path / "docs", env=NO_MODEL, program=ENDLESSLY)
         wait_until(lambda done=done, process=process: stored(db) > done or process.poll() is not None)  # type: ignore[misc]
         threading.Event().wait(chance.uniform(0, 0.3))  # anywhere in the next one
         assert process.poll() is None, finish(process)
@@ -193,8 +210,8 @@ def test_killed_again_and_again_while_embedding(tmp_path: Path) -> None:
     chance = random.Random(5)
     seen = 0
     for _ in range(2):
-        process = start("--db", db, "backfill", "--batch", 10)
-        wait_until(lambda: stored(db, "vectors") > seen, within=60, what="a first batch")  # noqa: B023
+        process = start("--db", db, "backfill", "--batch", 10, program=EMBED_THREE_BATCHES)
+        wait_until(lambda: stored(db, "vectors") > seen, what="a first batch")  # noqa: B023
         threading.Event().wait(chance.uniform(0, 0.3))
         kill(process)
         assert stored(db, "vectors") >= seen
@@ -214,10 +231,10 @@ def test_killed_again_and_again_while_embedding(tmp_path: Path) -> None:
 @unix_only
 def test_ctrl_c_while_indexing_keeps_what_is_done(tmp_path: Path, expected: Counter[tuple[str, int, str]]) -> None:
     db = tmp_path / "memory.db"
-    process = start("--db", db, "index", tmp_path / "docs", env=NO_MODEL, program=SLOWLY)
+    process = start("--db", db, "index", tmp_path / "docs", env=NO_MODEL, program=ENDLESSLY)
     wait_until(lambda: stored(db) >= 100)
     process.send_signal(signal.SIGINT)
-    ran = finish(process, timeout=10)
+    ran = finish(process)
     assert (ran.code, ran.out) == (130, "")
     assert ran.err == "stopped; what was done is kept, run it again to go on\n"
     done = stored(db)
@@ -234,14 +251,16 @@ def test_watch_ends_quietly_when_it_is_told_to(tmp_path: Path, number: signal.Si
     root = write(tmp_path / "docs", {"a.md": "harbour"})
     db = tmp_path / "memory.db"
     process = start("--db", db, "watch", root, "--json", *more, env=NO_MODEL)
-    assert process.stderr is not None
+    out = process.stdout
+    assert process.stderr is not None and out is not None
     assert process.stderr.readline() == f"watching {root}\n"
-    write(root, {"b.md": "crane"})
-    wait_until(lambda: stored(db) == 2, what="the new file's chunk")
+    write(tmp_path, {"b.md": "crane"}).joinpath("b.md").rename(root / "b.md")  # whole from the start
+    reports = within(60, lambda: [json.loads(out.readline()) for _ in range(2)])
+    assert [report["collections"][0]["files"]["new"] for report in reports] == [1, 1]
     process.send_signal(number)
-    ran = finish(process, timeout=10)
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.count('"collections"') == 2
+    ran = finish(process)
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert stored(db) == 2
     assert is_sound(db)
 
 

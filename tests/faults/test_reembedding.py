@@ -44,6 +44,21 @@ with Memory(db) as memory:
             print(json.dumps([number, answer.tier, found, answer.notes]), flush=True)
 """
 
+# The command line, which embeds some records and then no more.
+_HALF_WAY = """
+import time
+from mindex.cli.main import main
+from mindex.store.sqlite.store import SqliteStore
+put, batches = SqliteStore.put_vectors, []
+def put_once(*arguments, **options):
+    if batches:
+        time.sleep(600)
+    batches.append(1)
+    return put(*arguments, **options)
+SqliteStore.put_vectors = put_once
+main()
+"""
+
 Found = list[tuple[str, float]]
 
 
@@ -127,7 +142,7 @@ def test_there_and_back_while_another_process_searches_and_with_a_kill_half_way(
         answers = {"first": reference(memory)}
         wait_until(lambda: len(searching.lines()) > 8, within=60, what="a first round of answers")
 
-        process = start("--db", db, "reembed", "--model", BGE_SMALL.name)
+        process = start("--db", db, "reembed", "--model", BGE_SMALL.name, program=_HALF_WAY)
         wait_until(lambda: _gathered(memory) > 0, within=60, what="the first new vectors")
         process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -289,16 +289,16 @@ class AtOnce:
 
 def test_four_are_asked_at_a_time(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(16)})
-    model.answers = answers = AtOnce(0.2)
+    model.answers = answers = AtOnce(0.4)
     assert opened(model, generation__timeout=20.0).index(docs, contextualize=True).contextualized == 16
     assert answers.most == 4
 
 
 def test_a_model_that_answers_one_at_a_time_is_not_overrun(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(6)})
-    model.answers = answers = AtOnce(0.5, one_by_one=True)
-    report = opened(model, generation__timeout=2.0).index(docs, contextualize=True)
-    assert answers.most <= 2  # the fourth in line would wait for 2 s, and the third for more than the careful 70 %
+    model.answers = answers = AtOnce(0.75, one_by_one=True)
+    report = opened(model, generation__timeout=2.5).index(docs, contextualize=True)
+    assert answers.most <= 2  # the fourth in line would wait for 3 s, and the third for more than the careful 70 %
     assert report.contextualized is not None and report.contextualized >= 4
 
 
@@ -378,7 +378,7 @@ def test_a_model_that_misbehaves_ends_the_job_with_a_note_and_the_index_stands(
 ) -> None:
     answers, told = MISBEHAVING[name]
     with chat_server(answers) as server:
-        memory = opened(server, generation__timeout=0.5)
+        memory = opened(server, generation__timeout=0.5 if name in ("500", "hangs") else 20.0)
         report = memory.index(docs, contextualize=True)
         assert report.contextualized == 0
         (note,) = report.notes

@@ -390,4 +390,4 @@ def test_an_appended_section_leaves_the_chunks_before_it_alone(blocks: list[str]
 def test_hostile_files_are_chunked_in_moderate_time(text: str) -> None:
     start = time.process_time()
     check(text, chunk_markdown(text))
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 20  # a second at most; with the square of the length many minutes

@@ -72,7 +72,7 @@ def watching(memory: Memory, *, poll: bool = False) -> Iterator[Watched]:
         yield watched
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(60)
     assert not thread.is_alive()
     assert watched.failure is None, watched.failure
 

@@ -217,7 +217,7 @@ async def test_paths_that_lead_elsewhere_are_refused(claude: Claude, memory: Mem
 
 
 @given(st.text(alphabet="./\\%2ef\0abc", max_size=30))
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_whatever_is_accepted_is_below_the_root_and_spelt_one_way(tail: str) -> None:
     try:
         path = checked_path(f"{ROOT}/{tail}")

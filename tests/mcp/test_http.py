@@ -17,7 +17,7 @@ from tests.mcp.conftest import Served, structured
 
 pytestmark = pytest.mark.anyio
 
-LONG = 20.0
+LONG = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ async def test_a_client_of_either_era_connects_and_asks(address: Address, mode: 
 
 
 def test_health_answers(address: Address) -> None:
-    answer = httpx2.get(f"http://{address}/health")
+    answer = httpx2.get(f"http://{address}/health", timeout=LONG)
     assert (answer.status_code, answer.json()["status"]) == (200, "ok")
 
 
@@ -61,7 +61,7 @@ def test_health_answers(address: Address) -> None:
 def test_a_web_page_of_another_name_is_refused(address: Address, header: str, value: str, status: int) -> None:
     headers = {header: value, "Accept": "application/json, text/event-stream"}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    assert httpx2.post(f"http://{address}/mcp", json=message, headers=headers).status_code == status
+    assert httpx2.post(f"http://{address}/mcp", json=message, headers=headers, timeout=LONG).status_code == status
 
 
 @pytest.mark.parametrize(

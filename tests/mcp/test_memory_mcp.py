@@ -211,7 +211,7 @@ async def test_a_lifetime_follows_from_importance(
     if days is None:
         assert record.expires_at is None
     else:
-        assert record.expires_at == pytest.approx(record.created_at + days * DAY_MS, abs=5_000)
+        assert record.expires_at == pytest.approx(record.created_at + days * DAY_MS, abs=60_000)
 
 
 async def test_a_lifetime_can_be_given_changed_and_taken_away(client: Client, memory: Memory) -> None:
@@ -225,7 +225,7 @@ async def test_a_lifetime_can_be_given_changed_and_taken_away(client: Client, me
     id_ = await stored(client, content, ttl_days=1.5)
     record = memory.store.record(id_)
     assert record is not None
-    assert record.expires_at == pytest.approx(now_ms() + 1.5 * DAY_MS, abs=5_000)
+    assert record.expires_at == pytest.approx(now_ms() + 1.5 * DAY_MS, abs=60_000)
     assert await expiry(id=id_, ttl_days=None) is None
     assert await expiry(id=id_, importance=2) is None  # an update that says nothing about it leaves it
     moment = "2099-05-01T12:00:00.000Z"
@@ -233,7 +233,7 @@ async def test_a_lifetime_can_be_given_changed_and_taken_away(client: Client, me
 
 
 async def test_the_expired_are_recalled_only_when_asked_for(client: Client, memory: Memory) -> None:
-    id_ = await stored(client, "The lift is broken today.", ttl_days=0.000_001)
+    id_ = await stored(client, "The lift is broken today.", ttl_days=0.000_02)
     record = memory.store.record(id_)
     assert record is not None
     assert record.expires_at is not None

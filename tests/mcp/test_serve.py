@@ -89,7 +89,7 @@ def test_a_signal_ends_it_and_the_wire_carried_nothing_else(
     started.stdin.flush()
     assert json.loads(started.stdout.readline())["result"]["serverInfo"]["name"] == "mindex"
     started.send_signal(number)
-    assert started.wait(20) == code
+    assert started.wait(60) == code
     assert started.stdout.read() == b""
 
 
@@ -111,7 +111,7 @@ def test_a_free_port_is_told_on_stderr_and_a_wide_host_is_warned_about(db: Path,
         assert process.stderr.readline().startswith("warning: 0.0.0.0 can be reached from other machines")
         told = re.fullmatch(r"serving http://0\.0\.0\.0:(\d+)/mcp\n", process.stderr.readline())
         assert told
-        assert httpx2.get(f"http://127.0.0.1:{told[1]}/health").status_code == 200
+        assert httpx2.get(f"http://127.0.0.1:{told[1]}/health", timeout=60).status_code == 200
         process.terminate()
 
 

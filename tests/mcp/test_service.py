@@ -20,7 +20,7 @@ from tests.running import wait_until
 
 pytestmark = pytest.mark.anyio
 
-LONG = 20.0
+LONG = 60.0
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
     model_server.always = status(503)
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         memory.index(docs)
-    service, _ = serve(settings={**of(model_server), "embedding.timeout": 0.3})
+    service, _ = serve(settings={**of(model_server), "embedding.timeout": 5.0})
     service.start()
     wait_until(lambda: "503" in capsys.readouterr().err, what="a word about the model")
     asked = len(model_server.asked)

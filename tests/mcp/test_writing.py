@@ -276,7 +276,7 @@ def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable
 def test_what_expired_long_ago_is_purged_after_the_start(serving: Callable[..., Served]) -> None:
     service = serving("native", settings={"embedding.provider": "none", "memory.grace_days": 0}).service
     kept = service.memory.add("The office is in Bern.").id
-    gone = service.memory.add("The lift is broken today.", expires=now_ms() + 30).id
+    gone = service.memory.add("The lift is broken today.", expires=now_ms() + 2_000).id
     wait_until(lambda: now_ms() > (service.memory.store.record(gone).expires_at or 0) + 5)  # type: ignore[union-attr]
     service.start()
     wait_until(lambda: service.memory.store.record(gone) is None, what="the clean-up")

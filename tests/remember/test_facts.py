@@ -466,7 +466,7 @@ def test_a_server_takes_facts_out_behind_the_back(opened: Open, model: ChatServe
     free = threading.Event()
 
     def answer(system: str, user: str) -> str:
-        free.wait(10)
+        free.wait(60)
         return remark(system, user)
 
     model.answers = answer

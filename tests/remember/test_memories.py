@@ -578,11 +578,12 @@ def test_a_server_that_hangs_is_not_waited_for_long_and_that_is_said(
     with Memory(tmp_path / "memory.db", options={"embedding.timeout": 60}) as memory:
         started = monotonic()
         told = memory.add("The build runs on Tuesdays")
-        assert monotonic() - started < 10
+        assert monotonic() - started < 20  # it would hang for 30 s
         assert told.notes == ("stored; its vector follows: ollama has not answered for 0.3 s",)
         assert found(memory, "build", mode="keyword") == [told.id]
+        started = monotonic()
         changed = memory.update(told.id, text="The build runs on Fridays")
-        assert monotonic() - started < 10 and changed.record == told.id
+        assert monotonic() - started < 20 and changed.record == told.id
 
 
 def test_a_server_that_fails_is_a_note_and_the_vector_follows(server: ModelServer, tmp_path: Path) -> None:

@@ -166,4 +166,4 @@ def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
     text = part * (5_000_000 // len(part))
     start = time.process_time()
     is_near(text, text + "x")
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 10  # a third of a second; with the square of the length many minutes

@@ -374,7 +374,7 @@ def test_an_answer_that_is_none_is_a_note_and_the_question_is_answered(
 ) -> None:
     plain = memory.search(QUERY)
     model.answers = always(answer)
-    got = within(20, lambda: memory.search(QUERY, expand=True))
+    got = within(40, lambda: memory.search(QUERY, expand=True))
     assert got.hits == plain.hits
     assert note_of(got).startswith("not expanded: ")
     assert len(note_of(got)) < 300
@@ -387,7 +387,7 @@ def test_a_model_that_hangs_is_given_up(model: ChatServer, tmp_path: Path) -> No
     model.answers = always(Hangs())
     with Memory(tmp_path / "memory.db", options=options) as memory:
         memory.index(write(tmp_path / "docs", PAGES))
-        got = within(10, lambda: memory.search(QUERY, expand=True))
+        got = within(40, lambda: memory.search(QUERY, expand=True))
     assert list(by_path(got)) == ["lantern.md"]
     assert note_of(got).startswith("not expanded: ")
 

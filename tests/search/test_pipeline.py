@@ -180,7 +180,7 @@ def test_an_unknown_collection_or_kind_is_an_error_not_an_empty_answer(memory: M
         memory.search("catalogue", kinds=["nothing"])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.text(min_size=1).filter(lambda text: text.strip() != ""))
 def test_no_text_makes_search_raise(memory: Memory, text: str) -> None:
     memory.search(text)
