@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import platformdirs
 import pytest
 
-from mindex.config import SETTINGS, Settings, load_settings
+from mindex.config import SETTINGS, Settings, cache_folder, default_database, load_settings, user_config
 from mindex.errors import ConfigError
 
 
@@ -117,3 +118,17 @@ def test_the_settings_know_every_embedding_provider() -> None:
         assert load_settings({"embedding.provider": provider}).text("embedding.provider") == provider
     with pytest.raises(ConfigError):
         load_settings({"embedding.provider": "magic"})
+
+
+@pytest.mark.parametrize("named", ["", "relative/folder", "{home}/elsewhere"])
+@pytest.mark.parametrize("home", ["{home}", "not/absolute"])
+def test_the_folders_are_where_platformdirs_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, home: str
+) -> None:
+    monkeypatch.delenv("MINDEX_CACHE_DIR", raising=False)
+    monkeypatch.setenv("HOME", home.format(home=tmp_path))
+    for kind in ("CONFIG", "DATA", "CACHE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", named.format(home=tmp_path))
+    assert user_config() == platformdirs.user_config_path("mindex", appauthor=False) / "config.toml"
+    assert default_database() == platformdirs.user_data_path("mindex", appauthor=False) / "memory.db"
+    assert cache_folder() == platformdirs.user_cache_path("mindex", appauthor=False)

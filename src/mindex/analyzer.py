@@ -11,13 +11,13 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 
 import Stemmer
 
 from mindex.model import Record
+from mindex.values import dataclass
 
 # Raise it whenever the tokens of any text change: stores rebuild their keyword index then.
 ANALYZER_VERSION = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -18,6 +18,7 @@ from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import Ranking, Searcher
 from mindex.search.wording import Refining
 from mindex.store.base import Access
+from mindex.values import dataclass
 
 if TYPE_CHECKING:  # what most questions do without
     from mindex.search.embedding import QueryEmbedder

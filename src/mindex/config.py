@@ -6,12 +6,14 @@ Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers wh
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from mindex.errors import ConfigError
+from mindex.values import dataclass
 
 PROJECT_FILE = ".mindex.toml"
 # What an address may ask for in a file: Azure's older interface wants it, and it is no key.
@@ -342,18 +344,30 @@ def _project_file(folder: Path) -> Path | None:
 
 
 def user_config() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_config_dir("mindex", appauthor=False)) / "config.toml"
+    return _user_folder("config") / "config.toml"
 
 
 def default_database() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("mindex", appauthor=False)) / "memory.db"
+    return _user_folder("data") / "memory.db"
 
 
 def cache_folder() -> Path:
+    named = os.environ.get("MINDEX_CACHE_DIR")
+    return Path(named) if named else _user_folder("cache")
+
+
+def _user_folder(kind: Literal["config", "data", "cache"]) -> Path:
+    """As platformdirs has it. Linux's rule is short, and importing platformdirs takes longer than asking a question."""
+    home = Path(os.environ.get("HOME", ""))
+    if sys.platform == "linux" and home.is_absolute() and not hasattr(sys, "getandroidapilevel"):
+        named = Path(os.environ.get(f"XDG_{kind.upper()}_HOME", ""))
+        usual = {"config": ".config", "data": ".local/share", "cache": ".cache"}
+        return (named if named.is_absolute() else home / usual[kind]) / "mindex"
     import platformdirs
 
-    return Path(os.environ.get("MINDEX_CACHE_DIR") or platformdirs.user_cache_dir("mindex", appauthor=False))
+    find = {
+        "config": platformdirs.user_config_path,
+        "data": platformdirs.user_data_path,
+        "cache": platformdirs.user_cache_path,
+    }
+    return find[kind]("mindex", appauthor=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from mindex.errors import EmbeddingError, MindexError, NotFoundError, UsageError
 from mindex.model import Collection, Document, Progress
 from mindex.store.base import DocumentUpdate
 from mindex.telling import Telling
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model import ContextPlan, IndexReport, Skipped

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from mindex.model import Model, Progress
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, Unavailable, create_embedder
 from mindex.store.base import Store
+from mindex.values import dataclass
 
 if TYPE_CHECKING:  # a question by keyword waits for nothing of this
     from mindex.ingest.backfill import Backfilled

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import click
 
@@ -15,6 +14,7 @@ from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.model import Progress
 from mindex.present.rows import Json
+from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ def serve_command(
     """
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    from mindex.mcp.heap import share_one_heap
     from mindex.mcp.run import serve
     from mindex.mcp.service import Options
 
@@ -73,4 +74,5 @@ def serve_command(
         build=build,
         watch=watch,
     )
+    share_one_heap()
     serve(options, tools, http=address)

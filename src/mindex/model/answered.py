@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from mindex.model.kept import Record
+from mindex.values import dataclass
 
 Tier: TypeAlias = Literal["hybrid", "keyword", "vector", "substring"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from mindex.model.answered import Hit
+from mindex.values import dataclass
 
 # In the order of the table.
 NDCG, RECALL_5, RECALL_10, HIT_5, MRR = "ndcg@10", "recall@5", "recall@10", "hit@5", "mrr"

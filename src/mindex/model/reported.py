@@ -6,11 +6,12 @@ A search needs none of it, and does not wait until it is made: see `mindex.model
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from mindex.model.answered import Tier
 from mindex.model.kept import Record
+from mindex.values import dataclass
 
 Role: TypeAlias = Literal["embedding", "rerank", "generation"]
 

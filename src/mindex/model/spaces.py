@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mindex.model.kept import Model
+from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

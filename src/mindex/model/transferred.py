@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from mindex.model.kept import Collection
+from mindex.values import dataclass
 
 Format: TypeAlias = Literal["jsonl", "markdown"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from mindex.model.kept import Record
+from mindex.values import dataclass
 
 ProposalKind: TypeAlias = Literal["merge", "summary"]
 

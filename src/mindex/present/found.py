@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mindex.errors import UsageError
 from mindex.model import Found
@@ -11,6 +11,7 @@ from mindex.present.rows import Json, Row, record_row
 from mindex.present.text import record_text
 from mindex.present.tokens import count_tokens
 from mindex.present.views import LEAST_BUDGET, compact_json, most_that_fit
+from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
+from dataclasses import replace
 from typing import TypeAlias
 
 from mindex.clock import to_iso
 from mindex.model import Hit, Record, Trace
 from mindex.present.tokens import count_tokens
+from mindex.values import dataclass
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from mindex.errors import UsageError
@@ -12,6 +12,7 @@ from mindex.model import Answer, Hit
 from mindex.present.rows import Json, Row, compact_row, digest_row, full_row, index_row
 from mindex.present.text import answer_text, dual_text
 from mindex.present.tokens import count_tokens
+from mindex.values import dataclass
 
 View: TypeAlias = Literal["full", "compact", "digest", "dual"]
 VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")

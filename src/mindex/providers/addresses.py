@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from mindex.values import dataclass
 
 _SHORTEST_SECRET = 6
 

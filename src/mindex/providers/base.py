@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Any
 
 from mindex.errors import ConfigError, ProviderError
+from mindex.values import dataclass
 
 # No text of 512 tokens is this long, except one of blanks or of one endless word.
 _MOST_CHARACTERS = 20_000

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from mindex.providers.small_files import drop_small, read_small, small_file, write_small
+from mindex.values import dataclass
 
 FAILURES = 3
 FIRST_PAUSE = 30.0

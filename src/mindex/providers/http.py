@@ -6,20 +6,21 @@ Nothing here knows what is asked, or of whom. `server.py` makes words of it.
 from __future__ import annotations
 
 import json
-import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from mindex.providers.addresses import Address, parse_address
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
+    import logging
     import ssl
+    from concurrent.futures import Future
 
     import httpx2
 
@@ -233,6 +234,8 @@ def _guarded(work: Callable[[], T], seconds: float) -> T:
 
     A name that is being looked up and headers that drip in know no time-out of their own.
     """
+    from concurrent.futures import Future
+
     outcome: Future[T] = Future()
 
     def run() -> None:
@@ -287,6 +290,8 @@ def _certificates(address: Address, proxied: bool) -> ssl.SSLContext:
 
 def _hide_secrets_in_logs() -> None:
     """The client logs each URL, whose query may hold a key, and the headers of each reply, which may repeat it."""
+    import logging
+
     for name, bare in (("httpx2", _without_query), ("httpcore2.http11", _without_headers)):
         logger = logging.getLogger(name)
         if bare not in logger.filters:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic, sleep, time
 from typing import Literal
 
@@ -18,6 +17,7 @@ from mindex.providers.addresses import Address
 from mindex.providers.breaker import Breaker, Outage
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, TimedOut, Unanswered, Unreachable, parse_json
 from mindex.providers.keys import find_key, flaw_of
+from mindex.values import dataclass
 
 Role = Literal["embedding", "rerank", "generation"]
 
@@ -176,7 +176,9 @@ class Server:
             try:
                 return self._judged(client.send(request, deadline - monotonic(), most_bytes))
             except Unanswered as failure:
-                wait = failure.wait or min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * random.uniform(0.5, 1)
+                from random import uniform  # only who waits needs it
+
+                wait = failure.wait or min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * uniform(0.5, 1)
                 if not failure.again or attempt + 1 == attempts or monotonic() + wait >= deadline:
                     raise
             sleep(wait)

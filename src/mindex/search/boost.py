@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from mindex.search.signals import standing
 from mindex.store.base import Signals
+from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model import Vectors

@@ -6,13 +6,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 
 from mindex.analyzer import STOP_WORDS, analyze, fold
 from mindex.errors import GenerationError, ProviderError
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.store.base import Store
+from mindex.values import dataclass
 
 CACHE = "expansion"
 _LONGEST_VARIANT = 300

@@ -6,7 +6,7 @@ Each stage is a small module. A stage that cannot run leaves the one before it s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
@@ -20,6 +20,7 @@ from mindex.search.relevance import relevance
 from mindex.search.retrieve import Retrieved, Retriever
 from mindex.search.wording import Refining
 from mindex.store.base import Signals, Store
+from mindex.values import dataclass
 
 if TYPE_CHECKING:  # what most questions do without is imported by those that ask for it
     from mindex.search.embedding import QueryEmbedder

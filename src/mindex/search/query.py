@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mindex.analyzer import QueryWord, analyze, analyze_query, fold
 from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.values import dataclass
 
 MAX_QUERY = 4_000
 _MAX_DEPTH = 20

@@ -7,10 +7,11 @@ true cosines, positive keyword scores whose ratios within one query mean somethi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.model import Change, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -5,7 +5,7 @@ Rows are pieces of records. The file stays the truth; this can be rebuilt from i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +72,7 @@ class VectorIndex:
         self._fluency = np.empty(0, np.float16)
         self._scales = np.empty(0, np.float32)
         self._bits = np.empty((-(-dimensions // 64), 0), np.uint64)
-        self._codes: NDArray[np.int8] | None = np.empty((0, dimensions), np.int8)
+        self._codes: NDArray[np.int8] = np.empty((0, dimensions), np.int8)
         self._alive = np.empty(0, bool)
         self._coded_from = 0  # rows before this one have no code in memory
         self._sample: tuple[Floats, float] | None = None
@@ -100,9 +100,16 @@ class VectorIndex:
         self._codes = np.concatenate([self._codes, *(block.codes for block in blocks if block.codes is not None)])
         self._alive = np.concatenate([self._alive, np.ones(sum(len(b.keys) for b in blocks), bool)])
 
-    def supply_codes(self, codes: Sequence[NDArray[np.int8]]) -> None:
-        """Bring in the codes that the first blocks came without."""
-        self._codes = np.concatenate([*codes, self._codes])
+    def supply_codes(self, codes: Iterable[NDArray[np.int8]]) -> None:
+        """Bring in the codes that the first blocks came without, block by block: all at once they are held twice."""
+        supplied = np.empty((len(self._keys), self.dimensions), np.int8)
+        filled = 0
+        for block in codes:
+            supplied[filled : filled + len(block)] = block
+            filled += len(block)
+        assert filled == self._coded_from
+        supplied[filled:] = self._codes
+        self._codes = supplied
         self._coded_from = 0
         self._sample = None
 
@@ -113,7 +120,7 @@ class VectorIndex:
 
     def rows(self) -> Block:
         """Every live row, in random order: any run of them is a fair sample."""
-        assert self._codes is not None and self.coded
+        assert self.coded
         order = np.random.default_rng(0).permutation(np.flatnonzero(self._alive))
         return Block(
             self._keys[order], self._fluency[order], self._scales[order],
@@ -150,7 +157,6 @@ class VectorIndex:
             wanted = min(size, wanted * 4)
 
     def _estimate(self, query: Floats, rows: NDArray[np.intp]) -> Floats:
-        assert self._codes is not None
         codes = self._codes[rows - self._coded_from].astype(np.float32)
         return np.asarray((codes @ query) * self._scales[rows], np.float32)
 
@@ -190,7 +196,6 @@ class VectorIndex:
 
     def _vectors(self, rows: NDArray[np.intp], fetch: Fetch) -> Floats:
         if self.coded:
-            assert self._codes is not None
             return np.asarray(self._codes[rows].astype(np.float32) * self._scales[rows, None], np.float32)
         found = list(fetch(list(dict.fromkeys(self._keys[rows].tolist()))).values())
         return np.concatenate(found) if found else np.zeros((1, self.dimensions), np.float32)

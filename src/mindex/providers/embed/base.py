@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import EmbeddingError
 from mindex.model import Model
 from mindex.providers.base import ProviderSettings, created
+from mindex.values import dataclass
 
 if TYPE_CHECKING:  # numpy costs more than the whole keyword tier: only those who embed pay for it
     from mindex.model import Vectors

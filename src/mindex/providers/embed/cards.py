@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from mindex.providers.small_files import read_small, small_file, write_small
+from mindex.values import dataclass
 
 MOST_DIMENSIONS = 65_536
 _LEAST_DEVIATION = 0.02

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from mindex.model import Model
 from mindex.providers.embed.background import background_of
 from mindex.providers.embed.cards import MOST_DIMENSIONS, UNRELATED, Card, CardFile
 from mindex.providers.server import ATTEMPTS, Rejected, Server
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model import Vectors

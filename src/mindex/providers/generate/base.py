@@ -6,11 +6,11 @@ Whatever such a model answers is data: whoever asks parses it strictly, bounds i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from mindex.errors import GenerationError
 from mindex.providers.base import ProviderSettings, created
+from mindex.values import dataclass
 
 # No answer that we ask for is longer; one that is says something else than it was asked.
 MOST_ANSWER_CHARACTERS = 20_000

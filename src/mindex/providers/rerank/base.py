@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from mindex.errors import RerankError
 from mindex.providers.base import ProviderSettings, created
+from mindex.values import dataclass
 
 
 class Reranker(Protocol):

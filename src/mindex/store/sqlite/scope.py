@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
 from mindex.analyzer import fold
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.values import dataclass
 
 Parameter = str | int | float
 T = TypeVar("T")

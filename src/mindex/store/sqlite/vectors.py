@@ -247,7 +247,7 @@ def _supply_codes(connection: sqlite3.Connection, model: int, index: VectorIndex
     if index.coded:
         return
     rows = connection.execute("SELECT codes FROM vector_blocks WHERE model = ? ORDER BY block", (model,))
-    index.supply_codes([np.frombuffer(codes, np.int8).reshape(-1, index.dimensions) for (codes,) in rows])
+    index.supply_codes(np.frombuffer(codes, np.int8).reshape(-1, index.dimensions) for (codes,) in rows)
 
 
 def _catch_up(connection: sqlite3.Connection, model: int, index: VectorIndex, seq: int) -> None:
