@@ -229,6 +229,58 @@ def test_a_store_without_vectors_takes_its_first_space_by_a_change_as_well(open_
     assert nearest(store, NEW, "a") == "a"
 
 
+# ── canaries ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_a_model_made_of_the_fixed_sentence_is_kept_with_its_space(open_store: Open, store: Store) -> None:
+    assert store.canary(OLD) is None
+    assert list(store.keep_canary(OLD, one_hot(OLD, 1))) == [0, 1, 0, 0]
+    assert list(store.keep_canary(OLD, one_hot(OLD, 2))) == [0, 1, 0, 0]  # the first one stays
+    kept = open_store().canary(OLD)
+    assert kept is not None
+    assert list(kept) == [0, 1, 0, 0]
+    assert store.canary(THIRD) is None
+
+
+def test_a_canary_of_a_space_without_vectors_gives_way(open_store: Open) -> None:
+    store = open_store()
+    store.keep_canary(OLD, one_hot(OLD, 1))
+    assert list(store.keep_canary(OLD, one_hot(OLD, 2))) == [0, 0, 1, 0]
+
+
+def test_a_canary_goes_with_its_space(store: Store) -> None:
+    store.keep_canary(OLD, one_hot(OLD, 1))
+    store.begin_space(NEW, HERE)
+    give(store, NEW, "a", "b", "c")
+    store.keep_canary(NEW, one_hot(NEW, 3))
+    store.switch_space(NEW)
+    store.drop_spaces()
+    assert store.canary(OLD) is None
+    assert store.canary(NEW) is not None
+
+
+def test_another_edition_of_a_space_is_another_space(open_store: Open, store: Store) -> None:
+    again = replace(OLD, edition=1)
+    store.begin_space(again, HERE)
+    assert store.pending(again) == 3
+    give(store, again, "a", "b", "c")
+    assert store.switch_space(again)
+    with pytest.raises(SpaceChangedError, match="embedded anew with test/old meanwhile"):
+        give(open_store(), OLD, "a")
+    store.drop_spaces()
+    (space,) = store.spaces()
+    assert (space.model, space.name) == (again, "test/old")
+    assert nearest(store, again, "b") == "b"
+
+
+def test_a_few_records_that_have_their_vectors(store: Store) -> None:
+    tell(store, "d")
+    retire(store, "a")
+    assert [record.id for record in store.embedded_records(OLD, 5)] == ["b", "c"]
+    assert [record.id for record in store.embedded_records(OLD, 1)] == ["b"]
+    assert store.embedded_records(NEW, 5) == ()
+
+
 @pytest.mark.parametrize("packed", ["before", "after"])
 def test_a_large_space_is_searched_whole_by_whoever_was_there_before(
     open_store: Open, store: Store, packed: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindex.errors import EmbeddingError, SpaceChangedError
+from mindex.errors import EmbeddingError, NotFoundError, SpaceChangedError
 from mindex.ids import short_hash, words_hash
 from mindex.model import (
     AllOf,
     AnyOf,
+    Change,
     Collection,
     Document,
     Embedded,
@@ -28,7 +30,7 @@ from mindex.model import (
     Without,
 )
 from mindex.search.query import parse
-from mindex.store.base import DocumentUpdate, Store
+from mindex.store.base import DocumentUpdate, Resting, Store
 from mindex.store.sqlite.store import SqliteStore
 
 MODEL = Model("test", "axes", 64)
@@ -447,6 +449,89 @@ def test_an_exchange_is_asked_once(store: Store) -> None:
     assert (store.count_unextracted("a0"), store.count_unextracted("*")) == (1, 3)
     store.purge(["t2"])
     assert store.count_unextracted("*") == 3
+
+
+def test_an_exchange_that_went_unanswered_is_asked_after_the_others_and_may_rest(store: Store) -> None:
+    turns = [Record(id=f"t{n}", kind="turn", text=f"said {n}", agent="a", created_at=n) for n in range(3)]
+    store.add(turns, by="me")
+    for id_ in ("t0", "t0", "gone"):
+        store.mark_unanswered(id_)
+    assert [record.id for record in store.unextracted("a", 9)] == ["t1", "t2", "t0"]
+    assert [record.id for record in store.unextracted("a", 9, Resting(2, 0))] == ["t1", "t2"]
+    assert (store.count_unextracted("a", Resting(3, 0)), store.count_unextracted("a", Resting(2, 2**50))) == (3, 3)
+    assert store.is_unextracted("t0") and not store.is_unextracted("gone")
+    store.mark_extracted("t0", 1)
+    store.mark_unanswered("t0")  # another process was slower, and failed
+    assert (store.is_unextracted("t0"), store.count_unextracted("*", Resting(1, 0))) == (False, 2)
+    store.purge(["t1"])
+    assert [record.id for record in store.unextracted("*", 9)] == ["t2"]
+
+
+# ── together ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def memory_of(id_: str, **more: Any) -> Record:
+    return Record(id=id_, kind="memory", text=f"text of {id_}", agent="a", created_at=1, updated_at=1, **more)
+
+
+def retire(store: Store, id_: str) -> Change:
+    return store.revise(id_, lambda record: replace(record, retired_at=5), by="me", action="forget")
+
+
+def test_what_is_written_together_is_there_with_the_end_and_for_its_writer_at_once(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    store.add([memory_of("one")], by="me")
+    with store.together() as moment:
+        store.add([memory_of("two")], by="me")
+        change = retire(store, "one")
+        assert (store.record("two") is not None, found(store, "two", filters=EVERYONE)) == (True, ["two"])
+        assert (other.record("two"), found(other, "one", filters=EVERYONE)) == (None, ["one"])
+    assert change.at == moment
+    assert (other.record("two") is not None, found(other, "one", filters=EVERYONE)) == (True, [])
+
+
+def test_what_fails_in_the_middle_leaves_nothing_of_it(open_store: Open) -> None:
+    store = open_store()
+    store.add([memory_of("one")], by="me")
+    with pytest.raises(ZeroDivisionError), store.together():
+        store.add([memory_of("two", tags=("new",))], by="me")
+        retire(store, "one")
+        raise ZeroDivisionError
+    assert (store.record("two"), found(store, "one", filters=EVERYONE)) == (None, ["one"])
+    assert len(store.history("one")) == 1
+    assert all(check.ok for check in store.check())
+
+
+def test_a_part_that_fails_is_taken_back_alone(store: Store) -> None:
+    with store.together():
+        store.add([memory_of("one")], by="me")
+        with pytest.raises(ZeroDivisionError):
+            store.revise("one", lambda _: 1 / 0, by="me", action="update")  # type: ignore[arg-type, return-value]
+        with pytest.raises(NotFoundError), store.together():
+            store.add([memory_of("two")], by="me")
+            retire(store, "gone")
+        store.add([memory_of("three")], by="me")
+    assert [bool(store.record(id_)) for id_ in ("one", "two", "three")] == [True, False, True]
+
+
+def test_other_threads_and_processes_wait_for_those_who_write_together(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    added: list[str] = []
+
+    def add(where: Store, id_: str) -> None:
+        where.add([memory_of(id_)], by="me")
+        added.append(id_)
+
+    threads = [threading.Thread(target=add, args=pair) for pair in ((store, "mine"), (other, "theirs"))]
+    with store.together():
+        store.add([memory_of("one")], by="me")
+        for thread in threads:
+            thread.start()
+        threads[0].join(0.2)
+        assert (added, store.record("mine")) == ([], None)
+    for thread in threads:
+        thread.join(30)
+    assert sorted(added) == ["mine", "theirs"]
 
 
 # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -96,6 +96,17 @@ def test_a_key_that_is_given_again_brings_no_vectors_of_the_space_before(store: 
     store.close()
 
 
+@pytest.mark.parametrize("edition", [0, 1, 27])
+@pytest.mark.parametrize("prefix", ["", "text: ", "a # b"])
+def test_an_edition_is_read_from_the_fingerprint_alone(store: SqliteStore, edition: int, prefix: str) -> None:
+    model = Model("test", "a/b", 4, "cls", "ask: ", prefix, edition=edition)
+    give(store, model)
+    with store._database.write() as connection:
+        connection.execute("UPDATE models SET settings = '{}'")
+    assert store.spaces()[0].model == model
+    store.close()
+
+
 @pytest.mark.parametrize(
     "settings", ["", "[]", "null", "{", '{"provider": 3, "space": 7}', '{"space": {"provider": "x"}}']
 )

@@ -105,7 +105,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of what was told. `before` is None for the change that made the record."""
+    """One change of what was told. `before` is None for the change that made the record.
+
+    `notes` is what to say of it when it has just been made; they are not kept.
+    """
 
     change: int
     record: str
@@ -115,6 +118,7 @@ class Change:
     reason: str
     before: Record | None
     after: Record
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +135,14 @@ class Model:
     # Mean and deviation of the cosine of random pairs: what "unrelated" looks like to this model.
     background_mean: float = 0.05
     background_std: float = 0.11
+    # Raised when everything is embedded anew under the same name: the vectors of before do not compare with these.
+    edition: int = 0
 
     @property
     def fingerprint(self) -> str:
         prefixes = f"{self.query_prefix}|{self.text_prefix}"
-        return f"{self.provider}/{self.name}/{self.dimensions}/{self.pooling}/{self.max_tokens}/{prefixes}"
+        edition = f"#{self.edition}" if self.edition else ""
+        return f"{self.provider}/{self.name}/{self.dimensions}/{self.pooling}/{self.max_tokens}/{prefixes}{edition}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,6 +197,7 @@ class Purged:
     erased: bool = True  # False while another process still reads an older state of the file
     log_lines: int = 0  # of the daily log
     notes: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()  # ids of those that were taken out of exchanges among it, and that stay
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ class Made:
     provider: str
     model: str = ""
     url: str = ""
+    dimensions: int = 0  # that were asked for; 0: the model's own
 
 
 @dataclass(frozen=True, slots=True)

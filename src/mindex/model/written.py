@@ -7,17 +7,21 @@ from typing import Literal, TypeAlias
 from mindex.model.kept import Record
 from mindex.values import dataclass
 
+# The link between a fact and the exchange it was taken from.
+FROM = "from"
+
 ProposalKind: TypeAlias = Literal["merge", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What became of asking exchanges for their facts: how many were asked, facts that are new, exchanges left."""
+    """What became of asking exchanges for their facts: how many answered, facts that are new, exchanges left."""
 
     processed: int = 0
     facts: int = 0
     remaining: int = 0
     notes: tuple[str, ...] = ()
+    unanswered: int = 0  # exchanges beside those: they went wrong too often, and are left alone for a while
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,21 @@ true cosines, positive keyword scores whose ratios within one query mean somethi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.model import Change, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
-from mindex.values import dataclass
+from mindex.store.results import Access as Access
+from mindex.store.results import Added as Added
+from mindex.store.results import Applied as Applied
+from mindex.store.results import CollectionCount as CollectionCount
+from mindex.store.results import DocumentUpdate as DocumentUpdate
+from mindex.store.results import Nearest as Nearest
+from mindex.store.results import Page as Page
+from mindex.store.results import Resting as Resting
+from mindex.store.results import Scored as Scored
+from mindex.store.results import Signals as Signals
+from mindex.store.results import StoreStatus as StoreStatus
+from mindex.store.results import TermStatistics as TermStatistics
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,119 +29,6 @@ if TYPE_CHECKING:
     from mindex.model import Check, MemoryStatistics, Purged, Vectors
     from mindex.model.spaces import Made, Space
     from mindex.store.rows import Dump, Link, Rehearsal, Restored, Restoring, Row
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A record, and how well it fits: the higher, the better."""
-
-    id: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """The nearest records by cosine, and what the query's cosine looks like over the whole scope.
-
-    `mean` and `std` are of a sample, `size` is the number of vectors in scope, `fluency` the mean number of words
-    per word piece of what is in scope.
-    """
-
-    hits: tuple[Scored, ...]
-    mean: float
-    std: float
-    size: int
-    fluency: float
-
-
-@dataclass(frozen=True, slots=True)
-class TermStatistics:
-    """How many records there are, in how many of them each token occurs, and how many tokens a record has."""
-
-    records: int
-    frequency: Mapping[str, int]
-    average_length: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """The little that ranking must know of a candidate before it is fetched whole."""
-
-    id: str
-    kind: str
-    domain: str = ""
-    instruction: bool = False
-    importance: int | None = None
-    created_at: int = 0
-    access_count: int = 0
-    last_accessed: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What became of one record that was told: made, or there already."""
-
-    id: str
-    created: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A record was returned: by `search` for a query with a score, or by `get`."""
-
-    record: str
-    at: int
-    action: str
-    query: str = ""
-    score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentUpdate:
-    """A document as it is now. `records` are its chunks in order, or None when only the row changed (a touch)."""
-
-    document: Document
-    records: tuple[Record, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """How many records an update of documents brought, left and took away."""
-
-    added: int = 0
-    kept: int = 0
-    removed: int = 0
-
-    def __add__(self, other: Applied) -> Applied:
-        return Applied(self.added + other.added, self.kept + other.kept, self.removed + other.removed)
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some of the records in scope, and how many there are."""
-
-    records: tuple[Record, ...]
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionCount:
-    """An indexed folder in numbers."""
-
-    documents: int
-    chunks: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStatus:
-    """Where a store lies and how much it holds."""
-
-    location: str
-    schema: int
-    records: Mapping[str, int]
-    collections: Mapping[str, CollectionCount]
-    size_bytes: int
-    caches: Mapping[str, int] = field(default_factory=dict)
 
 
 class Store(Protocol):
@@ -182,6 +79,13 @@ class Store(Protocol):
         ...
 
     # what was told: durable once these return
+    def together(self) -> AbstractContextManager[int]:
+        """All that this thread writes in the block is there with its end, or none of it; its reads see it at once.
+
+        Answers the one moment at which all of it is changed. Short, without a model in it; not for `purge`.
+        """
+        ...
+
     def add(
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[Added, ...]:
@@ -332,6 +236,18 @@ class Store(Protocol):
         """
         ...
 
+    def canary(self, model: Model) -> Vectors | None:
+        """What the model of this space made of one fixed sentence when the space was begun; None: nobody kept it."""
+        ...
+
+    def keep_canary(self, model: Model, vector: Vectors) -> Vectors:
+        """Keep it, unless it is there already and vectors with it. Answers what is kept."""
+        ...
+
+    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
+        """A few records that have vectors in this space: the first ones."""
+        ...
+
     def drop_spaces(self) -> int:
         """Remove the vectors of every space that is neither searched nor gathered; answers how many spaces went."""
         ...
@@ -349,13 +265,24 @@ class Store(Protocol):
         """Take back what was written about the chunks of these collections, also from the cache; answers how many."""
         ...
 
-    def unextracted(self, agent: str, limit: int) -> tuple[Record, ...]:
-        """Exchanges of an agent (`*`: everyone's) that no facts were taken from yet, oldest first."""
+    def unextracted(self, agent: str, limit: int, resting: Resting | None = None) -> tuple[Record, ...]:
+        """Exchanges of an agent (`*`: everyone's) that no facts were taken from yet, oldest first.
+
+        Those that went unanswered follow, the one that was asked longest ago first.
+        """
         ...
 
-    def count_unextracted(self, agent: str) -> int: ...
+    def count_unextracted(self, agent: str, resting: Resting | None = None) -> int: ...
+    def is_unextracted(self, id_: str) -> bool:
+        """Whether an exchange is there, not forgotten, and no facts were taken from it yet."""
+        ...
+
     def mark_extracted(self, id_: str, facts: int) -> None:
         """An exchange was asked for its facts, and had so many: it is not asked again."""
+        ...
+
+    def mark_unanswered(self, id_: str) -> None:
+        """An exchange was asked for its facts once more, and there was no answer that could be used."""
         ...
 
     def stored_vectors(self, model: Model, ids: Sequence[str]) -> dict[str, Vectors]:

@@ -40,10 +40,12 @@ class BackgroundWriter:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="mindex-writer", daemon=True)
                 self._thread.start()
-            self._wake.notify_all()
+            if len(self._jobs) == 1:  # else the writer knows: woken for each, it would take a turn of every answer
+                self._wake.notify_all()
 
     def flush(self) -> None:
         """Return when every job submitted so far was tried."""
+        assert self._database.moment is None, "whoever writes several things together would wait for itself"
         with self._wake:
             self._hurry = True
             self._wake.notify_all()

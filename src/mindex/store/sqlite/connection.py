@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError, UsageError
 
 DEFAULT_WAIT = 30.0
@@ -33,11 +34,34 @@ def may_be_ours(connection: sqlite3.Connection) -> bool:
     return not (application or version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
 
 
+@contextlib.contextmanager
+def _part_of(transaction: sqlite3.Connection) -> Iterator[None]:
+    """A write within a larger one: taken back alone when it fails, for whoever can do without it."""
+    if not transaction.in_transaction:  # SQLite took all of it back (no space left, say): nothing may follow
+        raise StoreError("an earlier part of this change could not be written", "try again")
+    transaction.execute("SAVEPOINT part")
+    try:
+        yield
+    except BaseException:
+        if transaction.in_transaction:
+            transaction.execute("ROLLBACK TO part")
+            transaction.execute("RELEASE part")
+        raise
+    transaction.execute("RELEASE part")
+
+
 def _pause() -> None:
     """A moment of uncertain length, so that two who wait for each other do not meet again."""
     from random import uniform
 
     time.sleep(uniform(0.005, 0.05))
+
+
+class _Mine(threading.local):
+    """The transaction that a thread is in while it writes several things together, and when that began."""
+
+    connection: sqlite3.Connection | None = None
+    moment: int | None = None
 
 
 class Database:
@@ -50,6 +74,7 @@ class Database:
         self._writers: dict[bool, sqlite3.Connection] = {}
         self._lock = threading.Lock()
         self._write_lock = threading.RLock()
+        self._mine = _Mine()
         self._closed = False
         if path.is_dir():
             raise StoreError(f"{path} is a folder, not a database", "name a file, for example --db memory.db")
@@ -112,6 +137,10 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """A connection for reading, from a pool; returned to it afterwards."""
+        if (mine := self._mine.connection) is not None:  # what this thread has just written is there for it
+            with self.translated():
+                yield mine
+            return
         with self.translated():
             self._check_open()
             with self._lock:
@@ -137,6 +166,10 @@ class Database:
             raise StoreError(
                 f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
             )
+        if (mine := self._mine.connection) is not None:
+            with self.translated(), _part_of(mine):
+                yield mine
+            return
         with self.translated(), self._write_lock:
             self._check_open()
             connection = self._writer(durable)
@@ -148,6 +181,26 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[sqlite3.Connection]:
+        """One durable transaction for everything that this thread writes in the block; what it reads is read in it.
+
+        Not for what must stand alone: compacting, and reading one snapshot.
+        """
+        with self.write(durable=True) as connection:
+            mine = self._mine
+            before = mine.connection, mine.moment
+            mine.connection, mine.moment = connection, mine.moment or now_ms()
+            try:
+                yield connection
+            finally:
+                mine.connection, mine.moment = before
+
+    @property
+    def moment(self) -> int | None:
+        """When the transaction began in which this thread writes several things together."""
+        return self._mine.moment
 
     def _writer(self, durable: bool) -> sqlite3.Connection:
         if durable not in self._writers:

@@ -9,7 +9,8 @@ INSERT INTO meta SELECT 'space', fingerprint FROM models
 -- A change may concern the vectors of one space only: whoever searches another need not look.
 ALTER TABLE changes ADD COLUMN model INTEGER;
 
--- Exchanges whose facts were taken out, also where there were none: nobody is asked twice.
+-- Exchanges whose facts were taken out, also where there were none: nobody is asked twice. Fewer than none are those
+-- that went unanswered so many times, `at` the last time: they are asked again after the others.
 CREATE TABLE extractions (
     record INTEGER PRIMARY KEY REFERENCES records (key),
     at     INTEGER NOT NULL,

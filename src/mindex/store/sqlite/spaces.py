@@ -1,16 +1,18 @@
 """Embedding spaces: which one is searched, which one is being filled to replace it, and how they change places.
 
 `meta` holds two fingerprints: `space`, the one that is searched, and `next_space`. Nothing may write vectors of a
-third one, so that a process whose model was replaced under it cannot leave vectors nobody reads.
+third one, so that a process whose model was replaced under it cannot leave vectors nobody reads. Beside them stands
+each space's canary: what its model made of one fixed sentence.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
@@ -18,9 +20,10 @@ from mindex.errors import SpaceChangedError
 from mindex.model import Model, Record
 from mindex.model.spaces import Made, Space, space_name
 from mindex.store.sqlite.connection import Database
-from mindex.store.sqlite.records import pending
+from mindex.store.sqlite.records import pending, records
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
+    from mindex.model import Vectors as Floats
     from mindex.store.sqlite.vectors import Vectors
 
 _FACTS = "SELECT key, value FROM meta WHERE key IN ('space', 'next_space')"
@@ -35,7 +38,13 @@ _UNUSED = """
 SELECT key FROM models WHERE EXISTS (SELECT 1 FROM meta WHERE key = 'space')
 AND fingerprint NOT IN (SELECT value FROM meta WHERE key IN ('space', 'next_space'))
 """
-_FINGERPRINT = re.compile(r"([^/]*)/(.*)/(\d+)/([^/]*)/(\d+)/([^|]*)\|(.*)", re.DOTALL)
+_HOLDS = "SELECT 1 FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?) LIMIT 1"
+_EMBEDDED = """
+SELECT r.id FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at IS NULL
+WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) ORDER BY v.key LIMIT ?
+"""
+_FINGERPRINT = re.compile(r"([^/]*)/(.*)/(\d{1,9})/([^/]*)/(\d{1,9})/([^|]*)\|(.*?)(?:#([1-9]\d{0,8}))?", re.DOTALL)
+_NUMBERS = ("dimensions", "max_tokens", "edition", "background_mean", "background_std")
 # Rows that one transaction removes: nobody waits long for it.
 _ROWS_AT_ONCE = 500
 
@@ -85,6 +94,26 @@ class Spaces:
             self._may_write(connection)
             return switch(connection, model)
 
+    def canary(self, model: Model) -> Floats | None:
+        with self._database.read() as connection:
+            return canary(connection, model)
+
+    def keep_canary(self, model: Model, vector: Floats) -> Floats:
+        with self._database.write() as connection:
+            self._may_write(connection)
+            kept = canary(connection, model)
+            # One without vectors was left by somebody who came no further.
+            if kept is not None and connection.execute(_HOLDS, (model.fingerprint,)).fetchone():
+                return kept
+            written = base64.b64encode(vector.astype("<f4").tobytes()).decode()
+            connection.execute(_SET, (_canary_key(model.fingerprint), written))
+        return vector
+
+    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            ids = [id_ for (id_,) in connection.execute(_EMBEDDED, (model.fingerprint, limit))]
+            return tuple(records(connection, ids))
+
     def drop_spaces(self) -> int:
         with self._database.read() as connection:
             unused = len(connection.execute(_UNUSED).fetchall())
@@ -110,6 +139,8 @@ def refuse_other(connection: sqlite3.Connection, model: Model, *, filling: bool 
         return
     kept = _from_fingerprint(now)
     theirs, ours = space_name(kept), space_name(model)
+    if replace(kept, edition=0) == replace(_from_fingerprint(model.fingerprint), edition=0):
+        raise SpaceChangedError(f"everything was embedded anew with {theirs} meanwhile", "ask again")
     if theirs == ours:
         theirs, ours = f"{kept.dimensions} dimensions of {theirs}", f"{model.dimensions}"
     raise SpaceChangedError(
@@ -138,6 +169,24 @@ def known(connection: sqlite3.Connection, *, counted: bool = True) -> tuple[Spac
         for key, fingerprint, settings in rows
     ]
     return tuple(sorted(found, key=lambda space: (not space.active, not space.next)))
+
+
+def canary(connection: sqlite3.Connection, model: Model) -> Floats | None:
+    """What was kept for a space, if it can be read."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_canary_key(model.fingerprint),)).fetchone()
+    if row is None:
+        return None
+    import numpy as np
+
+    try:
+        vector = np.frombuffer(base64.b64decode(row[0], validate=True), "<f4")
+    except (ValueError, TypeError):
+        return None
+    return vector if len(vector) == model.dimensions else None
+
+
+def _canary_key(fingerprint: str) -> str:
+    return f"canary {fingerprint}"
 
 
 # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,7 +241,8 @@ def drop_some(connection: sqlite3.Connection) -> bool:
     if gone == _ROWS_AT_ONCE:
         return True
     _unpack(connection, key)
-    connection.execute("DELETE FROM models WHERE key = ?", (key,))
+    (fingerprint,) = connection.execute("DELETE FROM models WHERE key = ? RETURNING fingerprint", (key,)).fetchone()
+    connection.execute("DELETE FROM meta WHERE key = ?", (_canary_key(fingerprint),))
     return True
 
 
@@ -220,7 +270,9 @@ def _add(connection: sqlite3.Connection, model: Model, made: Made | None) -> int
 def _made(fingerprint: str, settings: str) -> Made:
     said = _said(settings)
     if "provider" in said:
-        return Made(*(str(said.get(name, "")) for name in ("provider", "model", "url")))
+        dimensions = said.get("dimensions")
+        provider, model_name, url = (str(said.get(name, "")) for name in ("provider", "model", "url"))
+        return Made(provider, model_name, url, dimensions if type(dimensions) is int and dimensions > 0 else 0)
     model = _model(fingerprint, settings)  # from the time when there was nothing but the built-in one
     return Made(model.provider, model.name)
 
@@ -229,13 +281,19 @@ def _model(fingerprint: str, settings: str) -> Model:
     said = _said(settings).get("space")
     if isinstance(said, dict):
         allowed = {field.name for field in fields(Model)}
+        known = {name: value for name, value in said.items() if name in allowed}
         try:
-            model = Model(**{name: value for name, value in said.items() if name in allowed})
+            model = Model(**known) if all(_fits(name, value) for name, value in known.items()) else None
         except TypeError:
             model = None
         if model is not None and model.fingerprint == fingerprint:
             return model
     return _from_fingerprint(fingerprint)
+
+
+def _fits(name: str, value: object) -> bool:
+    """Whether a model's field can hold what a file says of it."""
+    return type(value) in (int, float) if name in _NUMBERS else isinstance(value, str)
 
 
 def _said(settings: str) -> dict[str, object]:
@@ -250,5 +308,6 @@ def _from_fingerprint(fingerprint: str) -> Model:
     parts = _FINGERPRINT.fullmatch(fingerprint)
     if parts is None:  # not one of ours: an import may bring anything
         return Model("", fingerprint, 0)
-    provider, name, dimensions, pooling, max_tokens, query_prefix, text_prefix = parts.groups()
-    return Model(provider, name, int(dimensions), pooling, query_prefix, text_prefix, int(max_tokens))
+    provider, name, dimensions, pooling, max_tokens, query_prefix, text_prefix, edition = parts.groups()
+    model = Model(provider, name, int(dimensions), pooling, query_prefix, text_prefix, int(max_tokens))
+    return replace(model, edition=int(edition)) if edition else model

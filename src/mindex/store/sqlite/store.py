@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError
-from mindex.model import (
-    Change,
-    Collection,
-    Document,
-    Embedded,
-    Filters,
-    KeywordNode,
-    Model,
-    Record,
-)
+from mindex.model import Change, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
 from mindex.store.base import (
     Access,
     Added,
@@ -173,6 +164,15 @@ class SqliteStore(Moving, Written, Spaces):
 
     # ── what was told ─────────────────────────────────────────────────────────────────────────────────────────
 
+    @contextmanager
+    def together(self) -> Iterator[int]:
+        with self._database.together() as connection:
+            self._may_write(connection)
+            yield self._now()
+
+    def _now(self) -> int:
+        return self._database.moment or now_ms()
+
     def add(
         self, added: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[Added, ...]:
@@ -186,7 +186,7 @@ class SqliteStore(Moving, Written, Spaces):
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
             return told.revise(
-                connection, id_, change, by=by, action=action, reason=reason, now=now_ms(), unique=unique
+                connection, id_, change, by=by, action=action, reason=reason, now=self._now(), unique=unique
             )
 
     def purge(self, ids: Sequence[str]) -> Purged:

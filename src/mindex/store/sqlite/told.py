@@ -46,6 +46,10 @@ WITH RECURSIVE known (agent) AS (
     UNION ALL SELECT (SELECT min(agent) FROM records WHERE agent > known.agent) FROM known WHERE agent IS NOT NULL
 ) SELECT agent FROM known WHERE agent IS NOT NULL
 """
+_TAKEN_FROM = """
+SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
+WHERE l.kind = ? AND a.kind = 'turn' AND b.retired_at IS NULL AND l.source IN {marks} ORDER BY b.key
+"""
 _PAGE = 500
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after FROM history"
 
@@ -169,12 +173,16 @@ def _reindex(connection: sqlite3.Connection, key: int, before: Record, after: Re
 def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> Purged:
     """Remove records from every table and index, history included. The words leave the index's file pages, too."""
     from mindex.model import Purged
+    from mindex.model.written import FROM
 
     removed = vectors = history = 0
+    taken: dict[str, None] = {}
     for batch in batches(ids):
         keys = [key for (key,) in connection.execute(f"SELECT key FROM records WHERE id IN {marks(batch)}", batch)]
         vectors += connection.execute(f"SELECT count(*) FROM vectors WHERE record IN {marks(keys)}", keys).fetchone()[0]
         history += connection.execute(f"DELETE FROM history WHERE record IN {marks(batch)}", batch).rowcount
+        facts = connection.execute(_TAKEN_FROM.format(marks=marks(keys)), (FROM, *keys))
+        taken |= dict.fromkeys(id_ for (id_,) in facts)
         texts = [text for (text,) in connection.execute(f"SELECT text FROM records WHERE id IN {marks(batch)}", batch)]
         connection.executemany(
             "UPDATE access_log SET query = '' WHERE query != '' AND (instr(?1, query) OR instr(query, ?1))",
@@ -188,7 +196,7 @@ def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> Purged:
         removed += len(keys)
     # Deleted words stay in the segments of the index until they are merged.
     connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
-    return Purged(removed, vectors, history)
+    return Purged(removed, vectors, history, facts=tuple(id_ for id_ in taken if id_ not in frozenset(ids)))
 
 
 def link(connection: sqlite3.Connection, source: str, target: str, kind: str, weight: float, now: int) -> None:

@@ -49,7 +49,9 @@ _ADD_LINK = """
 INSERT OR IGNORE INTO links (source, target, kind, weight, created_at)
 SELECT a.key, b.key, ?3, ?4, ?5 FROM records a, records b WHERE a.id = ?1 AND b.id = ?2
 """
-_EXTRACTION = "SELECT e.at, e.facts FROM extractions e JOIN records r ON r.key = e.record WHERE r.id = ?"
+_EXTRACTION = """
+SELECT e.at, e.facts FROM extractions e JOIN records r ON r.key = e.record WHERE r.id = ? AND e.facts >= 0
+"""
 _ADD_CHANGE = """
 INSERT INTO history (change, record, at, by, action, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """

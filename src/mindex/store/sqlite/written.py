@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.model import Model, Record
+from mindex.store.base import Resting
 from mindex.store.sqlite import cache, keyword, records
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import Database
@@ -25,11 +26,17 @@ SELECT r.id FROM collections c JOIN documents d ON d.collection = c.key JOIN rec
 WHERE c.name IN {marks} AND r.context != ''
 """
 _UNASKED = """
-FROM records r WHERE r.kind = 'turn' AND r.retired_at IS NULL
-AND NOT EXISTS (SELECT 1 FROM extractions e WHERE e.record = r.key)
+FROM records r LEFT JOIN extractions e ON e.record = r.key
+WHERE r.kind = 'turn' AND r.retired_at IS NULL AND coalesce(e.facts, -1) < 0
 """
+_RESTED = "AND (e.facts IS NULL OR e.facts > -? OR e.at <= ?)"
 _MARK = """
 INSERT OR REPLACE INTO extractions (record, at, facts) SELECT key, ?2, ?3 FROM records WHERE id = ?1 AND kind = 'turn'
+"""
+# Failures are counted downwards; whoever answered meanwhile had the last word.
+_MARK_UNANSWERED = """
+INSERT INTO extractions (record, at, facts) SELECT key, ?2, -1 FROM records WHERE id = ?1 AND kind = 'turn'
+ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = facts - 1 WHERE facts < 0
 """
 _VECTORS = """
 SELECT r.id, m.dimensions, v.data FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
@@ -73,23 +80,32 @@ class Written:
 
     # ── facts of exchanges ────────────────────────────────────────────────────────────────────────────────────
 
-    def unextracted(self, agent: str, limit: int) -> tuple[Record, ...]:
+    def unextracted(self, agent: str, limit: int, resting: Resting | None = None) -> tuple[Record, ...]:
         with self._database.read() as connection:
-            clause, values = _of(agent)
+            clause, values = _of(agent, resting)
             rows = connection.execute(
-                f"SELECT r.id {_UNASKED} {clause} ORDER BY r.created_at, r.key LIMIT ?", (*values, limit)
+                f"SELECT r.id {_UNASKED} {clause} ORDER BY coalesce(e.at, 0), r.created_at, r.key LIMIT ?",
+                (*values, limit),
             )
             return records.records(connection, [id_ for (id_,) in rows])
 
-    def count_unextracted(self, agent: str) -> int:
+    def count_unextracted(self, agent: str, resting: Resting | None = None) -> int:
         with self._database.read() as connection:
-            clause, values = _of(agent)
+            clause, values = _of(agent, resting)
             (count,) = connection.execute(f"SELECT count(*) {_UNASKED} {clause}", values).fetchone()
             return int(count)
+
+    def is_unextracted(self, id_: str) -> bool:
+        with self._database.read() as connection:
+            return connection.execute(f"SELECT 1 {_UNASKED} AND r.id = ?", (id_,)).fetchone() is not None
 
     def mark_extracted(self, id_: str, facts: int) -> None:
         with self._database.write(durable=True) as connection:
             connection.execute(_MARK, (id_, now_ms(), facts))
+
+    def mark_unanswered(self, id_: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(_MARK_UNANSWERED, (id_, now_ms()))
 
     # ── vectors, for whoever compares what is stored with what is stored ──────────────────────────────────────
 
@@ -104,8 +120,11 @@ class Written:
         return found
 
 
-def _of(agent: str) -> tuple[str, tuple[str, ...]]:
-    return ("", ()) if agent == "*" else ("AND r.agent = ?", (agent,))
+def _of(agent: str, resting: Resting | None) -> tuple[str, tuple[str | int, ...]]:
+    clause, values = ("", ()) if agent == "*" else ("AND r.agent = ?", (agent,))
+    if resting is None:
+        return clause, values
+    return f"{clause} {_RESTED}", (*values, resting.failures, resting.since)
 
 
 def _set_context(connection: sqlite3.Connection, id_: str, context: str) -> int:

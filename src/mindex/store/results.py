@@ -1,0 +1,130 @@
+"""What a store answers beside records: candidates, numbers, what became of something."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from mindex.model import Document, Record
+from mindex.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A record, and how well it fits: the higher, the better."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest records by cosine, and what the query's cosine looks like over the whole scope.
+
+    `mean` and `std` are of a sample, `size` is the number of vectors in scope, `fluency` the mean number of words
+    per word piece of what is in scope.
+    """
+
+    hits: tuple[Scored, ...]
+    mean: float
+    std: float
+    size: int
+    fluency: float
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """How many records there are, in how many of them each token occurs, and how many tokens a record has."""
+
+    records: int
+    frequency: Mapping[str, int]
+    average_length: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The little that ranking must know of a candidate before it is fetched whole."""
+
+    id: str
+    kind: str
+    domain: str = ""
+    instruction: bool = False
+    importance: int | None = None
+    created_at: int = 0
+    access_count: int = 0
+    last_accessed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of one record that was told: made, or there already."""
+
+    id: str
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A record was returned: by `search` for a query with a score, or by `get`."""
+
+    record: str
+    at: int
+    action: str
+    query: str = ""
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentUpdate:
+    """A document as it is now. `records` are its chunks in order, or None when only the row changed (a touch)."""
+
+    document: Document
+    records: tuple[Record, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How many records an update of documents brought, left and took away."""
+
+    added: int = 0
+    kept: int = 0
+    removed: int = 0
+
+    def __add__(self, other: Applied) -> Applied:
+        return Applied(self.added + other.added, self.kept + other.kept, self.removed + other.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the records in scope, and how many there are."""
+
+    records: tuple[Record, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionCount:
+    """An indexed folder in numbers."""
+
+    documents: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """Where a store lies and how much it holds."""
+
+    location: str
+    schema: int
+    records: Mapping[str, int]
+    collections: Mapping[str, CollectionCount]
+    size_bytes: int
+    caches: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """Exchanges that went unanswered so many times, the last time after `since`, are left alone."""
+
+    failures: int
+    since: int
