@@ -73,7 +73,10 @@ def test_a_model_that_is_a_folder_is_found_from_everywhere(tmp_path: Path, monke
     folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert made_of(ProviderSettings("local", "models/mine")) == Made("local", str(folder))
-    assert made_of(ProviderSettings("ollama", "library/qwen3")) == Made("ollama", "library/qwen3")
+    (tmp_path / "a.gguf").touch()
+    assert made_of(ProviderSettings("llama-cpp", "a.gguf")) == Made("llama-cpp", str(tmp_path / "a.gguf"))
+    assert made_of(ProviderSettings("ollama", "models/mine")) == Made("ollama", "models/mine")
+    assert made_of(ProviderSettings("llama-cpp")) == Made("llama-cpp")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert made_of(ProviderSettings("local", "~/models/mine")) == Made("local", str(folder))
 

@@ -33,32 +33,38 @@ class Choosing(Modelling):
         provider: str = "",
         model: str = "",
         url: str = "",
+        dimensions: int | None = None,
+        force: bool = False,
         dry_run: bool = False,
         report: Report | None = None,
     ) -> Reembedded:
         """Change the model that this memory is embedded with. The old vectors serve until the new ones are complete.
 
-        Without arguments an unfinished change is resumed, else what the settings name is made so. A `dry_run` says
-        how much there is to do. Raises EmbeddingError when the model cannot be had: nothing has changed then.
+        Without arguments an unfinished change is resumed, else what the settings name is made so. `force` embeds
+        everything again, also with the model that is searched already; `dimensions` are asked for where a provider
+        can shorten vectors (None: as the settings say). A `dry_run` says how much there is to do. Raises EmbeddingError
+        when the model cannot be had: nothing has changed then.
         """
         from mindex.ingest.reembed import reembed, rehearse
         from mindex.remember.neighbours import link_near
 
-        made, asked = self._target(provider, model, url)
+        made, asked = self._target(provider, model, url, dimensions)
         embedder = self._make_embedder(asked)
         if embedder is None:
             raise UsageError(
                 "`none` embeds nothing", "name a provider, or set embedding.provider to none to do without"
             )
         if dry_run:
-            return rehearse(self.store, embedder)
-        done = reembed(self.store, embedder, made, report=report, stored=link_near)
+            return rehearse(self.store, embedder, force=force)
+        done = reembed(self.store, embedder, made, force=force, report=report, stored=link_near)
         return replace(done, notes=(*done.notes, *self._after_change()))
 
-    def _target(self, provider: str, model: str, url: str) -> tuple[Made, ProviderSettings]:
+    def _target(
+        self, provider: str, model: str, url: str, dimensions: int | None = None
+    ) -> tuple[Made, ProviderSettings]:
         """Whom to change to, by who said so: the call, an unfinished change, the settings, what is searched."""
         spaces = self.store.spaces(counted=False)
-        if not (provider or model or url):
+        if not (provider or model or url or dimensions is not None):
             kept = next((space for space in spaces if space.next), None) or self._settled(spaces)
             if kept is not None:
                 return kept.made, self._asked(kept.made)
@@ -73,10 +79,15 @@ class Choosing(Modelling):
         if provider == named.provider:
             asked = replace(asked, model=model or named.model, url=url or named.url)
         elif provider == active.provider:
-            asked = replace(asked, model=model or active.model)
-            if not url and (active.url or not called):  # nobody but the file says where
+            asked = replace(asked, model=model or active.model, dimensions=active.dimensions)
+            nameless = not model and provider in _IN_PROCESS
+            if not url and (active.url or not called or nameless):  # nobody but the file says where
                 allowed = self._asked(active)
                 asked = replace(asked, url=allowed.url, keyed=allowed.keyed)
+        else:
+            asked = replace(asked, dimensions=0)
+        if dimensions is not None:
+            asked = replace(asked, dimensions=dimensions)
         return made_of(asked), asked
 
     def _settled(self, spaces: tuple[Space, ...]) -> Space | None:
@@ -121,7 +132,8 @@ class Choosing(Modelling):
             settings = asked[one.role]
             named = settings if one.configured else replace(settings, provider=one.provider, model=one.name, url="")
             # A server that nobody configured is not asked: its address is not known.
-            measured = measure and one.installed and (one.configured or one.provider == "local")
+            # Nor is a file read that only the database names: what is ready-made says how it is installed.
+            measured = measure and one.installed and (one.configured or bool(one.install))
             shown.append(with_speed(one, named if measured else None, report))
         return tuple(shown)
 
@@ -147,6 +159,7 @@ class Choosing(Modelling):
 
     def _check_searched(self, space: Space | None) -> Check:
         """The embedder in use. A server is asked in a hurry; what runs in here is not loaded twice."""
+        from mindex.ingest.watched import Watched
         from mindex.providers.checking import check_embedder
         from mindex.providers.embed.base import Unavailable
 
@@ -155,8 +168,14 @@ class Choosing(Modelling):
         def make() -> Embedder | None:
             held = self.held()
             if held.made is None or held.made.provider in _IN_PROCESS or isinstance(held.embedder, Unavailable):
-                return held.embedder
-            return self._make_embedder(_hurried(self._asked(held.made) if held.space else asked))
+                embedder = held.embedder
+            else:
+                embedder = self._make_embedder(_hurried(self._asked(held.made) if held.space else asked))
+                embedder = self._watched(embedder, space.model.edition if space is not None else 0)
+            if isinstance(embedder, Watched):
+                embedder.load()  # reaches a server that others leave alone for a while
+                embedder.prove()
+            return embedder
 
         provider = space.made.provider if space is not None else asked.provider
         return check_embedder(

@@ -122,6 +122,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedding.model", "", _text, "the model's name or folder; default: the provider's own"),
     Setting("embedding.url", "", _text, "address of a provider that is a server", address=True),
     Setting("embedding.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
+    Setting("embedding.dimensions", 0, _whole(0), "shorten the vectors to so many (openai, azure, ollama); 0: do not"),
     Setting("embedding.timeout", 30.0, _number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, _number(0), "seconds a server's query waits for a model that is still loading"),
     Setting("rerank.provider", "none", _text, "local, http, cloudflare, llama-cpp or none"),

@@ -67,6 +67,7 @@ class Modelling:
             url=settings.text(f"{role}.url"),
             api_key=settings.text(f"{role}.api_key"),
             timeout=settings.number(f"{role}.timeout"),
+            dimensions=settings.whole("embedding.dimensions") if role == "embedding" else 0,
         )
 
     @cached_property
@@ -120,9 +121,11 @@ class Modelling:
     def _follow(self, fingerprint: str, before: Held | None) -> Held:
         space = next((one for one in self.store.spaces(counted=False) if one.fingerprint == fingerprint), None)
         if space is None:  # nothing is embedded yet; or it was replaced this very moment, and the next look finds out
-            return Held(fingerprint, self._make_embedder(self._provider_settings("embedding")), self._named)
+            embedder = self._make_embedder(self._provider_settings("embedding"))
+            return Held(fingerprint, self._watched(embedder), self._named)
         if before is not None and not before.space and _speaks(before.embedder, space.model):
-            return replace(before, space=fingerprint)  # the first vectors were our own
+            # The first vectors were our own.
+            return replace(before, space=fingerprint, embedder=self._watched(before.embedder, space.model.edition))
         if self._contradiction(space):  # it does not serve, but a provider nobody knows is still an error
             self._make_embedder(self._provider_settings("embedding"))
         return Held(fingerprint, self._embedder_of(space), space.made)
@@ -131,7 +134,15 @@ class Modelling:
         """The one place where embedders are made; who wants something between them and us changes it here."""
         return create_embedder(asked)
 
-    def _embedder_of(self, space: Space) -> Embedder:
+    def _watched(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:
+        """The embedder for this edition of a space, kept from storing vectors of a model that it has become."""
+        from mindex.ingest.watched import Watched
+
+        if embedder is None or isinstance(embedder, Unavailable):
+            return embedder
+        return embedder.of(edition) if isinstance(embedder, Watched) else Watched(embedder, self.store, edition)
+
+    def _embedder_of(self, space: Space) -> Embedder | None:
         """The embedder that a space was made with, or one that says why it cannot be had."""
         try:
             embedder = self._make_embedder(self._asked(space.made))
@@ -140,7 +151,7 @@ class Modelling:
         if isinstance(embedder, Unavailable):
             return replace(embedder, model=space.model)
         if embedder is not None and _speaks(embedder, space.model):
-            return embedder
+            return self._watched(embedder, space.model.edition)
         now = embedder.model.dimensions if embedder is not None else 0
         changed = "is no longer the model that this memory was embedded with"
         if now and now != space.model.dimensions:
@@ -151,8 +162,9 @@ class Modelling:
         """How a space's provider is reached now: its key comes from the settings, and so does where it moved to.
 
         A file may come from anybody: it must not send what is asked and told here to a server of its choice, nor a
-        key to whatever listens on this machine.
+        key to whatever listens on this machine, nor have a file of its choice read by a model's machinery.
         """
+        from mindex.providers.model_files import names_a_file
         from mindex.providers.services import customary_url
 
         if not "".join((made.provider, made.model, made.url)).isprintable():
@@ -161,6 +173,11 @@ class Modelling:
             )
         named = self._provider_settings("embedding")
         theirs = named.provider == made.provider
+        if names_a_file(made.provider, made.model) and not (theirs and self._named.model == made.model):
+            raise EmbeddingError(
+                f"this memory was embedded with the model {made.model}, which the settings do not name",
+                f"set embedding.provider to {made.provider} and embedding.model to {made.model} if it may be loaded",
+            )
         where = made.url or customary_url(made.provider)
         moved = theirs and self._named.model in ("", made.model)
         ours = bool(named.url) and (moved or where == self._named.url)
@@ -176,6 +193,7 @@ class Modelling:
             model=made.model,
             url=named.url if ours else made.url,
             api_key=self._key_for(made.provider),
+            dimensions=made.dimensions,
             keyed=ours or customary,
         )
 
@@ -202,10 +220,16 @@ class Modelling:
         named, made = self._named, space.made
         other_provider = self.settings.said("embedding.provider") and named.provider != made.provider
         other_model = self.settings.said("embedding.model") and named.model not in ("", made.model, space.model.name)
-        if named.provider == "none" or not (other_provider or other_model):
+        lengths = (made.dimensions, space.model.dimensions)
+        other_length = self.settings.said("embedding.dimensions") and named.dimensions not in lengths
+        if named.provider == "none" or not (other_provider or other_model or other_length):
             return ""
         wanted = f"{named.provider}/{named.model}" if named.model else named.provider
-        return f"the settings name {wanted}, this memory was embedded with {space.name}; run `mindex reembed`"
+        had = space.name
+        if other_length:
+            wanted += f" with {named.dimensions or 'all its'} dimensions"
+            had += f" with {space.model.dimensions}"
+        return f"the settings name {wanted}, this memory was embedded with {had}; run `mindex reembed`"
 
     def model_notes(self) -> tuple[str, ...]:
         """What an answer says beside its content about the choice of the model: once per process."""
@@ -273,8 +297,8 @@ def _speaks(embedder: Embedder | None, space: Model) -> bool:
     """Whether an embedder makes vectors of this space; one that was never asked need not know their length."""
     if embedder is None:
         return False
-    model = embedder.model if embedder.loaded else replace(embedder.model, dimensions=space.dimensions)
-    return model.fingerprint == space.fingerprint
+    dimensions = embedder.model.dimensions if embedder.loaded else space.dimensions
+    return replace(embedder.model, dimensions=dimensions, edition=space.edition).fingerprint == space.fingerprint
 
 
 def _is_near(url: str) -> bool:
@@ -292,6 +316,7 @@ def made_of(asked: ProviderSettings) -> Made:
     A model that is a folder or a file is found from everywhere.
     """
     from mindex.model.spaces import Made
+    from mindex.providers.model_files import names_a_file
 
     model, url = asked.model, ""
     if asked.url:
@@ -300,7 +325,6 @@ def made_of(asked: ProviderSettings) -> Made:
         with contextlib.suppress(ValueError):
             url = str(parse_address(asked.url))
     with contextlib.suppress(OSError, RuntimeError, ValueError):
-        path = Path(model).expanduser()
-        if len(path.parts) > 1 and path.exists():
+        if model and names_a_file(asked.provider, model) and (path := Path(model).expanduser()).exists():
             model = str(path.resolve())
-    return Made(asked.provider, model, url)
+    return Made(asked.provider, model, url, asked.dimensions)

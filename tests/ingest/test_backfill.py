@@ -51,7 +51,11 @@ def memory(keyword_memory: Memory, tmp_path: Path) -> Memory:
     return keyword_memory
 
 
-@pytest.mark.parametrize("refused", [("number 0.",), ("number 7.", "number 8.", "number 39."), ("number 13.",)])
+SEVERAL = ("number 7.", "number 8.", "number 39.")
+IN_A_ROW = tuple(f"number {n}." for n in range(2, 9))
+
+
+@pytest.mark.parametrize("refused", [("number 0.",), SEVERAL, ("number 13.",), IN_A_ROW])
 def test_a_text_that_a_model_does_not_take_holds_nobody_up(memory: Memory, refused: tuple[str, ...]) -> None:
     done = backfill(memory.store, Lamp(*refused), batch=16)
     assert (done.embedded, done.remaining, done.unread) == (40 - len(refused), len(refused), len(refused))
@@ -60,11 +64,11 @@ def test_a_text_that_a_model_does_not_take_holds_nobody_up(memory: Memory, refus
 
 
 def test_a_model_that_takes_nothing_is_given_up_soon(memory: Memory) -> None:
-    lamp = Lamp("number")
+    lamp = Lamp("")
     done = backfill(memory.store, lamp, batch=16)
     assert (done.embedded, done.remaining, done.unread) == (0, 40, 0)
     assert done.note == "no vectors: the lamp does not take this; say it in other words"
-    assert lamp.calls == [16, 1, 1, 1]
+    assert lamp.calls == [16, 1, 1, 1, 1]  # a batch, three of it, and any word at all
 
 
 def test_a_memory_says_why_nothing_was_embedded(memory: Memory) -> None:

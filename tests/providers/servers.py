@@ -42,6 +42,8 @@ class ModelServer:
     """
 
     dimensions: int = 48
+    salt: str = ""  # another one is another model, whatever its name
+    shortens: bool = True  # whether it heeds a request for fewer dimensions
     models: tuple[str, ...] = ()  # none: every name is a model
     key: str = ""
     context: int = 100_000  # characters that a text may have
@@ -91,9 +93,13 @@ class ModelServer:
         """Words as directions: texts that share words lie close. Not of length 1, as with most servers."""
         values = [0.01] * self.dimensions
         for word in re.findall(r"\w{3,}", text.lower()):
-            digest = hashlib.sha256(word[:6].encode()).digest()
+            digest = hashlib.sha256((self.salt + word[:6]).encode()).digest()
             values[int.from_bytes(digest[:4], "big") % self.dimensions] += 1 if digest[4] % 2 else -1
         return [value * 3 for value in values]
+
+    def shortened(self, text: str, body: Mapping[str, Any]) -> list[float]:
+        vector = self.vector(text)
+        return vector[: body["dimensions"]] if self.shortens and "dimensions" in body else vector
 
     # ── formats ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -125,7 +131,7 @@ class ModelServer:
             return 400, {"error": "the input length exceeds the context length"}
         if self.poison and any(self.poison in text for text in texts):
             return 400, {"error": "invalid input"}
-        vectors = [self.vector(text) for text in texts if text]  # nothing for nothing, as the real one
+        vectors = [self.shortened(text, body) for text in texts if text]  # nothing for nothing, as the real one
         return 200, {"model": body["model"], "embeddings": vectors, "total_duration": 14143917, "prompt_eval_count": 8}
 
     def _ollama_chat(self, body: Mapping[str, Any]) -> Answered:
@@ -159,7 +165,8 @@ class ModelServer:
         if self.poison and any(self.poison in text for text in texts):
             return 400, {"error": {"message": "The content was filtered.", "code": "content_filter"}}
         rows = [
-            {"object": "embedding", "index": index, "embedding": self.vector(text)} for index, text in enumerate(texts)
+            {"object": "embedding", "index": index, "embedding": self.shortened(text, body)}
+            for index, text in enumerate(texts)
         ]
         # In no order that could be relied on.
         return 200, {"object": "list", "data": rows[::-1], "model": body.get("model"), "usage": {"total_tokens": 8}}

@@ -12,17 +12,36 @@ from mindex.present.models import models_json, models_text, reembed_json, reembe
 @click.option("--provider", metavar="P", help="Whose model: local, ollama, lmstudio, openai, azure, cloudflare …")
 @click.option("--model", metavar="X", help="Its name, folder or file; `mindex models` lists what is ready-made.")
 @click.option("--url", metavar="U", help="Where its server is.")
+@click.option("--dimensions", metavar="N", type=click.IntRange(min=0), help="Shorten its vectors to N; 0: do not.")
+@click.option("--force", is_flag=True, help="Embed everything again, also with the model that is used already.")
 @click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and roughly how long it takes.")
 @click.pass_obj
-def reembed_command(context: Context, provider: str | None, model: str | None, url: str | None, dry_run: bool) -> None:
+def reembed_command(
+    context: Context,
+    provider: str | None,
+    model: str | None,
+    url: str | None,
+    dimensions: int | None,
+    force: bool,
+    dry_run: bool,
+) -> None:
     """Change the model that this memory is embedded with.
 
     Without options an unfinished change is resumed, else what the settings name is made so. The old vectors serve
     until the new ones are complete; servers that are running follow by themselves. Stop it at any time: the next run
-    goes on from there.
+    goes on from there. With --force the old vectors are not believed: a server may have been given another model under
+    the same name.
     """
     with context.memory() as memory, ProgressBar() as bar:
-        done = memory.reembed(provider=provider or "", model=model or "", url=url or "", dry_run=dry_run, report=bar)
+        done = memory.reembed(
+            provider=provider or "",
+            model=model or "",
+            url=url or "",
+            dimensions=dimensions,
+            force=force,
+            dry_run=dry_run,
+            report=bar,
+        )
     context.emit(reembed_json(done), lambda: reembed_text(done))
 
 

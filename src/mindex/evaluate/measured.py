@@ -47,6 +47,10 @@ class MeasuredMemory(Memory):
         inner = super()._make_embedder(asked)
         return None if inner is None else CachedEmbedder(inner, self._cache)
 
+    def _watched(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:  # noqa: ARG002 - as the base has it
+        """What comes out of the cache says nothing of what the model has become."""
+        return embedder
+
     @cached_property
     def reranker(self) -> Reranker | None:
         inner = super().reranker

@@ -16,8 +16,9 @@ from mindex.store.base import Store
 
 # Batches in a row that brought nothing: somebody else is faster, or changes them all the time.
 _MOST_IDLE = 10
-# So many records in a row that a model does not read are its fault, not theirs.
+# After so many records in a row that a model does not read, it is asked whether it reads anything at all.
 _MOST_UNREAD = 3
+_ANYTHING = "ready"
 
 # Called with records whose vectors were just stored.
 Stored = Callable[[Store, Model, Sequence[tuple[Record, Embedded]]], None]
@@ -132,8 +133,9 @@ class _Job:
             except EmbeddingError as error:
                 self._unread[record.id] = error
                 unread += 1
-                if unread == _MOST_UNREAD:  # it is down, and every further question may cost a time-out
-                    raise
+                if unread == _MOST_UNREAD:  # if it is down, every further question may cost a time-out
+                    self._embedder.embed([_ANYTHING])
+                    unread = 0
         return given
 
     def _put(self, records: tuple[Record, ...], embedded: list[Embedded]) -> int:

@@ -1,6 +1,7 @@
 """Changes the model a memory is embedded with: new vectors are gathered beside the old ones, which serve until then.
 
-A process that is killed leaves what it gathered, and the next run goes on from there.
+A process that is killed leaves what it gathered, and the next run goes on from there. Everything can be embedded anew
+under the same name, too: as another edition of the space.
 """
 
 from __future__ import annotations
@@ -8,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.ingest.backfill import Backfilled, Stored, backfill
+from mindex.ingest.watched import SENTENCE, Watched, is_same
 from mindex.model import Progress
 from mindex.model.reported import Reembedded
-from mindex.model.spaces import Made, space_name
+from mindex.model.spaces import Made, Space, space_name
 from mindex.pieces import pieces_of
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
+
+if TYPE_CHECKING:
+    from mindex.model import Vectors
 
 Report = Callable[[Progress], None]
 
@@ -32,10 +38,17 @@ _MOST_PAUSES = 50
 
 
 def reembed(
-    store: Store, embedder: Embedder, made: Made, *, report: Report | None = None, stored: Stored | None = None
+    store: Store,
+    embedder: Embedder,
+    made: Made,
+    *,
+    force: bool = False,
+    report: Report | None = None,
+    stored: Stored | None = None,
 ) -> Reembedded:
     """Embed every record with this model and search its vectors from then on.
 
+    With `force`, what is embedded with it already is embedded again.
     `stored` is told of what is embedded in the space that is searched already; a change of model tells nobody.
 
     Raises EmbeddingError when the model cannot be had (nothing has changed) or fails on the way (what was gathered
@@ -45,12 +58,12 @@ def reembed(
     forget_card = getattr(embedder, "forget_card", None)
     if forget_card is not None:  # a server's model may have become another one: its old card must not decide
         forget_card()
-    _prove(embedder)
-    model = embedder.model
+    watched = Watched(embedder, store, _edition(store, embedder, force=force))
+    model = watched.model
     source = _searched(store)
     store.begin_space(model, made)
     store.drop_spaces()  # what an earlier change to another model left
-    done = _gather(store, embedder, made, report, stored if store.space() == model.fingerprint else None)
+    done = _gather(store, watched, made, report, stored if store.space() == model.fingerprint else None)
     store.drop_spaces()
     store.clear_caches((_QUESTIONS,))
     notes = (done.note,) if done.note else ()
@@ -61,10 +74,10 @@ def reembed(
     )
 
 
-def rehearse(store: Store, embedder: Embedder) -> Reembedded:
+def rehearse(store: Store, embedder: Embedder, *, force: bool = False) -> Reembedded:
     """How much there would be to do, and roughly how long it would take: a few pieces are embedded to see."""
-    _prove(embedder)
-    model = embedder.model
+    edition = _edition(store, embedder, force=force)
+    model = replace(embedder.model, edition=edition)
     records = store.pending(model)
     looked_at = store.pending_records(model, _LOOKED_AT)
     pieces = [piece for record in looked_at for piece in pieces_of(record)]
@@ -77,15 +90,45 @@ def rehearse(store: Store, embedder: Embedder) -> Reembedded:
     return Reembedded(_searched(store), space_name(model), 0, records, round(seconds, 1), rehearsed=True, pieces=count)
 
 
-def _prove(embedder: Embedder) -> None:
+def _prove(embedder: Embedder) -> Vectors:
     """Have the model say something before anything is changed for it."""
     embedder.load()
-    vectors = embedder.embed(["A sentence to see whether the model answers."])
+    vectors = embedder.embed([SENTENCE])
     if len(vectors) != 1 or len(vectors[0]) != embedder.model.dimensions:
         raise EmbeddingError(
             f"{embedder.model.name} answers with {len(vectors[0])} dimensions, not {embedder.model.dimensions}",
             "check embedding.model",
         )
+    found: Vectors = vectors[0]
+    return found
+
+
+def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
+    """Which edition of the space is to be filled: what is there may be of another model, or not be believed."""
+    found = _prove(embedder)
+    model = embedder.model  # known by now
+
+    def agrees(space: Space) -> bool:
+        kept = store.canary(space.model)
+        return kept is None or is_same(model, kept, found)
+
+    spaces = [
+        space
+        for space in store.spaces(counted=False)
+        if replace(space.model, edition=0).fingerprint == replace(model, edition=0).fingerprint
+    ]
+    begun = next((space for space in spaces if space.next), None)
+    if begun is not None and agrees(begun):
+        return begun.model.edition
+    searched = next((space for space in spaces if space.active), None)
+    if begun is None and not force and (searched is None or agrees(searched)):
+        return searched.model.edition if searched is not None else 0
+    if begun is None and not force:
+        raise EmbeddingError(
+            f"{space_name(model)} has become another model than the one that this memory was embedded with",
+            "run `mindex reembed --force` to embed everything again",
+        )
+    return max((space.model.edition for space in spaces), default=-1) + 1
 
 
 def _searched(store: Store) -> str:

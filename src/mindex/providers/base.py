@@ -25,6 +25,8 @@ class ProviderSettings:
     url: str = ""
     api_key: str = field(default="", repr=False)
     timeout: float = 30.0
+    # How long an embedder's vectors are to be; 0: as its model has them.
+    dimensions: int = 0
     # Whether a key may go there. Not where nobody but a database named the address.
     keyed: bool = True
 

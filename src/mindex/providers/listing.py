@@ -110,10 +110,11 @@ def _put_configured(listed: list[KnownModel], role: Role, settings: ProviderSett
     )
     name = settings.model or first or _own_model(role, settings)
     for position, known in enumerate(listed):
-        if (known.role, known.provider, known.name) == (role, settings.provider, name):
+        other_length = settings.dimensions and known.dimensions not in (0, settings.dimensions)
+        if (known.role, known.provider, known.name) == (role, settings.provider, name) and not other_length:
             listed[position] = replace(known, configured=True)
             return
-    listed.append(KnownModel(name, role, settings.provider, configured=True))
+    listed.append(KnownModel(name, role, settings.provider, settings.dimensions, configured=True))
 
 
 def _own_model(role: Role, settings: ProviderSettings) -> str:

@@ -11,6 +11,17 @@ from mindex.errors import ProviderError
 from mindex.providers.small_files import read_small, small_file, write_small
 
 
+def names_a_file(provider: str, model: str) -> bool:
+    """Whether a provider would read this model from a path, instead of finding it among what is installed."""
+    if provider == "llama-cpp":
+        return True
+    if provider != "local" or not model:
+        return False
+    from mindex.providers.onnx.folder import is_path
+
+    return is_path(model)
+
+
 @contextmanager
 def at_path(given: str, hint: str) -> Iterator[Path]:
     """A path as somebody wrote it into a setting. What cannot be read there is a ProviderError."""

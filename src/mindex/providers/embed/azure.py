@@ -15,6 +15,7 @@ def create(settings: ProviderSettings) -> Embedder:
     deployment = settings.model
     return RemoteEmbedder(
         Server(services.azure("embedding", settings, deployment)),
-        wire(deployment),
+        wire(deployment, settings.dimensions),
         space(settings.provider, deployment),
+        settings.dimensions,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from mindex.errors import EmbeddingError
+from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model
 from mindex.providers.base import ProviderSettings, created
 from mindex.values import dataclass
@@ -45,6 +45,19 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class Accompanied(Protocol):
+    """An embedder that is a server: one text more rides along in a request that is made anyway."""
+
+    def embed_beside(self, texts: Sequence[str], other: str) -> tuple[Vectors, Vectors]:
+        """The texts' vectors, and that of the other text."""
+        ...
+
+    def embed_query_beside(self, text: str, other: str) -> tuple[Vectors, Vectors]:
+        """A question's vector, and that of the other text, which is read as texts are."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Unavailable:
     """Stands in for a model that is configured but cannot be had: words are still stored and found, vectors wait."""
@@ -81,9 +94,16 @@ _PROVIDERS = {
     "cloudflare": "mindex.providers.embed.cloudflare",
     "llama-cpp": "mindex.providers.embed.llama_cpp",
 }
+# Those that can be asked for shorter vectors than their model has.
+_SHORTENING = ("openai", "azure", "ollama")
 
 
 def create_embedder(settings: ProviderSettings) -> Embedder | None:
     """The configured embedder, or None for provider `none`: mindex then works by keyword alone."""
+    if settings.dimensions and settings.provider in _PROVIDERS and settings.provider not in _SHORTENING:
+        raise ConfigError(
+            f"the provider {settings.provider} cannot be asked for {settings.dimensions} dimensions",
+            f"set embedding.dimensions to 0, or embedding.provider to one of {', '.join(_SHORTENING)}",
+        )
     embedder: Embedder | None = created(_PROVIDERS, settings, "embedding")
     return embedder

@@ -52,9 +52,10 @@ class Card:
 class CardFile:
     """The card of one model on one server, kept between processes."""
 
-    def __init__(self, provider: str, url: str, model: str) -> None:
+    def __init__(self, provider: str, url: str, model: str, dimensions: int = 0) -> None:
         self._of = {"provider": provider, "url": url, "model": model}
-        self._path: Path = small_file("cards", provider, url, model)
+        shortened = (str(dimensions),) if dimensions else ()
+        self._path: Path = small_file("cards", provider, url, model, *shortened)
 
     def read(self) -> Card | None:
         try:

@@ -16,15 +16,18 @@ DEFAULT = "nomic-embed-text"
 
 def create(settings: ProviderSettings) -> Embedder:
     model = settings.model or DEFAULT
+    # Versions before September 2025 do not know the word, and answer in full length: that is noticed.
+    shortened: dict[str, object] = {"dimensions": settings.dimensions} if settings.dimensions else {}
 
     def body(texts: Sequence[str]) -> dict[str, object]:
         # Left to itself it cuts what is too long and does not say so.
-        return {"model": model, "input": list(texts), "truncate": False}
+        return {"model": model, "input": list(texts), "truncate": False, **shortened}
 
     return RemoteEmbedder(
         Server(services.ollama("embedding", settings, model)),
         Wire("/api/embed", body, _vectors),
         space(settings.provider, model),
+        settings.dimensions,
     )
 
 

@@ -17,15 +17,18 @@ DEFAULT = "text-embedding-3-small"
 def create(settings: ProviderSettings) -> Embedder:
     model = settings.model or DEFAULT
     return RemoteEmbedder(
-        Server(services.openai("embedding", settings, model)), wire(model), space(settings.provider, model)
+        Server(services.openai("embedding", settings, model)),
+        wire(model, settings.dimensions),
+        space(settings.provider, model),
+        settings.dimensions,
     )
 
 
-def wire(model: str) -> Wire:
+def wire(model: str, dimensions: int = 0) -> Wire:
     """`POST …/embeddings`, which LM Studio, Azure, llama.cpp, vLLM and others offer too."""
 
     def body(texts: Sequence[str]) -> dict[str, object]:
-        return {"model": model, "input": list(texts)}
+        return {"model": model, "input": list(texts), **({"dimensions": dimensions} if dimensions else {})}
 
     return Wire("/embeddings", body, _vectors)
 

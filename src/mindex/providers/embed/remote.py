@@ -76,12 +76,14 @@ class RemoteEmbedder:
     at all: they have the vector of a full stop, are like nothing else, and are found by their words.
     """
 
-    def __init__(self, server: Server, wire: Wire, model: Model) -> None:
+    def __init__(self, server: Server, wire: Wire, model: Model, dimensions: int = 0) -> None:
+        """`dimensions` is what the wire asks for; 0 where it leaves the length to the model."""
         self._server = server
         self._wire = wire
-        self._presumed = model
+        self._presumed = replace(model, dimensions=dimensions or model.dimensions)
+        self._wanted = dimensions
         self._most = model.max_tokens * _CHARACTERS_PER_TOKEN
-        self._cards = CardFile(model.provider, str(server.service.address), model.name)
+        self._cards = CardFile(model.provider, str(server.service.address), model.name, dimensions)
         self._known: tuple[Card, Model] | None = None
         self._heeds_file = True
         self._answering = False
@@ -121,11 +123,23 @@ class RemoteEmbedder:
         return self._embed(texts, self._presumed.text_prefix, _PATIENT)
 
     def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._query(text)[0]
+        return vector
+
+    def embed_beside(self, texts: Sequence[str], other: str) -> tuple[Vectors, Vectors]:
+        self._ready(_PATIENT)
+        vectors = self._embed(texts, self._presumed.text_prefix, _PATIENT, beside=other)
+        return vectors[:-1], vectors[-1]
+
+    def embed_query_beside(self, text: str, other: str) -> tuple[Vectors, Vectors]:
+        vectors = self._query(text, beside=other)
+        return vectors[0], vectors[1]
+
+    def _query(self, text: str, beside: str = "") -> Vectors:
         seconds = min(self._server.service.timeout, _QUERY_SECONDS)
         patience = _Patience(deadline=monotonic() + seconds, attempts=1)  # somebody is waiting
         self._ready(patience)
-        vector: Vectors = self._embed([text], self._presumed.query_prefix, patience, strict=True)[0]
-        return vector
+        return self._embed([text], self._presumed.query_prefix, patience, strict=True, beside=beside)
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
         return [1.0 for _ in texts]
@@ -168,7 +182,12 @@ class RemoteEmbedder:
         return Card(texts.shape[1], *background_of(lambda _: questions, lambda _: texts))
 
     def _fits(self, dimensions: int) -> None:
-        """Raise when the model has become another one since its card was written."""
+        """Raise when the vectors have not the length that was asked for, or another one than the card tells of."""
+        if self._wanted and dimensions != self._wanted:
+            raise self._error(
+                f"answers with {dimensions} dimensions, {self._wanted} were asked for",
+                "set embedding.dimensions to 0, or name a model and a server that can shorten vectors",
+            )
         known = self._known
         if known is None or known[0].dimensions == dimensions:
             return
@@ -182,15 +201,21 @@ class RemoteEmbedder:
 
     # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _embed(self, texts: Sequence[str], prefix: str, patience: _Patience, *, strict: bool = False) -> Vectors:
-        """One row per text. With `strict`, a text that the server refuses is an error, not a stand-in."""
+    def _embed(
+        self, texts: Sequence[str], prefix: str, patience: _Patience, *, strict: bool = False, beside: str = ""
+    ) -> Vectors:
+        """One row per text. With `strict`, a text that the server refuses is an error, not a stand-in.
+
+        `beside` is the last row: it goes with the last request, however full that is.
+        """
         prepared = [self._prepared(text, prefix) for text in texts]
-        vectors = self._joined([self._batch(batch, patience, strict) for batch in self._batches(prepared)])
+        riding = [self._prepared(beside, self._presumed.text_prefix)] if beside else []
+        vectors = self._joined([self._batch(batch, patience, strict) for batch in self._batches(prepared, riding)])
         with self._counting:
             self.cut += sum(text.cut for text in prepared)
         return vectors
 
-    def _batches(self, texts: Sequence[_Text]) -> Iterator[list[_Text]]:
+    def _batches(self, texts: Sequence[_Text], riding: Sequence[_Text]) -> Iterator[list[_Text]]:
         batch: list[_Text] = []
         size = 0
         for text in texts:
@@ -200,7 +225,7 @@ class RemoteEmbedder:
             batch.append(text)
             size += len(text.words)
         if batch:
-            yield batch
+            yield [*batch, *riding]
 
     def _prepared(self, text: str, prefix: str) -> _Text:
         words = text[: self._most].encode("utf-8", "replace").decode().replace("\0", " ")

@@ -1,0 +1,186 @@
+"""A database may come from anybody: no file is read by a model's machinery because nobody but the database names it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mindex.errors import EmbeddingError
+from mindex.memory import Memory
+from mindex.model import Embedded, Model
+from mindex.model.spaces import Made
+from mindex.providers.ready_made import BGE_SMALL
+from tests.providers.onnx_models import embedder
+from tests.running import run
+
+
+@pytest.fixture
+def opened(tmp_path: Path, alone: Path) -> Iterator[Callable[..., Memory]]:
+    memories: list[Memory] = []
+
+    def open_memory(**given: object) -> Memory:
+        options = {f"embedding.{name}": value for name, value in given.items()}
+        memories.append(Memory(tmp_path / "memory.db", options=options))
+        return memories[-1]
+
+    yield open_memory
+    for memory in memories:
+        memory.close()
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody opens a model that is a file."""
+    for machinery in ("embed.folder.model_folder", "embed.llama_cpp.describe"):
+        monkeypatch.setattr(f"mindex.providers.{machinery}", lambda *_: pytest.fail("a model's file was opened"))
+
+
+def named_by_a_file(memory: Memory, made: Made, name: str = "theirs") -> None:
+    """What a database from a stranger says: that its vectors are of this model."""
+    told = memory.add("Parcels wait in the harbour", embed=False)
+    model = Model(made.provider, name, 4)
+    memory.store.put_vectors(model, [Embedded(told.id, np.ones((1, 4), np.float32) / 2)], made)
+
+
+@pytest.mark.usefixtures("unread")
+@pytest.mark.parametrize(
+    "made",
+    [
+        Made("local", "/tmp/evil"),
+        Made("local", "~/evil/model.onnx"),
+        Made("local", "..\\evil"),
+        Made("llama-cpp", "/tmp/evil.gguf"),
+        Made("llama-cpp", "evil.gguf"),
+        Made("llama-cpp", ""),
+    ],
+)
+@pytest.mark.parametrize("settings", [{}, {"provider": "ollama"}])
+def test_a_model_that_only_the_database_names_by_its_path_is_not_read(
+    opened: Callable[..., Memory], made: Made, settings: dict[str, object]
+) -> None:
+    memory = opened(**settings)
+    named_by_a_file(memory, made)
+
+    answer = memory.search("harbour parcels")
+
+    assert (answer.tier, len(answer.hits)) == ("keyword", 1)
+    said = f"this memory was embedded with the model {made.model}, which the settings do not name"
+    assert any(said in note for note in answer.notes)
+    memory.add("The harbour master drinks tea")
+    assert memory.status().embedding.pending == 1
+    (check,) = [one for one in memory.doctor() if one.name == "embedding model"]
+    assert not check.ok
+    assert f"embedding.provider to {made.provider} and embedding.model to {made.model}" in check.fix
+    if settings:  # without a name, the model would be the file's choice
+        with pytest.raises(EmbeddingError, match="which the settings do not name"):
+            memory.reembed(provider=made.provider)
+    else:
+        with pytest.raises(EmbeddingError, match="which the settings do not name"):
+            memory.reembed()
+
+
+@pytest.mark.usefixtures("unread")
+def test_a_half_done_change_to_a_path_is_not_taken_up_because_the_database_says_so(
+    opened: Callable[..., Memory],
+) -> None:
+    memory = opened()
+    memory.add("Parcels wait in the harbour")
+    memory.store.begin_space(Model("llama-cpp", "evil@1", 4), Made("llama-cpp", "/tmp/evil.gguf"))
+    with pytest.raises(EmbeddingError, match=r"/tmp/evil\.gguf, which the settings do not name"):
+        memory.reembed()
+    assert memory.search("harbour").tier == "hybrid"
+
+
+@pytest.mark.usefixtures("unread")
+def test_no_path_is_read_to_measure_it(opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mindex.providers.ready_made.EMBEDDERS", ())
+    monkeypatch.setattr("mindex.providers.ready_made.RERANKERS", ())
+    monkeypatch.setattr("mindex.providers.listing._ROUNDS", 1)
+    memory = opened()
+    named_by_a_file(memory, Made("local", "/tmp/evil"), name="/tmp/evil")
+    listed = {one.name: one for one in memory.models(measure=True)}
+    assert (dict(listed["/tmp/evil"].speed), listed["/tmp/evil"].trouble) == ({}, "")
+    assert listed["all-MiniLM-L6-v2"].speed
+
+
+def test_a_path_that_the_settings_name_too_is_read(
+    opened: Callable[..., Memory], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = embedder(tmp_path / "models" / "mine")
+    opened(model=str(folder)).add("the choir sings at night")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(folder)
+    for way in (str(folder), "models/mine", "./link", "models/../models/mine/"):
+        answer = opened(model=way).search("which choir sings?", floor=0)
+        assert (answer.tier, answer.notes) == ("hybrid", ()), way
+    answer = opened().search("which choir sings at night?", floor=0)
+    assert answer.tier == "keyword"
+    assert any(f"the model {folder}, which the settings do not name" in note for note in answer.notes)
+    assert opened(model=str(tmp_path / "models")).search("what does the choir do?", floor=0).tier == "keyword"
+
+
+def test_a_change_to_a_path_says_what_the_settings_have_to_name_from_then_on(
+    opened: Callable[..., Memory], tmp_path: Path
+) -> None:
+    folder = embedder(tmp_path / "mine")
+    memory = opened()
+    memory.add("the choir sings at night", embed=False)
+    done = memory.reembed(provider="local", model=str(folder))
+    assert done.embedded == 1
+    assert any(f"set embedding.provider to local and embedding.model to {folder}" in note for note in done.notes)
+
+
+def test_a_ready_made_model_is_loaded_whoever_names_it(opened: Callable[..., Memory], tmp_path: Path) -> None:
+    env = {"MINDEX_DB": str(tmp_path / "memory.db"), "MINDEX_EMBEDDING_MODEL": BGE_SMALL.name}
+    assert run("add", "the choir sings at night", env=env).code == 0
+    answer = opened().search("which choir sings?", floor=0)
+    assert (answer.tier, answer.notes) == ("hybrid", ())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"dimensions": "384"},
+        {"background_mean": "x"},
+        {"background_std": None},
+        {"query_prefix": 7},
+        {"name": ["all-MiniLM-L6-v2"]},
+        {"edition": {}},
+    ],
+)
+def test_nonsense_in_what_a_file_says_of_its_model_keeps_nobody_from_searching(
+    opened: Callable[..., Memory], tmp_path: Path, said: dict[str, object]
+) -> None:
+    opened().add("Parcels wait in the harbour")
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        (settings,) = connection.execute("SELECT settings FROM models").fetchone()
+        kept = json.loads(settings)
+        kept["space"] |= said
+        connection.execute("UPDATE models SET settings = ?", (json.dumps(kept),))
+    connection.close()
+    memory = opened()
+    (space,) = memory.store.spaces()
+    assert isinstance(space.model.dimensions, int)
+    assert isinstance(space.model.background_mean, float)
+    assert memory.search("harbour parcels").tier == "hybrid"
+    assert memory.status().embedding.dimensions == 384
+    assert all(check.ok for check in memory.doctor())
+
+
+def test_a_fingerprint_of_endless_numbers_is_no_reason_to_fail(opened: Callable[..., Memory], tmp_path: Path) -> None:
+    memory = opened()
+    memory.add("Parcels wait in the harbour")
+    endless = f"local/x/{'9' * 5000}/mean/256/|"
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("UPDATE models SET fingerprint = ?, settings = '{}'", (endless,))
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'space'", (endless,))
+    connection.close()
+    memory = opened()
+    assert memory.search("harbour parcels").tier == "keyword"
+    assert memory.status().embedding.dimensions == 0
+    assert not all(check.ok for check in memory.doctor())

@@ -1,0 +1,191 @@
+"""What happens to a model, a disk or a second process in the middle of a change costs nobody the old vectors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mindex.errors import EmbeddingError
+from mindex.memory import Memory
+from mindex.model import Progress
+from tests.conftest import write
+from tests.providers.servers import ModelServer, Trick, garbage, half, late, vectors
+from tests.running import finish, is_one_error, run, start, wait_until
+
+QUESTION = "where do parcels wait?"
+FILES = {
+    f"{number:02}.md": f"# Pier {number}\n\nParcels of ship {number} wait at pier {number}." for number in range(150)
+}
+
+
+@pytest.fixture
+def other(alone: Path) -> Iterator[ModelServer]:
+    with ModelServer(dimensions=64) as served:
+        yield served
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    return write(tmp_path / "docs", FILES)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., Memory]]:
+    memories: list[Memory] = []
+
+    def open_memory(served: ModelServer, model: str = "first") -> Memory:
+        options = {"embedding.provider": "ollama", "embedding.url": served.url, "embedding.model": model}
+        memories.append(Memory(tmp_path / "memory.db", options={**options, "embedding.timeout": 20.0}))
+        return memories[-1]
+
+    yield open_memory
+    for memory in memories:
+        memory.close()
+
+
+@pytest.fixture
+def filled(server: ModelServer, docs: Path, opened: Callable[..., Memory]) -> Memory:
+    memory = opened(server)
+    assert memory.index(docs).embedded == 150
+    return memory
+
+
+def spaces(memory: Memory) -> list[tuple[str, int, int, bool, int]]:
+    return [
+        (one.model.name, one.model.dimensions, one.model.edition, one.active, one.vectors)
+        for one in memory.store.spaces()
+    ]
+
+
+def after(records: int, change: Callable[[], object]) -> Callable[[Progress], None]:
+    """Something that happens once so many records have their new vectors."""
+    done: list[object] = []
+
+    def report(progress: Progress) -> None:
+        if progress.done >= records and not done:
+            done.append(change())
+
+    return report
+
+
+def forgive(cache: Path) -> None:
+    for file in (cache / "breakers").glob("*"):
+        file.unlink()
+
+
+def test_a_model_that_becomes_another_one_half_way_is_noticed_and_begun_anew(
+    filled: Memory, other: ModelServer
+) -> None:
+    with pytest.raises(EmbeddingError, match="has become another model"):
+        filled.reembed(model="second", url=other.url, report=after(64, lambda: setattr(other, "salt", "swapped")))
+    assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 64)]
+    assert filled.search(QUESTION, floor=0).tier == "hybrid"
+
+    done = filled.reembed(model="second", url=other.url)
+
+    assert (done.embedded, done.remaining) == (150, 0)
+    assert spaces(filled) == [("second", 64, 1, True, 150)]
+    assert filled.search(QUESTION, floor=0).tier == "hybrid"
+
+
+def test_dimensions_that_change_half_way_are_noticed_and_begun_anew(filled: Memory, other: ModelServer) -> None:
+    with pytest.raises(EmbeddingError, match="now answers with 32 dimensions, it was 64"):
+        filled.reembed(model="second", url=other.url, report=after(64, lambda: setattr(other, "dimensions", 32)))
+    assert filled.search(QUESTION, floor=0).tier == "hybrid"
+    assert filled.reembed(model="second", url=other.url).embedded == 150
+    assert spaces(filled) == [("second", 32, 0, True, 150)]
+
+
+@pytest.mark.parametrize(
+    "trick", [half, garbage, vectors(lambda rows: rows[1:]), vectors(lambda rows: rows + rows[:1])]
+)
+def test_half_an_answer_half_way_leaves_what_was_gathered(
+    filled: Memory, other: ModelServer, alone: Path, trick: Trick
+) -> None:
+    with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
+        filled.reembed(model="second", url=other.url, report=after(64, lambda: setattr(other, "always", trick)))
+    assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 64)]
+    assert filled.search(QUESTION, floor=0).tier == "hybrid"
+    other.always = None
+    forgive(alone)
+    assert filled.reembed(model="second", url=other.url).embedded == 86
+    assert spaces(filled) == [("second", 64, 0, True, 150)]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_two_processes_that_change_at_once_end_in_one_whole_space(
+    filled: Memory, server: ModelServer, other: ModelServer, tmp_path: Path, force: list[str]
+) -> None:
+    other.tricks.extend([late(0.02)] * 40)  # so that both are at it for a while
+    asked = ["--db", str(tmp_path / "memory.db"), "reembed", *force, "--json"]
+    asked += ["--provider", "ollama", "--model", "second", "--url", other.url]
+    both = [finish(process) for process in [start(*asked), start(*asked)]]
+    assert [ran.code for ran in both] == [0, 0], [ran.err for ran in both]
+    assert all(ran.json["remaining"] == 0 for ran in both)
+    ((name, dimensions, _, active, count),) = spaces(filled)
+    assert (name, dimensions, active, count) == ("second", 64, True, 150)
+    answer = filled.search(QUESTION, floor=0)
+    assert answer.tier == "hybrid"
+
+
+# No file may grow beyond this: neither the database nor its log.
+_LIMITED = """
+import resource, sys
+limit = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+from mindex.cli.main import main
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+@pytest.mark.parametrize("force", [False, True])
+def test_a_disk_that_is_full_half_way_costs_nothing_but_the_time(
+    server: ModelServer, docs: Path, opened: Callable[..., Memory], tmp_path: Path, force: bool
+) -> None:
+    server.dimensions = 512
+    db = tmp_path / "memory.db"
+    memory = opened(server)
+    memory.index(docs)
+    memory.close()
+    given = ["--force"] if force else ["--model", "second"]
+    env = {
+        "MINDEX_EMBEDDING_PROVIDER": "ollama",
+        "MINDEX_EMBEDDING_URL": server.url,
+        "MINDEX_EMBEDDING_MODEL": "first",
+    }
+    ran = run(300_000, "--db", db, "reembed", *given, program=_LIMITED, env=env)
+    is_one_error(ran, "memory.db", "space")
+
+    memory = opened(server)
+    before = spaces(memory)
+    assert before[0] == ("first", 512, 0, True, 150)
+    assert before[1][4] < 150
+    assert memory.search(QUESTION, floor=0).tier == "hybrid"
+    assert all(check.ok for check in memory.store.check())
+    done = memory.reembed()
+    assert (done.embedded, done.remaining) == (150 - before[1][4], 0)
+    assert spaces(memory) == [("first" if force else "second", 512, int(force), True, 150)]
+
+
+def test_a_server_that_runs_goes_on_through_a_change_of_provider_and_one_of_edition(
+    filled: Memory, server: ModelServer, other: ModelServer, opened: Callable[..., Memory]
+) -> None:
+    running = opened(server)
+    running.embeds_in_background = True
+    assert running.search(QUESTION, floor=0).tier == "hybrid"
+    changes: list[Callable[[], object]] = [
+        lambda: filled.reembed(provider="openai", model="second", url=other.url),
+        lambda: filled.reembed(provider="openai", model="second", url=other.url, force=True),
+        lambda: filled.reembed(provider="ollama", model="first", url=server.url),
+    ]
+    for number, change in enumerate(changes):
+        change()
+        answer = running.search(f"{QUESTION} {number}", floor=0)
+        assert answer.tier == "hybrid"
+        assert not any("no vectors" in note for note in answer.notes)
+        running.add(f"The harbour master {number} drinks tea")
+        wait_until(lambda: running.status().embedding.pending == 0, what="the vector of what was told")
