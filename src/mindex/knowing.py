@@ -50,6 +50,7 @@ class Knowing(Learning):
     ) -> tuple[Record, tuple[str, ...]]:
         """Keep one exchange; answers its record and which kinds of secrets were left out.
 
+        Whether its vector could be made say `vector_notes`.
         `speaker` names whoever said `user_message`: people are looked for by their names.
         Where a language model is configured it is asked for the facts in it afterwards (`generation.extract_facts`);
         whoever wants to know what came of that says no to `extract` here and calls `extract_facts_of`.
@@ -99,17 +100,13 @@ class Knowing(Learning):
 
     def set_profile(self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None) -> Change:
         """Change places of the profile by their paths; None takes a place away."""
-        change = self._profiles.set(self._agent(agent), changes, reason)
-        self._embed_soon(change.record)
-        return change
+        return self._changed(self._profiles.set(self._agent(agent), changes, reason))
 
     def profile_history(self, *, agent: str | None = None) -> tuple[Change, ...]:
         return self._profiles.history(self._agent(agent))
 
     def rollback_profile(self, version: int, reason: str = "", *, agent: str | None = None) -> Change:
-        change = self._profiles.rollback(self._agent(agent), version, reason)
-        self._embed_soon(change.record)
-        return change
+        return self._changed(self._profiles.rollback(self._agent(agent), version, reason))
 
     # ── contacts, projects, skills ────────────────────────────────────────────────────────────────────────────
 
@@ -120,7 +117,10 @@ class Knowing(Learning):
         return Things(self.store, self._crosses, self.settings.text("agent"))
 
     def create(self, kind: ThingKind, *, agent: str | None = None, **fields: object) -> Record:
-        """A contact, project or skill; the fields are those of `mindex.remember.fields`."""
+        """A contact, project or skill; the fields are those of `mindex.remember.fields`.
+
+        Whether its vector could be made say `vector_notes`.
+        """
         record = self._things.create(_thing(kind), fields, self._agent(agent))
         self._embed_soon(record.id)
         return record
@@ -144,9 +144,8 @@ class Knowing(Learning):
         return self._things.listed(_thing(kind), scope, given, min(limit, _MOST_LISTED))
 
     def update_thing(self, kind: ThingKind, id_: str, reason: str = "", **fields: object) -> Change:
-        change = self._things.update(_thing(kind), id_, fields, reason, agent=self.settings.text("agent"))
-        self._embed_soon(change.record)
-        return change
+        agent = self.settings.text("agent")
+        return self._changed(self._things.update(_thing(kind), id_, fields, reason, agent=agent))
 
     def delete_thing(self, kind: ThingKind, id_: str, reason: str = "") -> Change:
         """Forget it; `restore` and `undo` bring it back."""

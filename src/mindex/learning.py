@@ -18,9 +18,9 @@ from mindex.model import TYPES, Filters, Progress, Record
 from mindex.telling import Telling
 
 if TYPE_CHECKING:
-    from mindex.model import Consolidation, Extracted, Proposal, Remembered, Similar
+    from mindex.model import Consolidation, Extracted, Proposal
     from mindex.providers.generate.base import Generator
-    from mindex.remember.facts import Extractor, Fact
+    from mindex.remember.facts import Extractor, Run
 
 _PAGE = 10
 _LISTED = 500
@@ -43,15 +43,16 @@ class Learning(Telling):
         *,
         most: int = 10,
         agent: str | None = None,
+        again: bool = False,
         report: Callable[[Progress], None] | None = None,
     ) -> Extracted:
         """Ask exchanges that were not asked yet, oldest first, for their facts; agent `*` means everyone's.
 
-        A model that fails ends it with a note: what is left is asked the next time.
+        A model that fails ends it with a note: what is left is asked the next time. An exchange that went unanswered
+        is asked after all others, and rests for a day once that happened three times; `again` asks it all the same.
         """
-        from mindex.model import Extracted
         from mindex.providers.generate.answers import wake
-        from mindex.remember.facts import Run
+        from mindex.remember.facts import Run, resting
 
         if most < 1:
             raise UsageError(f"{most} exchanges are too few", "use 1 or more")
@@ -63,22 +64,34 @@ class Learning(Telling):
             )
         scope = agent or self.settings.text("agent")
         extractor, run, going = self._extractor(generator), Run(), True
-        total = min(most, self.store.count_unextracted(scope))
+        left_alone = None if again else resting()
+        total = min(most, self.store.count_unextracted(scope, left_alone))
         if total:
             try:
                 wake(generator)
             except GenerationError as error:
-                return Extracted(remaining=self.store.count_unextracted(scope), notes=(f"nobody was asked: {error}",))
+                return self._extracted(run, scope, f"nobody was asked: {error}")
         while going and run.asked < total:
-            # Those that could not be answered are still first in line.
-            page = self.store.unextracted(scope, run.left + min(_PAGE, total - run.asked))[run.left :]
+            wanted = min(_PAGE, total - run.asked)
+            line = self.store.unextracted(scope, wanted + len(run.failed), left_alone)
+            page = [turn for turn in line if turn.id not in run.failed][:wanted]  # each is asked once
             if not page:
                 break
             going = run.over(extractor, page, self._leaving.is_set)
             if report is not None:
                 report(Progress("facts", run.asked, total))
-        notes = run.settle(self.store)
-        return Extracted(run.processed, run.facts, self.store.count_unextracted(scope), notes)
+        return self._extracted(run, scope, *run.notes, *extractor.notes)
+
+    def _extracted(self, run: Run, scope: str, *notes: str) -> Extracted:
+        from mindex.model import Extracted
+        from mindex.remember.facts import MOST_TRIES, resting
+
+        remaining = self.store.count_unextracted(scope, resting())
+        unanswered = self.store.count_unextracted(scope) - remaining
+        if unanswered:
+            rest = f"{unanswered} exchanges went unanswered {MOST_TRIES} times or more and rest for a day"
+            notes = (*notes, f"{rest}; `mindex conversation extract --again` asks them all the same")
+        return Extracted(run.processed, run.facts, remaining, notes, unanswered)
 
     def extract_facts_of(self, turn: Record) -> Extracted:
         """Ask one exchange for its facts now, if there is a model and the settings say so; a failure is a note."""
@@ -90,22 +103,15 @@ class Learning(Telling):
             generator = self.generator
             if generator is None:
                 return Extracted()
-            return Extracted(1, self._extractor(generator).take(turn))
+            extractor = self._extractor(generator)
+            return Extracted(1, extractor.take(turn), notes=extractor.notes)
         except MindexError as error:
             return Extracted(notes=(f"no facts were extracted: {error}",))
 
     def _extractor(self, generator: Generator) -> Extractor:
         from mindex.remember.facts import Extractor
-        from mindex.remember.memories import Told
 
-        def tell(fact: Fact, turn: Record) -> Remembered:
-            source = f"conversation:{turn.id}"
-            return self.add(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
-
-        def alike(fact: Fact, turn: Record) -> tuple[Similar, ...]:
-            return self._memories.alike(Told(fact.text, type=fact.type, agent=turn.agent))
-
-        return Extractor(self.store, generator, tell, alike)
+        return Extractor(self.store, generator, self._memories, self._followed)
 
     def _extract_soon(self, turn: Record) -> None:
         """Ask an exchange that was just told: now or, in a server, behind its back."""
@@ -160,12 +166,12 @@ class Learning(Telling):
         """Which old memories one could stand for: near-duplicates, and long tails of trifles.
 
         Nothing is changed without `apply`; with it the originals are retired for the one that stands for them, and
-        stay in the history. `older_than` spares what was told since (None: nothing is spared); `most` looks at the
-        oldest so many only.
+        stay in the history: each proposal is carried out whole or not at all, and one `undo` takes it back.
+        `older_than` spares what was told since (None: nothing is spared); `most` looks at the oldest so many only.
         """
         from mindex.model import Consolidation
         from mindex.remember.consolidate import Consolidator
-        from mindex.remember.replacing import HalfDone, carry_out
+        from mindex.remember.replacing import carry_out
 
         if unknown := [type_ for type_ in types if type_ not in TYPES]:
             raise UsageError(f"unknown type '{unknown[0]}'", f"use one of {', '.join(TYPES)}")
@@ -182,14 +188,11 @@ class Learning(Telling):
                 continue
             try:
                 done.append(carry_out(self.store, self._memories, proposal))
-            except HalfDone as error:
-                notes.append(f"carried out in part: {error}")
-                done.append(error.done)
             except MindexError as error:  # the others are carried out, and this one is named
                 notes.append(f"left as it was: {error}")
                 done.append(proposal)
         if apply and (new := [one.applied for one in done if one.applied]):
-            self._embed_soon(*new)
+            notes += self._vectors_follow(*new)
         return Consolidation(tuple(done), len(memories), (*notes, *consolidator.notes))
 
     def _writer(self, notes: list[str]) -> Generator | None:

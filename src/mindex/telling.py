@@ -107,19 +107,21 @@ class Telling(Modelling):
             anchor=anchor,
             fields=fields or {},
         )
-        remembered = self._memories.add(told)
-        if remembered.created:
-            notes = self._log(remembered.id)
-            if embed and (failure := self._embed_soon(remembered.id)):
-                notes = (*notes, f"stored; its vector follows: {failure}")
-            remembered = replace(remembered, notes=notes)
-        return remembered
+        return self._followed(self._memories.add(told), embed=embed)
+
+    def _followed(self, remembered: Remembered, *, embed: bool = True) -> Remembered:
+        """What follows once something new is stored: its line in the daily log, and its vector."""
+        if not remembered.created:
+            return remembered
+        notes = self._log(remembered.id)
+        return replace(remembered, notes=(*notes, *(self._vectors_follow(remembered.id) if embed else ())))
 
     def add_many(self, told: Iterable[Told], *, embed: bool = True) -> list[Remembered]:
         """Remember many things at once, 500 a transaction. The daily log leaves them out: an import is no day."""
         remembered = self._memories.add_many(told)
-        if embed:
-            self._embed_soon()
+        if embed and (failure := self._embed_soon()):
+            notes = (_follows(failure),)
+            return [replace(one, notes=notes) if one.created else one for one in remembered]
         return remembered
 
     def _agent(self, agent: str | None) -> str:
@@ -137,53 +139,43 @@ class Telling(Modelling):
         if "expires" in changes:
             expires = changes.pop("expires")
             changes["expires_at"] = parse_expiry(expires if isinstance(expires, str | int) else None)
-        change = self._memories.update(id_, changes, reason)
-        self._embed_soon(change.record)
-        return change
+        return self._changed(self._memories.update(id_, changes, reason))
+
+    def _changed(self, change: Change, *others: Change) -> Change:
+        """A change that was just made, with what to say of the vectors that it and others call for."""
+        ids = [one.record for one in (change, *others)]
+        return replace(change, notes=(*change.notes, *self._vectors_follow(*ids)))
 
     def forget(self, id_: str, reason: str = "") -> Change:
         """Out of every search at once; `restore` brings it back whole."""
         return self._memories.forget(id_, reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
-        change = self._memories.restore(id_, reason)
-        self._embed_soon(change.record)
-        return change
+        return self._changed(self._memories.restore(id_, reason))
 
     def undo(self, reference: str) -> tuple[Change, int]:
-        """Take back a change by its number, or a record's latest; answers the new change and the one undone."""
-        change, undone = self._memories.undo(reference)
-        self._embed_soon(change.record)
-        return change, undone
+        """Take back a change by its number, or a record's latest; answers the new change and the one undone.
+
+        What was changed as one, by `consolidate` or by an undo, is taken back as one; the change's notes say so.
+        """
+        changes, undone = self._memories.undo(reference)
+        return self._changed(*changes), undone
 
     def purge(self, *ids: str) -> Purged:
         """Remove for good, from every table, index, history and the file itself."""
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
-        told = self._as_told(map(self._memories.history, ids))
-        derived = self._taken_from(ids)
+        # The log first: of what is gone from the memory nobody would know which lines to take out.
+        lines, notes = self._unlog(self._as_told(map(self._memories.history, ids)))
         purged = self._memories.purge(ids)
-        lines, notes = self._unlog(told)
-        return replace(purged, log_lines=lines, notes=(*notes, *derived))
-
-    def _taken_from(self, ids: Sequence[str]) -> tuple[str, ...]:
-        """What to say of facts that were taken out of exchanges which are to be purged: they stay."""
-        from mindex.remember.facts import FROM
-        from mindex.remember.finding import find_told
-
-        purged = [find_told(self.store, id_) for id_ in ids]
-        gone = {record.id for record in purged}
-        facts = [other for record in purged if record.kind == "turn" for other in self.store.linked(record.id, FROM)]
-        stay = [id_ for id_ in dict.fromkeys(facts) if id_ not in gone]
-        return (f"facts that were taken from it stay: {', '.join(stay)}",) if stay else ()
+        stay = (f"facts that were taken from it stay: {', '.join(purged.facts)}",) if purged.facts else ()
+        return replace(purged, log_lines=lines, notes=(*notes, *stay))
 
     def purge_expired(self) -> int:
         """Remove what expired longer ago than `memory.grace_days`."""
         grace_days = self.settings.number("memory.grace_days")
-        told = self._as_told(map(self.store.history, self._memories.expired(grace_days)))
-        purged = self._memories.purge_expired(grace_days)
-        self._unlog(told)
-        return purged
+        self._unlog(self._as_told(map(self.store.history, self._memories.expired(grace_days))))
+        return self._memories.purge_expired(grace_days)
 
     # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -210,7 +202,9 @@ class Telling(Modelling):
 
     def _as_told(self, histories: Iterable[tuple[Change, ...]]) -> list[Record]:
         """Memories as they were when their lines were written; to be asked before their history goes."""
-        return [] if self._journal is None else [changes[0].after for changes in histories if changes]
+        if self._journal is None or self.store.read_only:
+            return []
+        return [changes[0].after for changes in histories if changes]
 
     def _unlog(self, told: Iterable[Record]) -> tuple[int, tuple[str, ...]]:
         """Take the lines of what was purged out of the daily log, also when it is no longer written."""
@@ -260,6 +254,21 @@ class Telling(Modelling):
         """Give vectors to what was told and has none yet: by a process that was killed, or while there was no model."""
         self._embed_soon()
 
+    def _vectors_follow(self, *ids: str) -> tuple[str, ...]:
+        """Give what was just told its vectors; answers what to say of those that it did not get."""
+        return self._lacking(ids, self._embed_soon(*ids)) if ids else ()
+
+    def vector_notes(self, *ids: str) -> tuple[str, ...]:
+        """What to say of records that were just told and have no vector yet: why the last attempt failed, if it did."""
+        return self._lacking(ids, self._not_embedded)
+
+    def _lacking(self, ids: Sequence[str], failure: str) -> tuple[str, ...]:
+        if not failure or (embedder := self.embedder) is None:
+            return ()
+        if not self.store.pending_records(embedder.model, 1, ids=ids):  # these words have theirs already
+            return ()
+        return (_follows(failure, len(ids)),)
+
     def _embed_soon(self, *ids: str) -> str:
         """Give what was just told its vector: now, or, in a server, behind its back. A model that fails is no error.
 
@@ -268,7 +277,7 @@ class Telling(Modelling):
         if self.embedder is None:
             return ""
         if not self.embeds_in_background:
-            return self._embed_within(_MOST_SECONDS, ids) if len(ids) == 1 else self._embed_now(ids)
+            return self._embed_within(_MOST_SECONDS * len(ids), ids) if ids else self._embed_now(ids)
         with self._embedding:
             self._unembedded.append(ids)
             if self._embedder_thread is None and not self._leaving.is_set():
@@ -285,7 +294,9 @@ class Telling(Modelling):
         thread = threading.Thread(target=lambda: outcome.append(self._embed_now(ids)), name="mindex-embed", daemon=True)
         thread.start()
         thread.join(seconds)
-        return outcome[0] if outcome else f"{held.made.provider} has not answered for {seconds:g} s"
+        if not outcome:
+            self._not_embedded = f"{held.made.provider} has not answered for {seconds:g} s"
+        return outcome[0] if outcome else self._not_embedded
 
     @property
     def embedding_stopped(self) -> bool:
@@ -329,6 +340,10 @@ class Telling(Modelling):
             self._logger.warning("what was told has no vector yet: %s", error)
             return str(error) or type(error).__name__
         return ""
+
+
+def _follows(failure: str, count: int = 1) -> str:
+    return f"stored; {'its vector follows' if count == 1 else 'their vectors follow'}: {failure}"
 
 
 def _line(record: Record, line: int) -> int:

@@ -428,6 +428,22 @@ def test_a_chunk_whose_answers_cannot_be_used_is_not_asked_for_ever(
     assert len(model.asked) == asked
 
 
+@pytest.mark.parametrize("fails", ["...", Fails(400, '{"error": "no"}')])
+def test_chunks_that_always_fail_do_not_hold_up_the_others(
+    opened: Open, model: ChatServer, tmp_path: Path, fails: str | Fails
+) -> None:
+    docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(10)})
+    refused = tuple(f"Text {n}." for n in range(6))
+    model.answers = lambda system, user: fails if user.endswith(refused) else placed(system, user)
+    memory = opened(model)
+    first = memory.index(docs, contextualize=True)
+    assert (first.contextualized, "contexts stopped" in first.notes[0]) == (0, True)  # as if the model were down
+    plan = memory.index(docs, contextualize=True, dry_run=True).contexts
+    assert plan is not None and plan.calls == 10
+    assert [memory.index(docs, contextualize=True).contextualized for _ in range(2)] == [0, 4]
+    assert {text for text, context in contexts(memory).items() if not context} == set(refused)
+
+
 def test_no_model_is_a_note(opened: Open, docs: Path) -> None:
     report = opened(None).index(docs, contextualize=True)
     assert (report.contextualized, report.collections[0].chunks_added) == (0, CHUNKS)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +25,7 @@ from mindex.present.consolidated import consolidation_json, consolidation_text
 from mindex.remember import memories as life
 from mindex.remember.replacing import carry_out
 from tests.generating import Answers, ChatServer, Fails, Hangs, always, chat_server
+from tests.providers.servers import ModelServer, status
 from tests.running import run_here
 
 DAY = 86_400_000
@@ -100,7 +108,7 @@ def test_applying_retires_the_others_and_the_history_says_why(opened: Open, tell
     record = memory.store.record(short)
     assert record is not None and record.superseded_by == long
     last = memory.history(short)[-1]
-    assert (last.action, last.reason) == ("supersede", "consolidated")
+    assert (last.action, last.reason.startswith("consolidated ")) == ("supersede", True)
     assert memory.consolidate().proposals == ()
 
 
@@ -125,7 +133,7 @@ def test_the_one_that_stays_takes_over_tags_names_and_importance(opened: Open, t
     assert kept is not None and done.proposals[0].updated
     assert (kept.importance, kept.tags) == (9, ("habits", "drinks"))
     assert {"Anna", "Riga", "Samovar"} <= set(kept.entities)
-    assert memory.history(long)[-1].reason == "consolidated"
+    assert memory.history(long)[-1].reason.startswith("consolidated ")
 
 
 @pytest.mark.parametrize(
@@ -251,8 +259,8 @@ def test_a_model_writes_what_stands_for_all(opened: Open, tell: Tell, model: Cha
     for id_ in (one, other):
         record = memory.store.record(id_)
         assert record is not None and record.superseded_by == new.id
-        assert memory.history(id_)[-1].reason == "consolidated"
-    assert (memory.history(new.id)[0].action, memory.history(new.id)[0].reason) == ("add", "consolidated")
+        assert memory.history(id_)[-1].reason == memory.history(new.id)[0].reason
+    assert memory.history(new.id)[0].action == "add"
     system, user = (message["content"] for message in model.asked[0]["messages"])
     assert user.splitlines() == [f"{n}. {record.text}" for n, record in enumerate(proposal.originals, start=1)]
     assert "data" in system
@@ -381,7 +389,7 @@ def test_a_long_tail_becomes_a_summary(opened: Open, tell: Tell, model: ChatServ
     summary = memory.store.record(done.proposals[0].applied)
     assert summary is not None and (summary.tags, summary.confidence) == (("canteen",), 0.9)
     memory.undo(tail[0])
-    assert len(live(memory)) == 2
+    assert {record.id for record in memory.list(limit=50).records} == set(tail)
 
 
 def test_without_a_model_tails_are_left_out_with_a_note(opened: Open, tell: Tell) -> None:
@@ -469,7 +477,11 @@ def test_one_proposal_in_the_way_does_not_stop_the_others(
     assert first.kept == done.proposals[0].applied
 
 
+# ── all or nothing ────────────────────────────────────────────────────────────────────────────────────────────
+
 MANY_TEAS = (TEA[0], f"{TEA[0]} in Riga", TEA[1])
+BOTH = ("Anna likes black tea", "Anna likes black coffee")
+MERGED = "Anna likes black tea and black coffee."
 
 
 def in_the_way(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], *, at: int) -> None:
@@ -486,69 +498,240 @@ def in_the_way(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], *
     monkeypatch.setattr(life.Memories, "supersede", slow)
 
 
-def test_a_proposal_that_is_carried_out_in_part_says_so(
-    opened: Open, tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def no_space_left(memory: Memory) -> None:
+    """From now on the file may not grow: the next write of some size fails as on a full disk."""
+    writer = memory.store._database._writer(True)  # type: ignore[attr-defined]
+    (pages,) = writer.execute("PRAGMA page_count").fetchone()
+    writer.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def in_all(memory: Memory) -> list[tuple[object, ...]]:
+    """Everything that a consolidation may touch."""
+    with closing(sqlite3.connect(Path(memory.store.status().location))) as file:
+        rows = []
+        for table in ("records", "history", "tags", "entities", "links", "meta", "records_fts"):
+            rows += [(table, *row) for row in file.execute(f"SELECT * FROM {table} ORDER BY 1, 2")]
+        return rows
+
+
+def test_nobody_sees_a_proposal_half_carried_out(
+    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = opened()
-    ids = [tell(memory, text, tags=[f"tag{n}"]) for n, text in enumerate(MANY_TEAS)]
-    memory.store._database.wait = 0.2  # type: ignore[attr-defined]
-    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as writer:
-        in_the_way(monkeypatch, lambda: writer.execute("BEGIN IMMEDIATE"), at=2)
-        done = memory.consolidate(apply=True)
-        writer.execute("ROLLBACK")
-    (proposal,) = done.proposals
-    (note,) = done.notes
-    assert (
-        note.startswith(f"carried out in part: 1 of 2 memories are retired for '{ids[-1]}', then ") and "locked" in note
-    )
-    assert (proposal.applied, len(proposal.originals), done.retired) == (ids[-1], 2, 1)
-    assert live(memory) == set(MANY_TEAS) - {one.text for one in proposal.originals if one.id != ids[-1]}
-    keeper = memory.store.record(ids[-1])
-    assert keeper is not None and set(keeper.tags) == {"tag0", "tag1", "tag2"}
-    assert "1 of 1 applied, 1 memories retired" in consolidation_text(done)
+    memory, other = opened(model), opened()
+    for text in BOTH:
+        tell(memory, text)
+    model.answers = writes(MERGED)
+    seen: list[set[str]] = []
+
+    def look() -> None:
+        reader = threading.Thread(target=lambda: seen.append(live(other)))
+        reader.start()
+        reader.join()
+
+    in_the_way(monkeypatch, look, at=2)
     memory.consolidate(apply=True)
-    assert live(memory) == {TEA[1]}
+    assert (seen, live(other)) == ([set(BOTH)], {MERGED})
+
+
+@pytest.mark.parametrize("by_model", [False, True])
+def test_a_full_disk_leaves_everything_as_it_was(
+    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch, by_model: bool
+) -> None:
+    memory = opened(model if by_model else None)
+    ids = [tell(memory, text, tags=[f"tag{n}"], context="tea " * 9_000) for n, text in enumerate(MANY_TEAS)]
+    model.answers = writes(f"{TEA[1]}.")
+    before = in_all(memory)
+    in_the_way(monkeypatch, lambda: no_space_left(memory), at=2)
+    done = memory.consolidate(apply=True)
+    assert [note for note in done.notes if "left as it was: no space left" in note]
+    assert (done.proposals[0].applied, done.retired) == ("", 0)
+    assert in_all(memory) == before
+    memory.close()
+    monkeypatch.undo()
+    again = opened()
+    assert again.consolidate(apply=True).retired == 2
+    assert {one.id for one in again.list(limit=9).records} == {ids[-1]}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is not known there")
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, tell: Tell, at: int) -> None:
+    memory = opened()
+    for n, text in enumerate(MANY_TEAS):
+        tell(memory, text, tags=[f"tag{n}"])
+    db, before = Path(memory.store.status().location), in_all(memory)
+    memory.close()
+    program = textwrap.dedent(
+        """
+        import os, signal, sys
+        from mindex import Memory
+        from mindex.remember.memories import Memories
+        retire, left = Memories.supersede, [int(sys.argv[2])]
+        def killed(self, *given):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return retire(self, *given)
+        Memories.supersede = killed
+        Memory(sys.argv[1], options={"embedding.provider": "none"}).consolidate(apply=True)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(db), str(at)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    again = opened()
+    assert in_all(again) == before
+    assert all(check.ok for check in again.store.check())
+    assert again.consolidate(apply=True).retired == 2
 
 
 @pytest.mark.parametrize("away", ["forget", "purge"])
-def test_a_new_memory_that_nothing_is_retired_for_is_taken_back(
-    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch, away: str
+def test_a_new_memory_that_nothing_could_be_retired_for_is_not_told(
+    opened: Open, tell: Tell, model: ChatServer, away: str
 ) -> None:
-    memory = opened(model)
-    ids = [tell(memory, text) for text in ("Anna likes black tea", "Anna likes black coffee")]
-    model.answers = writes("Anna likes black tea and black coffee.")
-    in_the_way(monkeypatch, lambda: [getattr(memory, away)(id_) for id_ in ids], at=1)
+    memory, other = opened(model), opened()
+    ids = [tell(memory, text) for text in BOTH]
+
+    def answer(system: str, user: str) -> str:
+        for id_ in ids:
+            getattr(other, away)(id_)
+        return json.dumps({"text": MERGED})
+
+    model.answers = answer
     done = memory.consolidate(apply=True)
     assert "left as it was" in done.notes[0]
     assert (done.proposals[0].applied, done.retired, live(memory)) == ("", 0, set())
+    assert not [row for row in in_all(memory) if MERGED in row]
 
 
-def test_a_new_memory_that_stays_beside_the_others_is_named(
-    opened: Open, tell: Tell, model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_the_one_that_stays_was_given_meanwhile_is_not_lost(opened: Open, tell: Tell, model: ChatServer) -> None:
+    memory, other = opened(model), opened()
+    short, long = tell(memory, TEA[0], tags=["drinks"]), tell(memory, TEA[1])
+
+    def answer(system: str, user: str) -> str:
+        other.update(long, tags=["habits"])
+        other.update(short, tags=["tea"])
+        return "no"
+
+    model.answers = answer
+    assert memory.consolidate(apply=True).retired == 1
+    kept = memory.store.record(long)
+    assert kept is not None and kept.tags == ("habits", "tea")
+
+
+def test_two_processes_that_consolidate_at_once_do_it_once(opened: Open, tell: Tell, model: ChatServer) -> None:
+    memory, other = opened(model), opened()
+    _, long = (tell(memory, text) for text in TEA)
+    model.answers = lambda *_: "no" if other.consolidate(apply=True).retired else Fails(500)
+    done = memory.consolidate(apply=True)
+    assert (done.retired, live(memory), len(memory.history(long))) == (0, {TEA[1]}, 2)
+    assert "was changed meanwhile" in done.notes[0]
+
+
+# ── taken back ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("by_model", [False, True])
+@pytest.mark.parametrize("named", ["winner", "loser", "number"])
+def test_one_undo_brings_everything_back(
+    opened: Open, tell: Tell, model: ChatServer, by_model: bool, named: str
 ) -> None:
+    memory = opened(model if by_model else None)
+    ids = [tell(memory, text, tags=[f"tag{n}"]) for n, text in enumerate(MANY_TEAS)]
+    before = {id_: memory.store.record(id_) for id_ in ids}
+    model.answers = writes(f"{TEA[1]} with Ben.")
+    (proposal,) = memory.consolidate(apply=True).proposals
+    assert (proposal.by, bool(proposal.kept)) == (("model", False) if by_model else ("rule", True))
+    assert live(memory) == {proposal.result}
+    loser = next(id_ for id_ in ids if id_ != proposal.applied)
+    number = str(memory.history(loser)[-1].change)
+    change, _ = memory.undo({"winner": proposal.applied, "loser": loser, "number": number}[named])
+    assert live(memory) == set(MANY_TEAS)
+    for id_, was in before.items():
+        now = memory.store.record(id_)
+        assert was is not None and now == replace(was, updated_at=now.updated_at if now else 0)
+    (note,) = change.notes
+    assert note.startswith("taken back with it: ") and len(note.split(", ")) == len(MANY_TEAS) - 1 + by_model
+    redone, _ = memory.undo(change.record)  # an undo can be undone, too, and is one as well
+    assert (live(memory), len(redone.notes)) == ({proposal.result}, 1)
+
+
+def test_an_undo_finds_one_that_gained_nothing(opened: Open, tell: Tell) -> None:
+    memory = opened()
+    _, long = (tell(memory, text, entities=[], importance=5) for text in TEA)
+    (proposal,) = memory.consolidate(apply=True).proposals
+    assert (proposal.applied, proposal.updated) == (long, False)
+    memory.undo(long)
+    assert live(memory) == set(TEA)
+
+
+def test_an_undo_leaves_what_was_changed_since(opened: Open, tell: Tell, model: ChatServer) -> None:
     memory = opened(model)
-    for text in ("Anna likes black tea", "Anna likes black coffee"):
-        tell(memory, text)
-    model.answers = writes("Anna likes black tea and black coffee.")
-    memory.store._database.wait = 0.2  # type: ignore[attr-defined]
-    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as writer:
-        in_the_way(monkeypatch, lambda: writer.execute("BEGIN IMMEDIATE"), at=1)
-        done = memory.consolidate(apply=True)
-        writer.execute("ROLLBACK")
-    (new,) = memory.search("tea coffee", limit=1).hits
-    assert f"carried out in part: 0 of 2 memories are retired for '{new.record.id}'" in done.notes[0]
-    assert (done.proposals[0].applied, done.retired, len(live(memory))) == ("", 0, 3)
+    one, other = (tell(memory, text) for text in BOTH)
+    model.answers = writes(MERGED)
+    (proposal,) = memory.consolidate(apply=True).proposals
+    memory.update(proposal.applied, text="Anna likes black tea, black coffee and cake")
+    change, _ = memory.undo(one)
+    assert live(memory) == {*BOTH, "Anna likes black tea, black coffee and cake"}
+    assert change.notes == (
+        f"taken back with it: {other}",
+        f"changed since, and left as it is: {proposal.applied}",
+    )
 
 
-def test_nothing_is_retired_for_a_memory_that_has_gone(
-    opened: Open, tell: Tell, monkeypatch: pytest.MonkeyPatch
+def test_an_undo_that_is_refused_changes_nothing(opened: Open, tell: Tell) -> None:
+    memory = opened()
+    short, *_ = (tell(memory, text, tags=["tea"]) for text in MANY_TEAS)
+    memory.consolidate(apply=True)
+    twin = memory.add(MANY_TEAS[1])
+    before = in_all(memory)
+    with pytest.raises(ConflictError, match=f"'{twin.id}' says the same already"):
+        memory.undo(short)
+    assert in_all(memory) == before
+    assert memory.restore(short).record == short
+
+
+def test_what_other_proposals_did_stays_done(opened: Open, tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = opened()
+    for place in ("Rome", "Oslo"):
+        tell(memory, f"The warehouse of {place} is open on Sunday")
+        tell(memory, f"The warehouse of {place} is open on Sunday all day")
+    moment = now_ms()
+    monkeypatch.setattr("mindex.store.sqlite.connection.now_ms", lambda: moment)  # on a fast machine, at one moment
+    first, second = memory.consolidate(apply=True).proposals
+    memory.undo(first.applied)
+    assert live(memory) == {second.result, *(record.text for record in first.originals)}
+
+
+def test_the_command_names_what_came_back(
+    opened: Open, tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened()
-    _, long = (tell(memory, text) for text in TEA)
-    in_the_way(monkeypatch, lambda: memory.forget(long), at=1)
-    done = memory.consolidate(apply=True)
-    assert (live(memory), done.retired) == ({TEA[0]}, 0)
-    assert "was forgotten meanwhile" in done.notes[0]
+    short, long = (tell(memory, text) for text in TEA)
+    memory.close()
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
+    assert "takes one back as a whole" in run_here("--db", tmp_path / "memory.db", "consolidate", "--apply").out
+    assert f"note: taken back with it: {short}" in run_here("--db", tmp_path / "memory.db", "undo", long).out
+
+
+# ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_merge_whose_vector_cannot_be_made_says_so(
+    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer() as server:
+        served = {"embedding__provider": "ollama", "embedding__model": "a-model", "embedding__url": server.url}
+        memory = opened(model, **served)
+        for text in BOTH:
+            tell(memory, text)
+        model.answers = writes(MERGED)
+        server.always = status(401)
+        done = memory.consolidate(apply=True)
+        assert [note for note in done.notes if note.startswith("stored; its vector follows: ")]
+        assert "note: stored; its vector follows: " in consolidation_text(done)
+        change, _ = memory.undo(done.proposals[0].applied)
+        assert change.notes[1].startswith("stored; their vectors follow: ")
 
 
 # ── as it is shown ────────────────────────────────────────────────────────────────────────────────────────────

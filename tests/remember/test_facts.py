@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sqlite3
+import subprocess
+import sys
+import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import cycle, islice
 from pathlib import Path
@@ -15,15 +20,19 @@ from typing import Any
 import pytest
 
 from mindex import learning
-from mindex.errors import ConfigError, NotFoundError, UsageError
+from mindex.clock import now_ms
+from mindex.errors import ConfigError, NotFoundError, StoreError, UsageError
 from mindex.memory import Memory
-from mindex.model import Record
+from mindex.model import Extracted, Purged, Record, Similar
 from mindex.providers.generate.answers import UnusableAnswer
+from mindex.remember import facts as module
 from mindex.remember.conversations import turn
-from mindex.remember.facts import FROM, facts_of, prompt_of
+from mindex.remember.facts import FROM, Extractor, facts_of, prompt_of
 from mindex.remember.keeping import kept_words, lost, says_all
+from mindex.remember.memories import Memories, Told
 from mindex.store.rows import Extraction
 from tests.generating import Answers, ChatServer, Fails, Hangs, Open, always, chat_server, memories
+from tests.providers.servers import ModelServer, status
 from tests.running import run_here, wait_until
 
 PLACES = ("Rome", "Oslo", "Lima", "Bonn", "Kyiv", "Riga", "Bern", "Cork")
@@ -357,25 +366,151 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
     assert exchange is not None
     memory.store._database.wait = 0.2  # type: ignore[attr-defined]
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)) as writer:
+        kept = Extractor._kept
 
         def answer(system: str, user: str) -> str:
             writer.execute("BEGIN IMMEDIATE")  # another process writes
             return remark(system, user)
 
-        def tell(*given: Any, **properties: Any) -> object:
+        def keep(*given: Any) -> Any:
             try:
-                return Memory.add(memory, *given, **properties)
+                return kept(*given)
             finally:  # for a little longer than we wait
                 writer.execute("ROLLBACK")
 
         model.answers = answer
-        monkeypatch.setattr(memory, "add", tell)
+        monkeypatch.setattr(Extractor, "_kept", keep)
         outcome = memory.extract_facts() if later else memory.extract_facts_of(exchange)
         monkeypatch.undo()
     assert (outcome.processed, outcome.facts, len(model.asked), facts(memory)) == (0, 0, 1, [])
     assert "locked by another process" in outcome.notes[0]
     model.answers = remark
     assert (memory.extract_facts().facts, len(facts(memory))) == (2, 2)
+
+
+# ── all or nothing ────────────────────────────────────────────────────────────────────────────────────────────
+
+TWO = (fact("Rome is old.", confidence=0.95), fact("Rome is warm."))
+
+
+def test_an_exchange_that_is_erased_while_its_facts_are_stored_has_them_named(
+    opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, other = opened(model), opened(None)
+    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
+    alike, purged = Memories.alike, list[Purged]()
+    purging = threading.Thread(target=lambda: purged.append(other.purge(exchange.id)))
+
+    def late(self: Memories, told: Told) -> tuple[Similar, ...]:
+        purging.start()  # the exchange was looked at, and its fact is not stored yet
+        purging.join(0.5)
+        return alike(self, told)
+
+    monkeypatch.setattr(Memories, "alike", late)
+    assert memory.extract_facts().facts == 1
+    purging.join(30)
+    (known,) = facts(memory)
+    assert purged[0].notes == (f"facts that were taken from it stay: {known.id}",)
+    assert memory.store.record(exchange.id) is None
+
+
+def test_facts_that_come_between_the_look_and_the_purge_are_named(
+    opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, other = opened(model), opened(None)
+    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
+    purge = Memories.purge
+
+    def late(self: Memories, ids: Sequence[str]) -> Purged:
+        assert memory.extract_facts().facts == 1
+        return purge(self, ids)
+
+    monkeypatch.setattr(Memories, "purge", late)
+    notes = other.purge(exchange.id).notes
+    (known,) = facts(memory)
+    assert notes == (f"facts that were taken from it stay: {known.id}",)
+
+
+def test_facts_and_the_mark_are_stored_together(
+    opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = opened(model)
+    exchange, _ = memory.add_conversation("Rome is old and warm.", "Yes.", extract=False)
+    model.answers = always(says(*TWO))
+
+    def full(*_: object) -> None:
+        raise StoreError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memory.store, "mark_extracted", full)
+        done = memory.extract_facts()
+    assert (done.processed, done.facts, done.remaining, facts(memory)) == (0, 0, 1, [])
+    assert memory.search("warm").total == 1  # the exchange itself
+    done = memory.extract_facts()
+    assert (done.facts, len(facts(memory)), len(memory.store.linked(exchange.id, FROM))) == (2, 2, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is not known there")
+def test_a_kill_between_two_facts_leaves_none(opened: Open, model: ChatServer, tmp_path: Path) -> None:
+    memory = opened(model)
+    memory.add_conversation("Rome is old and warm.", "Yes.", extract=False)
+    model.answers = always(says(*TWO))
+    program = textwrap.dedent(
+        """
+        import json, os, signal, sys
+        from mindex import Memory
+        from mindex.remember.memories import Memories
+        add, left = Memories.add, [2]
+        def killed(self, *given, **more):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return add(self, *given, **more)
+        Memories.add = killed
+        Memory(sys.argv[1], options=json.loads(sys.argv[2])).extract_facts()
+        """
+    )
+    options = json.dumps({"embedding.provider": "none", **model.options})
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "memory.db"), options], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (facts(memory), memory.store.count_unextracted("main")) == ([], 1)
+    assert memory.extract_facts().facts == 2
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_two_processes_that_ask_the_same_exchange_keep_its_facts_once(
+    opened: Open, model: ChatServer, later: bool
+) -> None:
+    memory = opened(model)
+    exchange, _ = memory.add_conversation("Rome is old and warm.", "Yes.", extract=False)
+    with chat_server(always(says(fact("The weather of Rome is warm.")))) as server:
+        other = opened(server)
+
+        def answer(system: str, user: str) -> str:
+            assert other.extract_facts().facts == 1
+            return says(*TWO)
+
+        model.answers = answer
+        outcome = memory.extract_facts() if later else memory.extract_facts_of(exchange)
+    assert (outcome.facts, [one.text for one in facts(memory)]) == (0, ["The weather of Rome is warm."])
+
+
+def test_an_exchange_that_was_asked_is_not_asked_again_one_by_one(opened: Open, model: ChatServer) -> None:
+    memory = opened(model)
+    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
+    memory.extract_facts_of(exchange)
+    assert (len(model.asked), len(facts(memory))) == (1, 1)
+
+
+def test_a_fact_whose_vector_cannot_be_made_says_so(opened: Open, model: ChatServer) -> None:
+    with ModelServer() as server:
+        server.always = status(401)
+        served = {"embedding__provider": "ollama", "embedding__model": "a-model", "embedding__url": server.url}
+        memory = opened(model, **served)
+        untold(memory, 2)
+        (note,) = memory.extract_facts().notes  # once, not for each
+        assert note.startswith("stored; its vector follows: ")
 
 
 # ── taken up later ────────────────────────────────────────────────────────────────────────────────────────────
@@ -420,17 +555,87 @@ def test_three_failed_calls_in_a_row_end_it_and_leave_the_rest(opened: Open, mod
     assert memory.extract_facts(most=8).facts == 8
 
 
+def but_for(*sites: int, fails: str | Fails = "I cannot.") -> Answers:
+    """A model that never answers about some sites."""
+
+    def answers(system: str, user: str) -> str | Fails | Hangs:
+        return fails if any(f"Site {n} " in user for n in sites) else remark(system, user)
+
+    return answers
+
+
 def test_an_exchange_the_model_cannot_answer_does_not_stand_in_the_way(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learning, "_PAGE", 4)
     memory = opened(model)
     untold(memory, 12)
-    model.answers = lambda system, user: "I cannot." if "Site 0 " in user else remark(system, user)
+    model.answers = but_for(0)
     done = memory.extract_facts(most=10)
-    assert (done.processed, done.facts, done.remaining) == (10, 9, 2)
-    assert "not asked again" in done.notes[0]
-    assert memory.extract_facts(most=10).remaining == 0
+    assert (done.processed, done.facts, done.remaining) == (9, 9, 3)
+    assert "1 exchanges are left for the next time" in done.notes[0]
+    assert memory.extract_facts(most=2).processed == 2  # those that were never asked go first
+
+
+@pytest.mark.parametrize("fails", ["I cannot.", Fails(400, '{"error": "too long"}')])
+def test_small_batches_pass_an_exchange_that_the_model_always_fails_on(
+    opened: Open, model: ChatServer, fails: str | Fails
+) -> None:
+    memory = opened(model)
+    untold(memory, 3)
+    model.answers = but_for(0, fails=fails)
+    runs = [memory.extract_facts(most=1) for _ in range(6)]
+    assert [run.processed for run in runs] == [0, 1, 1, 0, 0, 0]
+    assert [run.remaining for run in runs] == [3, 2, 1, 1, 0, 0]
+    assert [run.unanswered for run in runs] == [0, 0, 0, 0, 1, 1]
+    assert sum("Site 0 " in prompt for prompt in model.prompts()) == 3
+    assert runs[-1].notes[0].startswith("1 exchanges went unanswered 3 times or more and rest for a day")
+    assert len(facts(memory)) == 2
+
+
+def test_three_at_the_head_of_the_line_that_always_fail_do_not_hold_up_the_others(
+    opened: Open, model: ChatServer
+) -> None:
+    memory = opened(model)
+    untold(memory, 6)
+    model.answers = but_for(0, 1, 2, fails=Fails(400, '{"error": "no"}'))
+    assert memory.extract_facts(most=100).processed == 0  # it looks as if the model were down
+    assert memory.extract_facts(most=100).processed == 3
+
+
+def test_what_rests_is_asked_on_request_or_after_a_day(
+    opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = opened(model)
+    untold(memory, 1)
+    model.answers = but_for(0)
+    for _ in range(4):
+        memory.extract_facts()
+    assert len(model.asked) == 3
+    assert memory.extract_facts(again=True).unanswered == 1
+    assert len(model.asked) == 4
+    with monkeypatch.context() as later:
+        later.setattr(module, "now_ms", lambda: now_ms() + 25 * 3_600_000)
+        assert memory.extract_facts().processed == 0
+    assert len(model.asked) == 5
+    model.answers = remark
+    assert (memory.extract_facts().processed, memory.extract_facts(again=True).facts) == (0, 1)
+    assert memory.extract_facts(again=True) == Extracted()
+
+
+def test_an_exchange_that_went_unanswered_is_not_taken_for_asked_elsewhere(
+    opened: Open, model: ChatServer, tmp_path: Path
+) -> None:
+    memory = opened(model)
+    untold(memory, 1)
+    model.answers = but_for(0)
+    memory.extract_facts()
+    memory.export(tmp_path / "all.jsonl")
+    other = opened(model, "other.db")
+    other.import_(tmp_path / "all.jsonl")
+    assert other.store.count_unextracted("main") == 1
+    model.answers = remark
+    assert other.extract_facts().facts == 1
 
 
 def test_a_model_that_never_answers_in_form_marks_nothing(opened: Open, model: ChatServer) -> None:
@@ -539,6 +744,18 @@ def test_the_command_says_how_many_facts_it_found(command: list[object], model: 
     done = run_here(*command, "--json", "conversation", "extract").json
     assert done == {"processed": 1, "facts": 1, "remaining": 0}
     assert run_here(*command, "conversation", "extract").out == "0 asked, 0 new facts, 0 remaining\n"
+
+
+def test_the_command_says_what_rests_and_asks_it_again(command: list[object], opened: Open, model: ChatServer) -> None:
+    untold(opened(None), 2)
+    model.answers = but_for(0)
+    for _ in range(4):
+        said = run_here(*command, "conversation", "extract", "--batch", 1).out
+    assert "0 asked, 0 new facts, 0 remaining\n" in said and "note: 1 exchanges went unanswered" in said
+    assert run_here(*command, "--json", "conversation", "extract").json["unanswered"] == 1
+    model.answers = remark
+    done = run_here(*command, "--json", "conversation", "extract", "--again").json
+    assert done == {"processed": 1, "facts": 1, "remaining": 0}
 
 
 def test_the_command_takes_a_batch_or_all(command: list[object], opened: Open) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -46,24 +47,28 @@ def add(
         turn, redacted = memory.add_conversation(
             read(user), read(agent_response), session_id=session, tags=tags, speaker=speaker, at=at, extract=False
         )
+        lacking = memory.vector_notes(turn.id)
         found = memory.extract_facts_of(turn)
+        found = replace(found, notes=(*lacking, *found.notes))
     context.emit(people.turn_added_json(turn, redacted, found), lambda: people.turn_added_text(turn, redacted, found))
 
 
 @conversation_command.command("extract")
 @click.option("--batch", default=10, show_default=True, help=f"How many exchanges to ask, at most {_MOST_BATCH}.")
 @click.option("--all", "everything", is_flag=True, help="Ask all that are left.")
+@click.option("--again", is_flag=True, help="Ask also those that went unanswered three times and rest for a day.")
 @click.pass_obj
-def extract(context: Context, batch: int, everything: bool) -> None:
+def extract(context: Context, batch: int, everything: bool, again: bool) -> None:
     """Have a language model take facts out of exchanges that it was not asked about yet.
 
-    A fact is a memory like any other, linked to its exchange. An exchange is asked once, also when it holds none.
+    A fact is a memory like any other, linked to its exchange. An exchange is asked once, also when it holds none; one
+    that the model fails on is asked again after all others.
     """
     if batch > _MOST_BATCH:
         click.echo(f"note: batch cut to {_MOST_BATCH}", err=True)
     with context.memory() as memory, ProgressBar() as bar:
         most = sys.maxsize if everything else min(batch, _MOST_BATCH)
-        found = memory.extract_facts(most=most, report=bar)
+        found = memory.extract_facts(most=most, again=again, report=bar)
     context.emit(extracted_json(found), lambda: extracted_text(found))
 
 

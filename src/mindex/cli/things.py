@@ -88,7 +88,8 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         options["name"] = options["name"] if named is None else named
         with context.memory() as memory:
             record = memory.create(kind, **_given(kind, options))
-        context.emit(people.thing_added_json(record), lambda: people.thing_added_text(record))
+            notes = memory.vector_notes(record.id)
+        context.emit(people.thing_added_json(record, notes), lambda: people.thing_added_text(record, notes))
 
     @group.command("list", help=f"List {kind}s, oldest first.")
     @_filters(kind)

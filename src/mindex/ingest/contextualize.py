@@ -35,6 +35,8 @@ _MOST_TOKENS = 160
 _TITLE, _OUTLINE, _AROUND, _PASSAGE = 200, 800, 1_100, 2_400
 _PAGE = 64
 _EMBED_AFTER = 32
+# Kept instead of a context: the model failed on this chunk, and is asked about it after all others.
+_LATER = b"\0"
 _PART = re.compile(r" \(part \d+ of \d+\)$")
 _SYSTEM = (
     "You place a passage in the document it comes from, so that a search engine can tell it from similar passages."
@@ -124,15 +126,20 @@ class _Job:
         self._done = 0
         self._waiting = 0  # for their new vectors
         self._answered = False
-        self._unusable: list[str] = []  # keys of answers that could not be used
+        self._unanswered: list[str] = []  # keys of questions that failed
+        self._unusable: list[str] = []  # and of answers that could not be used
         self._failure: MindexError | None = None
         self._failed = 0
         self.failed_in_a_row = 0
         self.written = 0
 
     def asks(self, ids: Sequence[str], collections: Sequence[str]) -> Iterator[_Ask]:
-        """What there is to ask, page by page; what was asked before is kept without asking."""
+        """What there is to ask, page by page; what was asked before is kept without asking.
+
+        What the model failed on comes last: a few such chunks in a row would look like a model that is down, each time.
+        """
         self._total = len(ids)
+        later: list[_Ask] = []
         documents = {one.id: one for name in collections for one in self._store.documents(name).values()}
         around: tuple[str, tuple[Record, ...]] = ("", ())
         for start in range(0, len(ids), _PAGE):
@@ -146,9 +153,12 @@ class _Job:
                     around = (document.id, self._store.chunks(document.id))
                 page.append(self._ask(document, around[1], record))
             known = self._store.cached_many(CONTEXT_CACHE, [ask.key for ask in page])
+            later += [ask for ask in page if known.get(ask.key) == _LATER]
+            page = [ask for ask in page if known.get(ask.key) != _LATER]
             self._keep([(ask.record.id, known[ask.key].decode()) for ask in page if known.get(ask.key)])
             self._step(sum(ask.key in known for ask in page))
             yield from (ask for ask in page if ask.key not in known)
+        yield from later
 
     def _ask(self, document: Document, chunks: Sequence[Record], record: Record) -> _Ask:
         about = " ".join(_shown(document, chunks, record).values())
@@ -165,8 +175,8 @@ class _Job:
             self._failure = error
             self._failed += 1
             self.failed_in_a_row += 1
-            if not isinstance(error, GenerationError) or isinstance(error, UnusableAnswer):
-                self._unusable.append(ask.key)
+            unusable = not isinstance(error, GenerationError) or isinstance(error, UnusableAnswer)
+            (self._unusable if unusable else self._unanswered).append(ask.key)
             return
         self.failed_in_a_row = 0
         self._answered = True
@@ -179,8 +189,9 @@ class _Job:
 
     def settle(self) -> None:
         """A model that answers well otherwise has had its chance with the chunks it could not answer."""
-        if self._answered and self.failed_in_a_row < MOST_FAILED:
-            self._store.remember_cached_many(CONTEXT_CACHE, dict.fromkeys(self._unusable, b""), now=True)
+        reliable = self._answered and self.failed_in_a_row < MOST_FAILED
+        marks = dict.fromkeys(self._unanswered, _LATER) | dict.fromkeys(self._unusable, b"" if reliable else _LATER)
+        self._store.remember_cached_many(CONTEXT_CACHE, marks, now=True)
 
     def _keep(self, contexts: Sequence[tuple[str, str]]) -> None:
         if not contexts:
@@ -321,7 +332,7 @@ def plan_contexts(store: Store, model: str, documents: Iterable[DocumentUpdate])
         keys = {chunk.id: _key(model, update.document, chunk) for chunk in chunks if chunk.id not in placed}
         known = store.cached_many(CONTEXT_CACHE, list(keys.values()))
         for chunk in chunks:
-            if chunk.id in keys and keys[chunk.id] not in known:
+            if chunk.id in keys and known.get(keys[chunk.id], _LATER) == _LATER:
                 prompt = prompt_of(update.document, chunks, chunk)
                 calls += 1
                 tokens += count_tokens(prompt.system) + count_tokens(prompt.user)

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from mindex.errors import UsageError
 from mindex.memory import Memory
+from mindex.model import Extracted
 from mindex.present import people
 from mindex.present.rows import Json
 from mindex.remember.fields import FIELDS, ThingKind
@@ -30,7 +31,8 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
         change = memory.set_profile(fields)
         return people.changed_text(change, "changed"), people.changed_json(change)
     record = memory.create(kind, **_named(kind, fields))  # type: ignore[arg-type]  # checked by name
-    return people.thing_added_text(record), people.thing_added_json(record)
+    notes = memory.vector_notes(record.id)
+    return people.thing_added_text(record, notes), people.thing_added_json(record, notes)
 
 
 def _turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> Said:
@@ -45,7 +47,8 @@ def _turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> Sai
         tags=tags,
         at=said.get("at"),
     )
-    return people.turn_added_text(turn, redacted), people.turn_added_json(turn, redacted)
+    beside = Extracted(notes=memory.vector_notes(turn.id))
+    return people.turn_added_text(turn, redacted, beside), people.turn_added_json(turn, redacted, beside)
 
 
 def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> Said:

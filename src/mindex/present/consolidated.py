@@ -12,6 +12,8 @@ def extracted_json(extracted: Extracted) -> dict[str, Json]:
         "facts": extracted.facts,
         "remaining": extracted.remaining,
     }
+    if extracted.unanswered:
+        shown["unanswered"] = extracted.unanswered
     return {**shown, "notes": list(extracted.notes)} if extracted.notes else shown
 
 
@@ -55,7 +57,8 @@ def consolidation_text(found: Consolidation) -> str:
     if not found.proposals:
         told = f"nothing to consolidate among {found.looked_at} memories"
     elif applied:
-        told = f"{applied} of {len(blocks)} applied, {found.retired} memories retired; `mindex undo ID` takes one back"
+        retired = f"{found.retired} memories retired"
+        told = f"{applied} of {len(blocks)} applied, {retired}; `mindex undo ID` takes one back as a whole"
     else:
         told = f"{len(blocks)} proposals among {found.looked_at} memories; nothing is changed without --apply"
     return "\n\n".join([*blocks, "\n".join([told, *(f"note: {note}" for note in found.notes)])])

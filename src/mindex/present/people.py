@@ -135,13 +135,15 @@ def _lines(record: Record) -> list[str]:
     return [f"{name}: {field_text(value)}" for name, value in _fields(record).items()]
 
 
-def thing_added_json(record: Record) -> dict[str, Json]:
-    return _with_redacted({"id": record.id, **_fields(record)}, {}, record.fields)
+def thing_added_json(record: Record, notes: Sequence[str] = ()) -> dict[str, Json]:
+    """What is to be said beside it is a `note`: `notes` are a contact's own."""
+    shown = _with_redacted({"id": record.id, **_fields(record)}, {}, record.fields)
+    return {**shown, "note": "; ".join(notes)} if notes else shown
 
 
-def thing_added_text(record: Record) -> str:
-    head = f"{record.id} remembered"
-    return "\n".join([head, *_lines(record)]) + _said_of(thing_added_json(record))
+def thing_added_text(record: Record, notes: Sequence[str] = ()) -> str:
+    head = "\n".join([f"{record.id} remembered", *_lines(record)]) + _said_of(thing_added_json(record))
+    return "\n".join([head, *(f"note: {note}" for note in notes)])
 
 
 def things_json(records: Sequence[Record], total: int) -> dict[str, Json]:

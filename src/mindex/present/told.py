@@ -41,11 +41,12 @@ def remembered_text(told: Remembered) -> str:
 
 
 def change_json(change: Change, **more: Json) -> dict[str, Json]:
-    return {"id": change.record, **more, "change": change.change}
+    notes: dict[str, Json] = {"notes": list(change.notes)} if change.notes else {}
+    return {"id": change.record, **more, "change": change.change, **notes}
 
 
 def change_text(change: Change, what: str) -> str:
-    return f"{change.record} {what} (change {change.change})"
+    return "\n".join([f"{change.record} {what} (change {change.change})", *(f"note: {note}" for note in change.notes)])
 
 
 def history_json(changes: Sequence[Change]) -> dict[str, Json]:

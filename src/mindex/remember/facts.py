@@ -1,31 +1,39 @@
 """Facts out of what was said: a language model reads one exchange, and what it names is told like anything else.
 
-The exchange stays whatever the model says of it. An exchange that was asked is marked, also when it had no facts, and
-is not asked again; one whose question failed, or whose facts could not be stored, is left for the next time.
+The exchange stays whatever the model says of it. Its facts and the mark that it was asked are written in one
+transaction, also when there are none, and it is not asked again. One whose question failed goes to the end of the line;
+after a few failures it rests for a day, unless somebody wants it asked all the same. One whose facts could not be
+stored stays where it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from mindex.analyzer import fold
+from mindex.clock import now_ms
 from mindex.errors import GenerationError, MindexError, SecretError, StoreError, UsageError
 from mindex.ids import content_hash
-from mindex.model import TYPES, Record, Remembered, Similar
+from mindex.model import TYPES, Record, Remembered
+from mindex.model.written import FROM as FROM
 from mindex.providers.generate.answers import UnusableAnswer, asked, json_answer, one_line
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.remember.keeping import says_all
+from mindex.remember.memories import Memories, Told
 from mindex.remember.overlap import keywords
-from mindex.store.base import Store
+from mindex.store.base import Resting, Store
 
 MOST_FACTS = 3
 LEAST_CONFIDENCE = 0.7
 LONGEST_FACT = 300
-# The link between a fact and the exchange it was taken from.
-FROM = "from"
+
+# An exchange that went unanswered so many times is left alone for a day each time: the model cannot read it.
+MOST_TRIES = 3
+_REST_MS = 86_400_000
 
 # So many failed calls in a row are the model's fault; so many answers that are none may still be the exchanges'.
 MOST_FAILED = 3
@@ -71,8 +79,13 @@ class Fact:
     confidence: float
 
 
-Tell: TypeAlias = Callable[[Fact, Record], Remembered]
-Alike: TypeAlias = Callable[[Fact, Record], tuple[Similar, ...]]
+# What follows once a fact is stored; answers it with what is to be said of that.
+Follow: TypeAlias = Callable[[Remembered], Remembered]
+
+
+def resting() -> Resting:
+    """Which exchanges are left alone now."""
+    return Resting(MOST_TRIES, now_ms() - _REST_MS)
 
 
 # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,46 +139,63 @@ def _fact(value: object) -> Fact | None:
 
 
 class Extractor:
-    """Asks one model about exchanges of one store. `tell` remembers a fact, `alike` says what is like it already."""
+    """Asks one model about exchanges of one store, and tells what it names. `follow` is for what needs no lock."""
 
-    def __init__(self, store: Store, generator: Generator, tell: Tell, alike: Alike) -> None:
+    def __init__(self, store: Store, generator: Generator, memories: Memories, follow: Follow) -> None:
         self._store = store
         self._generator = generator
-        self._tell = tell
-        self._alike = alike
+        self._memories = memories
+        self._follow = follow
+        self._notes: dict[str, None] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the facts that are stored, each thing once."""
+        return tuple(self._notes)
 
     def take(self, turn: Record) -> int:
         """Ask about one exchange and keep what comes of it; answers how many facts are new.
 
-        Raises GenerationError, and StoreError when the facts could not be stored: then it is not marked.
+        Raises GenerationError, and StoreError when the facts could not be stored: then none is, and it is not marked.
         """
-        answer = asked(self._generator, prompt_of(turn))
-        new = 0
-        for fact in facts_of(answer, turn):
-            if not self._stands(turn):
-                return new
-            new += self._keep(fact, turn)
-        self._store.mark_extracted(turn.id, new)
-        return new
-
-    def _stands(self, turn: Record) -> bool:
-        """Whether it is still there: who forgot or erased it while the model was thinking wants nothing of it kept."""
-        now = self._store.record(turn.id)
-        return now is not None and now.retired_at is None
-
-    def _keep(self, fact: Fact, turn: Record) -> bool:
-        """Whether it is new. What says all of it already stands for it, and is linked to the exchange, too."""
+        if not self._store.is_unextracted(turn.id):
+            return 0
         try:
-            like = self._store.records([one.id for one in self._alike(fact, turn)])
+            facts = facts_of(asked(self._generator, prompt_of(turn)), turn)
+        except GenerationError:
+            with suppress(StoreError):  # what went wrong with the model is the news
+                self._store.mark_unanswered(turn.id)
+            raise
+        new = self._kept(facts, turn)
+        for told in new:
+            self._notes |= dict.fromkeys(self._follow(told).notes)
+        return len(new)
+
+    def _kept(self, facts: Iterable[Fact], turn: Record) -> list[Remembered]:
+        with self._store.together():
+            # Looked at inside: who forgot or erased it while the model was thinking wants nothing of it kept, and
+            # another process may have been faster with the same exchange.
+            if not self._store.is_unextracted(turn.id):
+                return []
+            new = [told for fact in facts if (told := self._keep(fact, turn)) is not None]
+            self._store.mark_extracted(turn.id, len(new))
+            return new
+
+    def _keep(self, fact: Fact, turn: Record) -> Remembered | None:
+        """The memory, if it is new. What says all of it already stands for it, and is linked to the exchange, too."""
+        source = f"conversation:{turn.id}"
+        told = Told(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
+        try:
+            like = self._store.records([one.id for one in self._memories.alike(told)])
             known = next((one for one in like if says_all(one.text, fact.text)), None)
             if known is not None and content_hash(known.text) != content_hash(fact.text):
                 self._store.link(known.id, turn.id, FROM, fact.confidence)
-                return False
-            told = self._tell(fact, turn)  # the very same words again are the same memory
+                return None
+            remembered = self._memories.add(told)  # the very same words again are the same memory
         except (SecretError, UsageError):  # what may not be stored (a secret, in strict mode) is not: the others are
-            return False
-        self._store.link(told.id, turn.id, FROM, fact.confidence)
-        return told.created
+            return None
+        self._store.link(remembered.id, turn.id, FROM, fact.confidence)
+        return remembered if remembered.created else None
 
 
 @dataclass(slots=True)
@@ -174,20 +204,14 @@ class Run:
 
     processed: int = 0
     facts: int = 0
-    failed: int = 0
     failure: MindexError | None = None
-    unusable: list[str] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)  # they stand unmarked: no call, no answer, or no place to store it
     _failed_in_a_row: int = 0
     _unusable_in_a_row: int = 0
 
     @property
     def asked(self) -> int:
-        return self.processed + self.left
-
-    @property
-    def left(self) -> int:
-        """How many stand unmarked: their calls failed, or their answers could not be used."""
-        return self.failed + len(self.unusable)
+        return self.processed + len(self.failed)
 
     def over(self, extractor: Extractor, turns: Iterable[Record], stop: Callable[[], bool] = lambda: False) -> bool:
         """Ask one after the other; answers whether it makes sense to go on."""
@@ -198,35 +222,23 @@ class Run:
                 self.facts += extractor.take(turn)
             except GenerationError as error:
                 self.failure = error
+                self.failed.add(turn.id)
                 if isinstance(error, UnusableAnswer):
-                    self.unusable.append(turn.id)
                     self._unusable_in_a_row += 1
                 else:
-                    self.failed += 1
                     self._failed_in_a_row += 1
                 if self._failed_in_a_row >= MOST_FAILED or self._unusable_in_a_row >= MOST_UNUSABLE:
                     return False
             except StoreError as error:  # whoever holds the file holds it for the others, too
                 self.failure = error
-                self.failed += 1
+                self.failed.add(turn.id)
                 return False
             else:
                 self.processed += 1
                 self._failed_in_a_row = self._unusable_in_a_row = 0
         return True
 
-    def settle(self, store: Store) -> tuple[str, ...]:
-        """A model that answers well otherwise has had its chance with the exchanges it could not answer.
-
-        Answers what to say of those that went wrong.
-        """
-        notes = []
-        if self.processed and self.unusable and not isinstance(self.failure, StoreError):
-            for id_ in self.unusable:
-                store.mark_extracted(id_, 0)
-            notes.append(f"{len(self.unusable)} exchanges had answers that could not be used; they are not asked again")
-            self.processed += len(self.unusable)
-            self.unusable.clear()
-        if self.left:
-            notes.append(f"{self.left} exchanges are left for the next time: {self.failure}")
-        return tuple(notes)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to say of those that went wrong."""
+        return (f"{len(self.failed)} exchanges are left for the next time: {self.failure}",) if self.failed else ()

@@ -76,18 +76,19 @@ class Memories:
 
     # ── telling ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, told: Told, reason: str = "") -> Remembered:
-        """Remember one thing. It is durable when this returns; its vector follows."""
-        record, redacted = self._record(told)
+    def add(self, told: Told, reason: str = "", *, at: int | None = None) -> Remembered:
+        """Remember one thing. It is durable when this returns, and what it supersedes retired; its vector follows."""
+        record, redacted = self._record(told, at)
         similar = self._similar(record, (record.type,))
-        replaced = self._existing(told.supersedes) if told.supersedes else None
-        (added,) = self._store.add([record], by=self._by, reason=reason)
-        if added.created:
-            for other in similar:
-                self._store.link(added.id, other.id, NEAR, other.overlap)
-        if replaced is not None and replaced.id != added.id:
-            self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
-            similar = tuple(other for other in similar if other.id != replaced.id)
+        with self._store.together():
+            replaced = self._existing(told.supersedes) if told.supersedes else None
+            (added,) = self._store.add([record], by=self._by, reason=reason)
+            if added.created:
+                for other in similar:
+                    self._store.link(added.id, other.id, NEAR, other.overlap)
+            if replaced is not None and replaced.id != added.id:
+                self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
+                similar = tuple(other for other in similar if other.id != replaced.id)
         return Remembered(added.id, added.created, not added.created, similar if added.created else (), redacted)
 
     def add_many(self, told: Iterable[Told]) -> list[Remembered]:
@@ -103,8 +104,8 @@ class Memories:
             ]
         return remembered
 
-    def _record(self, told: Told) -> tuple[Record, tuple[str, ...]]:
-        now = now_ms()
+    def _record(self, told: Told, at: int | None = None) -> tuple[Record, tuple[str, ...]]:
+        now = at or now_ms()
         kinds.checked_text(told.text)
         cleaned = clean(told.text, self._secrets)
         text = kinds.checked_text(cleaned.text).strip()
@@ -176,14 +177,6 @@ class Memories:
         checked = self._checked(changes)
         superseded = str(checked.pop("supersedes", ""))
         place = checked.pop("anchor", None)
-        existing = self._existing(id_)
-        if existing.kind in _MADE_OF_FIELDS and not _MADE.isdisjoint(checked):
-            raise UsageError(
-                f"the words of a {existing.kind} are made of its fields",
-                f"change those with `mindex {_MADE_OF_FIELDS[existing.kind]}`",
-            )
-        if superseded:
-            self._refuse_circle(existing.id, self._existing(superseded).id)
 
         def revised(record: Record) -> Record:
             values = dict(checked)
@@ -197,10 +190,19 @@ class Memories:
             return replace(record, **values)  # type: ignore[arg-type]  # checked by name
 
         why = clean(reason, self._secrets).text
-        change = self._store.revise(existing.id, revised, by=self._by, action="update", reason=why)
-        if superseded:
-            other = self._existing(superseded).id
-            self._retire(other, "supersede", f"superseded by {existing.id}", superseded_by=existing.id)
+        with self._store.together():  # two that would supersede each other at once must not both go
+            existing = self._existing(id_)
+            if existing.kind in _MADE_OF_FIELDS and not _MADE.isdisjoint(checked):
+                raise UsageError(
+                    f"the words of a {existing.kind} are made of its fields",
+                    f"change those with `mindex {_MADE_OF_FIELDS[existing.kind]}`",
+                )
+            other = self._existing(superseded).id if superseded else ""
+            if other:
+                self._refuse_circle(existing.id, other)
+            change = self._store.revise(existing.id, revised, by=self._by, action="update", reason=why)
+            if other:
+                self._retire(other, "supersede", f"superseded by {existing.id}", superseded_by=existing.id)
         return change
 
     def _checked(self, changes: Mapping[str, object]) -> dict[str, object]:
@@ -292,8 +294,11 @@ class Memories:
     def history(self, id_: str) -> tuple[Change, ...]:
         return self._store.history(self._existing(id_).id)
 
-    def undo(self, reference: str) -> tuple[Change, int]:
-        """Take back one change, by its number, or a record's latest; what was changed since stays as it is."""
+    def undo(self, reference: str) -> tuple[tuple[Change, ...], int]:
+        """Take back one change, by its number, or a record's latest, and whatever was made with it.
+
+        What was changed since stays as it is.
+        """
         return undo(self._store, reference, self._by)
 
     # ── looking up ────────────────────────────────────────────────────────────────────────────────────────────

@@ -80,10 +80,6 @@ class Notes:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def create(self, agent: str, path: str, text: str) -> Written:
-        files = self.files(agent)
-        self._refuse_taken(files, path, f"File {path} already exists")
-        if len(files) >= MAX_FILES:
-            raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
         cleaned = clean(_checked_text(text), self._secrets, keep_lines=True)
         now = now_ms()
         record = Record(
@@ -97,8 +93,13 @@ class Notes:
             summary=_summary(path, cleaned.text),
             fields={_PATH: path},
         )
-        if not self._store.add([record], by=self._by, unique=_PATH)[0].created:
-            raise ConflictError(f"File {path} already exists")
+        with self._store.together():  # nobody makes it a directory between the look and the write
+            files = self.files(agent)
+            self._refuse_taken(files, path, f"File {path} already exists")
+            if len(files) >= MAX_FILES:
+                raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
+            if not self._store.add([record], by=self._by, unique=_PATH)[0].created:
+                raise ConflictError(f"File {path} already exists")
         return Written(record, cleaned.redacted)
 
     def edit(self, agent: str, path: str, change: Callable[[str], str], reason: str) -> Written:
@@ -116,28 +117,31 @@ class Notes:
         return Written(done.after, redacted)
 
     def delete(self, agent: str, path: str) -> int:
-        """Forget a file, or all that is below a directory; answers how many files."""
+        """Forget a file, or all that is below a directory, at once; answers how many files."""
         if path == ROOT:
             raise ForbiddenPathError(f"Cannot delete the {ROOT} directory itself")
-        files = self.files(agent, path)
-        if not files:
-            raise _no_path(path)
-        now = now_ms()
-        for record in files.values():
-            self._store.revise(
-                record.id,
-                lambda note: replace(note, retired_at=now),
-                by=self._by,
-                action="forget",
-                reason=f"delete {path}",
-            )
+        with self._store.together() as now:
+            files = self.files(agent, path)
+            if not files:
+                raise _no_path(path)
+            for record in files.values():
+                self._store.revise(
+                    record.id,
+                    lambda note: replace(note, retired_at=now),
+                    by=self._by,
+                    action="forget",
+                    reason=f"delete {path}",
+                )
         return len(files)
 
     def rename(self, agent: str, old: str, new: str) -> int:
-        """Move a file, or all that is below a directory; answers how many files."""
+        """Move a file, or all that is below a directory, at once; answers how many files."""
         if ROOT in (old, new):
             raise ForbiddenPathError(f"Cannot rename the {ROOT} directory itself")
-        files = self.files(agent)
+        with self._store.together():
+            return self._renamed(self.files(agent), old, new)
+
+    def _renamed(self, files: dict[str, Record], old: str, new: str) -> int:
         moving = {path: record for path, record in files.items() if _is_within(path, old)}
         if not moving:
             raise _no_path(old)

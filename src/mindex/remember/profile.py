@@ -43,7 +43,6 @@ class Profiles:
         for path in changes:
             paths.steps(path)  # a path that is none must not leave an empty profile behind
         changes = {self._crosses(path): cleaned(value, self._crosses, path) for path, value in changes.items()}
-        self._ensure(agent)
 
         def revised(record: Record) -> Record:
             data: Any = record.fields.get("data", {})
@@ -51,7 +50,10 @@ class Profiles:
                 data = paths.removed(data, path) if value is None else paths.written(data, path, value)
             return with_data(record, data)
 
-        return self._store.revise(_id(agent), revised, by=self._by, action="update", reason=self._crosses(reason))
+        why = self._crosses(reason)
+        with self._store.together():  # what is refused must not leave an empty profile behind either
+            self._ensure(agent)
+            return self._store.revise(_id(agent), revised, by=self._by, action="update", reason=why)
 
     def history(self, agent: str) -> tuple[Change, ...]:
         return self._store.history(_id(agent))

@@ -1,8 +1,13 @@
-"""Taking back one change of what was told, whatever was changed since."""
+"""Taking back one change of what was told, whatever was changed since.
+
+Several changes that were made as one, a consolidation or its undoing, are taken back as one: they bear the same reason
+and the same moment.
+"""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from mindex.clock import now_ms
@@ -13,38 +18,78 @@ from mindex.remember.finding import find_told
 from mindex.remember.profile import with_data as profile_with
 from mindex.store.base import Store
 
+# How the reason of a consolidation begins; what follows tells it from any other.
+CONSOLIDATED = "consolidated "
+
 _UNDOABLE = tuple(
     one.name for one in fields(Record) if one.name not in ("id", "kind", "number", "agent", "created_at", "updated_at")
 )
 
 
-def undo(store: Store, reference: str, by: str) -> tuple[Change, int]:
-    """Take back one change, by its number, or a record's latest; answers the new change and the one undone."""
-    undone = _change(store, reference)
+def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int]:
+    """Take back one change, by its number, or a record's latest; answers the new changes and the one undone.
 
-    def reverted(record: Record) -> Record:
-        if undone.before is None:
-            return replace(record, retired_at=now_ms(), superseded_by="")
-        differing = {
-            name: getattr(undone.before, name)
-            for name in _UNDOABLE
-            if getattr(undone.before, name) != getattr(undone.after, name)
+    The first change is the one that was asked for; the others were made with it, and are taken back with it in one
+    transaction unless their records were changed since.
+    """
+    with store.together():
+        undone = _change(store, reference)
+        reason = f"undo of change {undone.change}"
+        others = _made_with(store, undone)
+        back = [one for one in others if _stands(one, store.record(one.record))]
+        # In their order: what stood for several goes before they come back.
+        changes = {
+            one.record: store.revise(
+                one.record,
+                partial(_reverted, one),
+                by=by,
+                action="undo",
+                reason=reason,
+                unique=UNIQUE.get(one.after.kind, ""),
+            )
+            for one in sorted((undone, *back), key=lambda change: change.change)
         }
-        if record.kind == "profile":
-            data = _back(undone.before.fields.get("data"), undone.after.fields.get("data"), record.fields.get("data"))
-            return replace(profile_with(record, data), retired_at=differing.get("retired_at", record.retired_at))
-        if record.kind not in FIELDS:
-            fields = _back(dict(undone.before.fields), dict(undone.after.fields), dict(record.fields))
-            return replace(record, **{**differing, "fields": fields})
-        # Field by field, and the words anew: they are made of all fields, changed since or not.
-        was, became = undone.before.fields, undone.after.fields
-        back = {name: was.get(name) for name in {*was, *became} if was.get(name) != became.get(name)}
-        made = described(record.kind, {**record.fields, **back})
-        return replace(record, **{**differing, **made})
+    first = changes.pop(undone.record)
+    left = [one.record for one in others if one not in back]
+    notes = [f"taken back with it: {', '.join(changes)}"] if changes else []
+    notes += [f"changed since, and left as it is: {', '.join(left)}"] if left else []
+    return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
 
-    reason = f"undo of change {undone.change}"
-    unique = UNIQUE.get(undone.after.kind, "")
-    return store.revise(undone.record, reverted, by=by, action="undo", reason=reason, unique=unique), undone.change
+
+def _made_with(store: Store, change: Change) -> list[Change]:
+    """The other changes of what was changed as one."""
+    if change.action != "undo" and not change.reason.startswith(CONSOLIDATED):
+        return []
+    at_once = (one for one in store.changes_between(change.at, change.at + 1) if one.record != change.record)
+    return [one for one in at_once if (one.reason, one.by) == (change.reason, change.by)]
+
+
+def _stands(change: Change, record: Record | None) -> bool:
+    """Whether what a change did was not changed since."""
+    return record is not None and all(getattr(record, name) == getattr(change.after, name) for name in _done(change))
+
+
+def _done(change: Change) -> tuple[str, ...]:
+    """What a change changed."""
+    before, after = change.before, change.after
+    return tuple(name for name in _UNDOABLE if before is None or getattr(before, name) != getattr(after, name))
+
+
+def _reverted(undone: Change, record: Record) -> Record:
+    if undone.before is None:
+        return replace(record, retired_at=now_ms(), superseded_by="")
+    differing = {name: getattr(undone.before, name) for name in _done(undone)}
+    if record.kind == "profile":
+        data = _back(undone.before.fields.get("data"), undone.after.fields.get("data"), record.fields.get("data"))
+        return replace(profile_with(record, data), retired_at=differing.get("retired_at", record.retired_at))
+    if record.kind not in FIELDS:
+        fields = _back(dict(undone.before.fields), dict(undone.after.fields), dict(record.fields))
+        return replace(record, **{**differing, "fields": fields})
+    # Field by field, and the words anew: they are made of all fields, changed since or not.
+    was, became = undone.before.fields, undone.after.fields
+    back = {name: was.get(name) for name in {*was, *became} if was.get(name) != became.get(name)}
+    made = described(record.kind, {**record.fields, **back})
+    return replace(record, **{**differing, **made})
 
 
 def _back(before: object, after: object, now: object) -> Any:

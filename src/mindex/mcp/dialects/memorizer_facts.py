@@ -80,7 +80,7 @@ class Facts(Room):
         }
         if _was_redacted(change, fact):
             data["message"] = _LEFT_OUT
-        return self._answer(data)
+        return self._answer(data, *change.notes)
 
     def delete_fact(self, fact_id: Number, agent_id: WhoseId = "") -> CallToolResult:
         """The seed deletes for good. Here it is forgotten: out of every search, and `mindex restore` brings it back."""
@@ -148,6 +148,7 @@ class Facts(Room):
         record, redacted = self._memory.add_conversation(
             user_message, agent_response, session_id=session_id, tags=tags or (), agent=agent_id or None, extract=False
         )
+        lacking = self._memory.vector_notes(record.id)
         extracted = self._memory.extract_facts_of(record)  # at once: the seed's answer says how many
         data: Shown = {
             "conversation_id": record.id,
@@ -156,7 +157,7 @@ class Facts(Room):
         }
         if redacted:
             data["message"] = f"{_LEFT_OUT}: {', '.join(redacted)}"
-        return self._answer(data, *extracted.notes)
+        return self._answer(data, *lacking, *extracted.notes)
 
 
 def _message(told: Remembered, category: Category) -> str:

@@ -67,8 +67,8 @@ class People(Room):
     ) -> CallToolResult:
         given = _said({"name": name, "email": email, "company": company, "role": role, "type": type, "notes": notes})
         record = self._numbered("contact", contact_id, agent_id)
-        self._memory.update_thing("contact", record.id, "update_contact", **given)
-        return self._answer({"updated_fields": [*given]})
+        change = self._memory.update_thing("contact", record.id, "update_contact", **given)
+        return self._answer({"updated_fields": [*given]}, *change.notes)
 
     # ── projects ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -141,8 +141,8 @@ class People(Room):
             "priority": priority,
         }
         changes = _said(given) | self._involved(primary_contact_id, participants, record.agent)
-        self._memory.update_thing("project", record.id, "update_project", **changes)
-        return self._answer({"updated_fields": [*changes]})
+        change = self._memory.update_thing("project", record.id, "update_project", **changes)
+        return self._answer({"updated_fields": [*changes]}, *change.notes)
 
     def numbers_of(self, projects: Sequence[Record]) -> dict[str, int]:
         """Of the contacts that these projects name, forgotten ones too: id → number."""
@@ -166,7 +166,8 @@ class People(Room):
     def _created(self, name: str, record: Record) -> CallToolResult:
         stored = self._memory.store.record(record.id)
         assert stored is not None
-        return self._answer({name: stored.number, "created_at": to_iso(stored.created_at)})
+        shown: Shown = {name: stored.number, "created_at": to_iso(stored.created_at)}
+        return self._answer(shown, *self._memory.vector_notes(record.id))
 
 
 def _said(given: dict[str, Any]) -> dict[str, Any]:

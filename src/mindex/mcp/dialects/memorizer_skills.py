@@ -54,9 +54,10 @@ class Skills(Room):
         there = self._memory.profile(agent=agent)
         # The seed's null is a value; to us it takes a place away, and what is not there is away already.
         changes = {path: value for path, value in updates.items() if value is not None or _is_there(there, path)}
+        notes: tuple[str, ...] = ()
         if changes or not updates:
-            self._memory.set_profile(changes, reason, agent=agent)
-        return self._answer({"updated_fields": [*updates]})
+            notes = self._memory.set_profile(changes, reason, agent=agent).notes
+        return self._answer({"updated_fields": [*updates]}, *notes)
 
     # ── skills ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -92,7 +93,8 @@ class Skills(Room):
         )
         stored = self._memory.store.record(record.id)
         assert stored is not None
-        return self._answer({"skill_id": stored.number, "stored_at": to_iso(stored.created_at)})
+        shown: Shown = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
+        return self._answer(shown, *self._memory.vector_notes(record.id))
 
     def list_skills(
         self,
@@ -152,8 +154,8 @@ class Skills(Room):
         }
         changes = {field: value for field, value in given.items() if value is not None}
         record = self._numbered("skill", skill_id, agent_id)
-        self._memory.update_thing("skill", record.id, "update_skill", **changes)
-        return self._answer({"updated_fields": [*changes]})
+        change = self._memory.update_thing("skill", record.id, "update_skill", **changes)
+        return self._answer({"updated_fields": [*changes]}, *change.notes)
 
     def delete_skill(self, skill_id: Number, agent_id: WhoseId = "") -> CallToolResult:
         record = self._numbered("skill", skill_id, agent_id)
