@@ -21,7 +21,7 @@ def pieces_of(record: Record) -> list[str]:
 
     A chunk that was placed in its document is read with that, too.
     """
-    title = _telling_title(record)
+    title = telling_title(record)
     context = record.context if record.kind == "chunk" else ""
     context = context[: _CONTEXT_SIZE * len(context) // max(_weight(context), 1)]
     header = "\n".join(part for part in (title, context) if part)
@@ -30,7 +30,7 @@ def pieces_of(record: Record) -> list[str]:
     return [f"{header}\n{piece}" if header else piece for piece in split(record.text, size)]
 
 
-def _telling_title(record: Record) -> str:
+def telling_title(record: Record) -> str:
     """A title that says something: an exchange has its date in its text, and `000123` would only blur what is meant."""
     if record.kind == "turn" or not _WORD.search(record.title):
         return ""

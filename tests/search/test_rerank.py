@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mindex.memory import Memory
 from mindex.model import Answer, Record
 from mindex.search.pipeline import RERANKED
-from mindex.search.rerank import blended, legible, passage
+from mindex.search.rerank import blended, legible, passage, share
 from tests.conftest import write
 from tests.providers.servers import ModelServer, Trick, changed, garbage, half, hang, html, reset, status
 from tests.running import run_here, within
@@ -298,6 +298,27 @@ def test_of_a_long_text_the_piece_with_the_questions_words_is_read_behind_its_ti
     assert len(read) < 900
     assert passage("what is it", record).startswith("Minutes > May\nThe committee")
     assert passage("值班", replace(record, title="")).startswith("The committee")
+
+
+def test_a_heading_is_read_once() -> None:
+    record = Record(id="r", kind="chunk", title="Minutes > May", text="## May\n\nA valve leaked.")
+    assert passage("valve", record) == "Minutes > May\nA valve leaked."
+    assert passage("valve", replace(record, text="## June\n\nA valve leaked.")).startswith("Minutes > May\n## June\n")
+    assert passage("valve", replace(record, text="## May")) == "Minutes > May\n## May"
+
+
+def test_a_title_that_says_nothing_is_not_read() -> None:
+    assert passage("valve", Record(id="r", kind="chunk", title="000123", text="A valve leaked.")) == "A valve leaked."
+    said = Record(id="r", kind="turn", title="Conversation of 8 May 2023", text="Ann (8 May 2023): A valve leaked.")
+    assert passage("valve", said) == said.text
+
+
+@pytest.mark.parametrize(
+    ("weight", "exchanges", "counts"), [(0.4, 0, 0.4), (0.4, 2, 0.55), (0.4, 4, 0.7), (0.9, 4, 1.0), (0.0, 4, 0.0)]
+)
+def test_among_exchanges_its_word_counts_for_more(weight: float, exchanges: int, counts: float) -> None:
+    kinds = ["turn"] * exchanges + ["chunk"] * (4 - exchanges)
+    assert share(weight, [Record(id=kind, kind=kind, text="") for kind in kinds]) == pytest.approx(counts)
 
 
 @pytest.mark.parametrize("text", ["", " ", "short", "值班" * 600])

@@ -162,7 +162,7 @@ class Searcher:
         """The first forty in the order that a cross-encoder and the score so far agree on."""
         # It reads what the embedder reads, and as well: an English one would only spoil Chinese. Where none has read
         # the texts, their script must tell.
-        from mindex.search.rerank import blended, legible
+        from mindex.search.rerank import blended, legible, share
 
         first, rest = ranked[:RERANKED], ranked[RERANKED:]
         records = self._records([hit.id for hit in first], retrieved.past)
@@ -176,7 +176,8 @@ class Searcher:
         done = self._reranking().scores(retrieved.parsed.text, [records[hit.id] for hit in first])
         if done.note:
             return ranked, (done.note,)
-        scores = blended({hit.id: hit.score for hit in first}, done.scores, weight * done.trust)
+        weight = share(weight * done.trust, records.values())
+        scores = blended({hit.id: hit.score for hit in first}, done.scores, weight)
         first = [
             replace(
                 hit,

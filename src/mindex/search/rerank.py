@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -19,11 +19,13 @@ from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
 
 CACHE = "rerank"
-# A cross-encoder reads 256 tokens of a pair: of a longer text, the piece that speaks most of the question's words.
-_PIECE = 800
+# So much of a text tells its script.
+_GLANCE = 800
 _SCORE = struct.Struct("<d")
 # Raise it whenever another passage is chosen of a text: what is kept are the scores of what was read.
-_PASSAGES = "1"
+_PASSAGES = "2"
+# Among exchanges its word counts for so much more: each is short, and words and vectors tell little of who said what.
+_AMONG_EXCHANGES = 1.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +116,29 @@ class _Passages(Sequence[str]):
 
 
 def passage(query: str, record: Record) -> str:
-    """What the cross-encoder is given of a record: its title, and the piece that holds most of the question."""
-    from mindex.pieces import split  # its patterns are for those who read
+    """What the cross-encoder is given of a record: its title, once, and the piece that holds most of the question."""
+    from mindex.pieces import split, telling_title  # its patterns are for those who read
 
-    pieces = split(record.text, _PIECE)
+    title = telling_title(record)
+    pieces = split(_without_heading(record.text, title))
     best = pieces[0]
     if len(pieces) > 1:
         wanted = set(analyze(query).words)  # with the small ones, which did better on scientific claims
         best = max(pieces, key=lambda piece: len(wanted.intersection(analyze(piece).words)))
-    return f"{record.title}\n{best}" if record.title else best
+    return f"{title}\n{best}" if title else best
+
+
+def _without_heading(text: str, title: str) -> str:
+    """A section's text begins with its heading, which its title ends with."""
+    first, _, rest = text.lstrip().partition("\n")
+    heading = first.lstrip("#").strip()
+    return rest if rest.strip() and heading and f" > {title}".endswith(f" > {heading}") else text
+
+
+def share(weight: float, records: Collection[Record]) -> float:
+    """The share of the cross-encoder in the order of these records."""
+    exchanges = sum(record.kind == "turn" for record in records) / len(records)
+    return min(1.0, weight * (1 + (_AMONG_EXCHANGES - 1) * exchanges))
 
 
 def legible(records: Iterable[Record]) -> float:
@@ -130,7 +146,7 @@ def legible(records: Iterable[Record]) -> float:
 
     0 where these are half of it, as with the models whose word pieces can be seen.
     """
-    texts = [record.text[:_PIECE] for record in records]
+    texts = [record.text[:_GLANCE] for record in records]
     if all(map(is_segmented, texts)):
         return 1.0
     words = [word for text in texts for word in analyze_query(text)]
