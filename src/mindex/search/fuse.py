@@ -6,12 +6,13 @@ Every function answers, per record, what each half contributed. Weights are the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import sqrt
 
 from mindex.errors import UsageError
 from mindex.search.signals import frequency, importance, recency
 from mindex.store.base import Scored, Signals
+from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,18 +233,18 @@ class Searcher:
     def _stages(
         self, contribution: Contribution, signals: Signals, domain: str | None, now: int, boosts: Boosts
     ) -> tuple[Stage, ...]:
-        stages = [
-            Stage("keyword", contribution.keyword),
-            Stage("vector", contribution.vector),
-            Stage("signals", contribution.standing),
-            Stage("expansion", contribution.expansion),
-            Stage("neighbours", contribution.neighbours),
+        changes = [
+            ("keyword", contribution.keyword),
+            ("vector", contribution.vector),
+            ("signals", contribution.standing),
+            ("expansion", contribution.expansion),
+            ("neighbours", contribution.neighbours),
         ]
         score = contribution.total
         for name, factor in boosts_for(signals, domain, boosts, now):
-            stages.append(Stage(name, score * (factor - 1)))
+            changes.append((name, score * (factor - 1)))
             score *= factor
-        return tuple(stage for stage in stages if stage.change)
+        return tuple(Stage(name, change) for name, change in changes if change)
 
     # ── answer ────────────────────────────────────────────────────────────────────────────────────────────────
 

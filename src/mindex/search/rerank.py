@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import overload
 
 from mindex.analyzer import analyze, analyze_query, is_segmented
@@ -17,6 +16,7 @@ from mindex.errors import ProviderError
 from mindex.model import Record
 from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
+from mindex.values import dataclass
 
 CACHE = "rerank"
 # So much of a text tells its script.

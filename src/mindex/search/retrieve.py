@@ -6,7 +6,7 @@ A half that cannot be had leaves the other standing, and a note says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
@@ -17,6 +17,7 @@ from mindex.search.past import keyword as keyword_of_past
 from mindex.search.query import ParsedQuery, parse, parse_plain
 from mindex.search.wording import Refining, Worded, by_words
 from mindex.store.base import Nearest, Scored, Store, TermStatistics
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model import Vectors

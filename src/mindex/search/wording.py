@@ -7,7 +7,7 @@ corrections were chosen by data, see docs/quality.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mindex.model import KeywordNode, Query, Record
 from mindex.search.fuse import REFINES_WORDS
@@ -16,6 +16,7 @@ from mindex.search.past import keyword as keyword_of_past
 from mindex.search.query import ParsedQuery, any_of
 from mindex.search.relevance import shares
 from mindex.store.base import Scored, Store, TermStatistics
+from mindex.values import dataclass
 
 # So many are looked at more closely; whoever stands below them is taken to hold no more than the least of them.
 _LOOKED_AT = 50
