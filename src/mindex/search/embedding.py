@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -31,6 +29,36 @@ class QueryVector:
     note: str = ""
 
 
+class Pending:
+    """A vector that is being made. Importing the library's Future takes longer than a breaker that is open."""
+
+    def __init__(self, make: Callable[[], Vectors]) -> None:
+        self._make = make
+        self._made: Vectors | BaseException | None = None
+        self._done = threading.Event()
+        self._given_up = False
+
+    def run(self) -> None:
+        if self._given_up:
+            return
+        try:
+            self._made = self._make()
+        except BaseException as error:  # it belongs to whoever asked
+            self._made = error
+        self._done.set()
+
+    def result(self, seconds: float | None) -> Vectors:
+        """Raises what the making failed with, and TimeoutError; who has not begun by then need not."""
+        if not self._done.wait(seconds):
+            self._given_up = True
+            raise TimeoutError
+        made = self._made
+        assert made is not None
+        if isinstance(made, BaseException):
+            raise made
+        return made
+
+
 class QueryEmbedder:
     """Embeds questions in a thread of its own, so that the keyword half can run meanwhile.
 
@@ -43,18 +71,18 @@ class QueryEmbedder:
         self._store = store
         self._wait = wait
         self._timeout = timeout
-        self._waiting: SimpleQueue[tuple[Future[Vectors], Callable[[], Vectors]] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[Pending | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def start(self, text: str) -> Future[Vectors]:
+    def start(self, text: str) -> Pending:
         return self._start(text)
 
-    def start_answer(self, text: str) -> Future[Vectors]:
+    def start_answer(self, text: str) -> Pending:
         """Something that an answer might say is read as texts are, not as questions are."""
         return self._start(text, answer=True)
 
-    def _start(self, text: str, *, answer: bool = False) -> Future[Vectors]:
+    def _start(self, text: str, *, answer: bool = False) -> Pending:
         # Looked up here: another thread would have to open the file once more for it.
         kept = self._store.cached(_CACHE, self._key(text, answer=answer))
         return self._submit(lambda: self._embed(text, kept, answer=answer))
@@ -63,9 +91,9 @@ class QueryEmbedder:
         """Vectors of some texts, one row each, within the time that a question has."""
         return self.finish(self._submit(lambda: self.embedder.embed(texts)))
 
-    def _submit(self, embed: Callable[[], Vectors]) -> Future[Vectors]:
-        pending: Future[Vectors] = Future()
-        self._waiting.put((pending, embed))
+    def _submit(self, embed: Callable[[], Vectors]) -> Pending:
+        pending = Pending(embed)
+        self._waiting.put(pending)
         with self._starting:
             if self._worker is None:
                 # A daemon: a server that hangs does not keep a process from its end, as an executor's thread would.
@@ -74,22 +102,15 @@ class QueryEmbedder:
         return pending
 
     def _work(self) -> None:
-        while (job := self._waiting.get()) is not None:
-            pending, embed = job
-            if not pending.set_running_or_notify_cancel():
-                continue
-            try:
-                pending.set_result(embed())
-            except BaseException as error:  # it belongs to whoever asked
-                pending.set_exception(error)
+        while (pending := self._waiting.get()) is not None:
+            pending.run()
 
-    def finish(self, pending: Future[Vectors]) -> QueryVector:
+    def finish(self, pending: Pending) -> QueryVector:
         """The vector, as soon as it is there or waiting longer makes no sense."""
         loaded = self.embedder.loaded
         try:
             return QueryVector(pending.result(self._timeout if loaded else self._wait))
-        except FutureTimeoutError:
-            pending.cancel()  # unless it has begun, nobody waits for it any more
+        except TimeoutError:
             slow = f"took longer than {self._timeout:g} s" if loaded else "is still loading"
             return QueryVector(None, f"the embedding model {slow}; answered by keyword")
         except EmbeddingError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -18,8 +17,6 @@ from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model import Vectors
-
-logger = logging.getLogger(__name__)
 
 _TEXTS_PER_REQUEST = 32
 # A request holds as much as is answered in a quarter of the time allowed: slow servers must not run into it.
@@ -255,7 +252,10 @@ class RemoteEmbedder:
             raise self._server.refusal(rejected) from None
         with self._counting:
             self.refused += 1
-        logger.warning("%s refused a text (%s); it is found by its words only", self._server.service, rejected.said)
+        import logging
+
+        warn = logging.getLogger(__name__).warning
+        warn("%s refused a text (%s); it is found by its words only", self._server.service, rejected.said)
         return vectors
 
     def _request(self, texts: Sequence[str], patience: _Patience) -> Vectors:
