@@ -64,6 +64,31 @@ def test_a_run_is_compared_with_an_earlier_one(garden: Path, tmp_path: Path) -> 
     assert one["interval"][0] <= one["difference"] <= one["interval"][1]
 
 
+def test_a_run_compared_with_itself_differs_in_nothing(tmp_path: Path) -> None:
+    """The right one stands second each time: 0.63092975… has more digits than a file holds."""
+    words = ["walrus", "kettle", "violin", "ladder", "pepper", "tunnel", "magnet", "saddle", "candle", "anchor"]
+    corpus = [{"_id": f"a{word}", "title": word, "text": f"The {word} {word}: all about the {word}."} for word in words]
+    corpus += [{"_id": word, "text": f"Beside many other things there is one {word} at the end."} for word in words]
+    asked = [{"_id": f"q{word}", "text": word} for word in words]
+    folder = beir_set(tmp_path / "s", corpus, asked, [(f"q{word}", word, 1) for word in words])
+    ran = run_here("eval", folder, "--json")
+    assert {one["ndcg@10"] for one in ran.json["per_query"]["keyword"].values()} == {0.63093}
+    (tmp_path / "same.json").write_text(ran.out)
+    (one,) = run_here("eval", folder, "--compare", tmp_path / "same.json", "--json").json["compared"]
+    assert (one["difference"], one["interval"], one["p"]) == (0, [0, 0], 1)
+    assert one["verdict"] == "no significant difference"
+
+
+def test_a_single_one_is_counted_as_one(tmp_path: Path) -> None:
+    folder = beir_set(
+        tmp_path / "s", [{"_id": "d", "text": "kumquat"}], [{"_id": "q", "text": "kumquat"}], [("q", "d", 1)]
+    )
+    (tmp_path / "before.json").write_text(run_here("eval", folder, "--json").out)
+    text = run_here("eval", folder, "--compare", tmp_path / "before.json").out
+    assert text.startswith("s: 1 document, 1 query\n")
+    assert "p 1.0000, 1 query)" in text
+
+
 def test_a_sweep_is_a_table_with_the_present_value_marked(garden: Path, stars: Path) -> None:
     asked = ("eval", garden, stars, "--modes", "keyword", "--sweep", "search.candidates=1,200", "--metric", "recall@10")
     text = run_here(*asked).out
@@ -94,10 +119,56 @@ def test_ones_own_notes_with_questions_that_have_no_answer(tmp_path: Path) -> No
     assert run_here("eval", folder, "--json").json["silence"]["refused"] == 1
 
 
+def test_where_no_question_has_an_answer_there_is_nothing_to_rank(garden: Path, tmp_path: Path) -> None:
+    asked = "- question: violin concerto\n  none: true\n- question: ripe kumquats in May\n  none: true\n"
+    folder = write(tmp_path / "notes", {"a.md": "# Fruit\n\nKumquats are ripe in May.\n", "questions.yaml": asked})
+    text = run_here("eval", folder).out
+    assert text.startswith("notes: 1 document, 2 queries without an answer\n")
+    row = next(line for line in text.splitlines() if line.startswith("keyword"))
+    assert row.split()[1:] == ["–"] * 8
+    assert "silence: 1 of 2 questions without an answer refused\n" in text
+    shown = run_here("eval", folder, "--json").json
+    assert (shown["queries"], shown["silence"]["unanswerable"]) == (0, 2)
+    assert {shown["runs"]["keyword"][name] for name in METRICS} == {None}
+    both, alone = run_here("eval", garden, folder, "--json").json, run_here("eval", garden, "--json").json
+    assert both["mean"]["keyword"]["ndcg@10"] == alone["runs"]["keyword"]["ndcg@10"]
+    assert "mean of" not in run_here("eval", garden, folder).out
+    for asked_for in (["--sweep", "search.candidates=1"], ["--silence"]):
+        is_one_error(run_here("eval", garden, folder, *asked_for), "none of the 2 questions of notes", code=2)
+
+
+def test_answers_that_the_settings_keep_out_of_the_index_are_said(tmp_path: Path) -> None:
+    files = {"a.md": "kumquat", "venv/b.md": "quince", "c.md": "# Medlar\n"}
+    asked = "".join(f"- question: {path}\n  answer: {path}\n" for path in files)
+    folder = write(tmp_path / "notes", {**files, "questions.yaml": asked})
+    text = run_here("eval", folder).out
+    assert "note: nothing is indexed of venv/b.md and 1 more, which is to answer questions" in text
+
+
+def test_a_question_without_an_id_is_shown_once(tmp_path: Path) -> None:
+    asked = (
+        "- question: ripe kumquats\n  answer: b.md\n  difficulty: hard\n- id: n2\n  question: medlar\n  answer: a.md\n"
+    )
+    files = {"a.md": "Kumquats are ripe in May.", "b.md": "Quinces are not.", "c.md": "medlar", "questions.yaml": asked}
+    text = run_here("eval", write(tmp_path / "notes", files), "--worst", 2).out
+    assert "\nripe kumquats (hard), nDCG@10 0.000\n" in text
+    assert "\nn2, nDCG@10 0.000: medlar\n" in text
+    assert "\ndifficulty  queries" in text
+
+
+def test_the_default_of_a_swept_setting_has_a_name(garden: Path, stars: Path) -> None:
+    asked = ("eval", garden, stars, "--modes", "keyword", "--sweep", "embedding.model=other")
+    text = run_here(*asked).out
+    assert "\ndefault (now)  " in text
+    garden_row = next(line for line in text.splitlines() if line.startswith("garden"))
+    assert garden_row.split()[1] == garden_row.split()[3] == "default"
+    assert run_here(*asked, "--json").json["sweeps"][0]["baseline"] == ""
+
+
 def test_what_was_left_out_is_said(tmp_path: Path) -> None:
     asked = [{"_id": "q1", "text": "kumquat"}, {"_id": "q2", "text": "quince", "adversarial": True}]
     folder = beir_set(tmp_path / "s", [{"_id": "d", "text": "kumquat"}], asked, [("q1", "d", 1), ("q2", "d", 1)])
-    assert run_here("eval", folder).out.startswith("s: 1 documents, 1 queries, 1 adversarial left out")
+    assert run_here("eval", folder).out.startswith("s: 1 document, 1 query, 1 adversarial left out")
     assert run_here("eval", folder, "--adversarial", "--json").json["queries"] == 2
 
 
@@ -120,6 +191,16 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(run_here("eval", tmp_path / "gone"), "there is no folder")
     is_one_error(run_here("eval", garden, "--set", "blend"), "is not KEY=VALUE", code=2)
     is_one_error(run_here("eval", garden, "--set", "no.such=1"), "there is no setting 'no.such'", code=2)
+    blend = "search.weights.blend=abc"
+    for option in ("--set", "--sweep"):
+        told = f"{option} {blend} is wrong: a number is expected, not 'abc'; it means: share of the vector half"
+        is_one_error(run_here("eval", garden, option, blend), told, code=2)
+    told = "--set search.candidates=many is wrong: a whole number is expected, not 'many'"
+    is_one_error(run_here("eval", garden, "--set", "search.candidates=many"), told, code=2)
+    is_one_error(run_here("eval", garden, "--sweep", "search.floor=0.1,0.5"), "without a floor", "--silence", code=2)
+    (tmp_path / "afile").write_text("words")
+    kept = run_here("eval", garden, "--keep", tmp_path / "afile")
+    is_one_error(kept, f"nothing can be kept in {tmp_path}/afile/garden: Not a directory", "--keep", code=2)
     is_one_error(run_here("eval", garden, "--modes", "fuzzy"), "no mode 'fuzzy'", code=2)
     is_one_error(run_here("eval", garden, "--silence"), "needs foreign questions", code=2)
     is_one_error(run_here("eval", garden, other), "two of these sets are called 'garden'", code=2)

@@ -47,7 +47,7 @@ def test_judgements_of_what_is_not_there_are_counted_with_their_place(garden: Pa
     found = read_set(garden)
     assert found.notes == (
         f"2 judgements of unknown documents left out, the first at {garden}/qrels/test.tsv:10: 'g99'",
-        f"1 judgements of unknown questions left out, the first at {garden}/qrels/test.tsv:11: 'q77'",
+        f"1 judgement of unknown questions left out, the first at {garden}/qrels/test.tsv:11: 'q77'",
     )
 
 
@@ -143,7 +143,12 @@ def test_a_line_separator_inside_a_text_ends_no_line(tmp_path: Path) -> None:
 # ── one's own notes ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-NOTES = {"plan.md": "# Plan\n\nWe start in May.\n", "team/people.md": "# People\n\nAda leads.\n"}
+NOTES = {
+    "plan.md": "# Plan\n\nWe start in May.\n",
+    "team/people.md": "# People\n\nAda leads.\n",
+    "a.json": "{}",
+    "../other/b.md": "elsewhere",
+}
 
 
 def notes(folder: Path, questions: str) -> Path:
@@ -160,25 +165,93 @@ def test_questions_about_ones_own_notes(tmp_path: Path) -> None:
   lines: 3-3
   category: dates
 - question: Who leads?
-  answer: [team/people.md, ./plan.md]
-  group: team
+  answer: [team/people.md, ./team/../plan.md]
+- id: 0
+  question: Who leads the team?
+  answer: team/people.md
+  group: ./team/
+  adversarial: true
 - question: What does the roof cost?
   none: true
 """,
         )
     )
     first, second, third = found.questions
+    assert found.left_out == {"adversarial": 1}
     assert first.gains == {"plan.md:3-3": 1}
     assert first.lines == (Lines("plan.md", 3, 3),)
     assert (first.labels, found.label()) == ({"category": "dates"}, "category")
-    assert (second.gains, second.group) == ({"team/people.md": 1, "plan.md": 1}, "team")
+    assert (second.id, second.gains, second.group) == ("Who leads?", {"team/people.md": 1, "plan.md": 1}, "")
+    misleading = read_set(tmp_path / "notes", adversarial=True).questions[2]
+    assert (misleading.id, misleading.gains, misleading.group) == ("0", {"team/people.md": 1}, "team")
     assert (third.silent, third.gains) == (True, {})
     assert found.root == tmp_path / "notes"
+
+
+def test_further_fields_of_ones_own_questions_are_categories(tmp_path: Path) -> None:
+    text = """
+- {question: a, answer: plan.md, difficulty: hard, year: 2026, date: 2026-03-01, checked: true, note: %s, topic:}
+- {question: b, none: true, category: dates, difficulty: easy}
+""" % ("word " * 20)
+    found = read_set(notes(tmp_path / "notes", text))
+    first, second = (one.labels for one in found.questions)
+    assert first == {"difficulty": "hard", "year": "2026", "date": "2026-03-01", "checked": "true"}
+    assert second == {"category": "dates", "difficulty": "easy"}
+    assert found.label() == "category"
+
+
+@pytest.mark.parametrize(
+    "slip", ["anwser", "awnser", "Answer", "answers", "line", "lnes", "None", "dificulty", "groups"]
+)
+def test_a_field_that_is_nearly_a_known_one_is_a_slip(tmp_path: Path, slip: str) -> None:
+    with pytest.raises(UsageError, match=f"questions.yaml:1 says '{slip}'") as raised:
+        read_set(notes(tmp_path / "notes", f"- question: x\n  answer: plan.md\n  {slip}: 1"))
+    assert "write '" in raised.value.hint
+
+
+@pytest.mark.parametrize("name", ["link.md", "ignored.md", "binary.txt"])
+def test_an_answer_that_is_never_indexed_is_an_error(tmp_path: Path, name: str) -> None:
+    folder = notes(tmp_path / "notes", f"- question: x\n  answer: {name}")
+    (folder / "link.md").symlink_to(folder / "plan.md")
+    (folder / "binary.txt").write_bytes(b"a\0b")
+    write(folder, {"ignored.md": "words", ".gitignore": "ignored.md\n"})
+    with pytest.raises(UsageError) as raised:
+        read_set(folder)
+    assert f"questions.yaml:1 names {name}, which is not indexed" in raised.value.message
+    assert raised.value.hint
+
+
+def test_how_a_list_of_questions_is_written_is_said_in_words(tmp_path: Path) -> None:
+    """An error is one line, and its spaces are not kept: YAML's indentation would be lost."""
+    for text in ("question: x", "- just words"):
+        with pytest.raises(UsageError) as raised:
+            read_set(notes(tmp_path / "notes", text))
+        assert "`answer: path` below it, two spaces further in" in raised.value.hint
+
+
+def test_an_answer_may_be_named_by_its_whole_path(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "notes", f"- question: x\n  answer: {tmp_path}/notes/team/people.md")
+    assert read_set(folder).questions[0].gains == {"team/people.md": 1}
+
+
+def test_lines_may_reach_beyond_the_end(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "notes", "- question: x\n  answer: plan.md\n  lines: 3-4")
+    assert read_set(folder).questions[0].lines == (Lines("plan.md", 3, 4),)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("- question: x\n  answer: ../other/b.md", "questions.yaml:1 names ../other/b.md, which is outside"),
+        (
+            "\n- question: x\n  answer: a.json",
+            "questions.yaml:2 names a.json, which is no kind of file that is indexed",
+        ),
+        ("- question: x\n  answer: plan.md\n  lines: 90-95", "names lines 90-95 of plan.md, where nothing is written"),
+        ("- question: x\n  answer: plan.md\n  lines: 2", "names line 2 of plan.md, where nothing is written"),
+        ("- question: x\n  answer: plan.md\n  group: team", "put to the group team, and its answer plan.md is not"),
+        ("- question: x\n  answer: plan.md\n  group: ../other", "names ../other, which is outside"),
+        ("- question: x\n  answer: plan.md\n  topic: [a, b]", "topic of"),
         ("- question: x\n  answer: gone.md", "questions.yaml:1 names gone.md, which is not in"),
         ("\n- answer: plan.md", "questions.yaml:2 has no question"),
         ("- question: x", "questions.yaml:1 has no answer"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.errors import ConfigError, UsageError
+from mindex.errors import UsageError
 from mindex.evaluate.assessing import Wanted, assess
 from mindex.evaluate.sweeping import left_one_out, sweep
 from mindex.store.sqlite.store import SqliteStore
@@ -53,8 +53,13 @@ def test_a_setting_that_changes_what_is_stored_is_swept_as_well(tmp_path: Path, 
 
 def test_a_value_that_is_none_is_an_error_before_anything_is_measured(garden: Path, cache: SqliteStore) -> None:
     for swept in ({"search.weights.blend": ["0.5", "much"]}, {"search.weights.blend": ["7"]}):
-        with pytest.raises(ConfigError):
+        with pytest.raises(UsageError, match=r"--sweep search\.weights\.blend="):
             sweep([garden], swept, Wanted(), cache)
+    with pytest.raises(UsageError, match=r"--set search\.candidates=no"):
+        sweep([garden], {"search.weights.blend": ["0.5"]}, Wanted(settings={"search.candidates": "no"}), cache)
+    # Each value is one of its setting's, and the two do not go together.
+    with pytest.raises(UsageError, match=r"^--sweep does not fit: "):
+        sweep([garden], {"embedding.dimensions": ["7"]}, Wanted(settings={"embedding.provider": "local"}), cache)
     with pytest.raises(UsageError, match=r"no\.such"):
         sweep([garden], {"no.such": ["1"]}, Wanted(), cache)
     with pytest.raises(UsageError, match="no value"):

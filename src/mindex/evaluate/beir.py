@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.evaluate.sets import Question, QuestionSet, Text, numbered_lines
+from mindex.evaluate.sets import Question, QuestionSet, Text, labels_of, numbered_lines
 
 _QUERY_FIELDS = frozenset({"_id", "text", "group", "adversarial", "answer", "metadata"})
-_LONGEST_LABEL = 60
 
 
 def read_beir(folder: Path, split: str) -> QuestionSet:
@@ -124,17 +123,16 @@ def _queries(path: Path) -> dict[str, Question]:
             raise UsageError(f"{place} has no text", "mend or remove the line")
         id_ = _field(value, "_id", place)
         questions[id_] = Question(
-            id_, text, {}, _field(value, "group", place), _labels(value), value.get("adversarial") is True
+            id_,
+            text,
+            {},
+            _field(value, "group", place),
+            labels_of(value, _QUERY_FIELDS),
+            value.get("adversarial") is True,
         )
     if not questions:
         raise UsageError(f"{path} holds no question", "there is nothing to ask")
     return questions
-
-
-def _labels(value: Mapping[str, object]) -> dict[str, str]:
-    """Whatever else a line says in a word: what questions may be told apart by."""
-    found = {name: str(said) for name, said in value.items() if isinstance(said, str | int | float)}
-    return {name: said for name, said in found.items() if name not in _QUERY_FIELDS and 0 < len(said) <= _LONGEST_LABEL}
 
 
 # ── judgements ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -164,7 +162,8 @@ def _judgements(path: Path, known: set[str], asked: set[str]) -> tuple[dict[str,
     if not gains:
         raise UsageError(f"{path} judges no document of this set", "check the ids and the split")
     notes = tuple(
-        f"{count} judgements of {what} left out, the first at {first[what]}" for what, count in strange.items()
+        f"{count} {'judgement' if count == 1 else 'judgements'} of {what} left out, the first at {first[what]}"
+        for what, count in strange.items()
     )
     return gains, notes
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.model.measured import METRICS, NDCG, Assessment, Compared
+from mindex.present.quality import as_written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,12 +64,13 @@ def compared(now: Assessment, earlier: Mapping[str, PerQuestion], metric: str = 
 
 
 def _ways(now: Assessment, before: PerQuestion, metric: str) -> Iterator[Compared]:
+    """Both sides as a file holds them: what is the same must not differ in digits that were never written."""
     for way, run in now.runs.items():
         earlier = before.get(way, {})
         shared = sorted(id_ for id_ in run.per_question if metric in earlier.get(id_, {}))
         if shared:
-            old = [earlier[id_][metric] for id_ in shared]
-            new = [run.per_question[id_][metric] for id_ in shared]
+            old = [as_written(earlier[id_][metric]) for id_ in shared]
+            new = [as_written(run.per_question[id_][metric]) for id_ in shared]
             yield compare(way, metric, old, new)
 
 

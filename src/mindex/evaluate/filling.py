@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from mindex.evaluate.measured import MeasuredMemory, settings_for
 from mindex.evaluate.sets import QuestionSet, Text
 from mindex.ingest.markdown import chunk_markdown
 from mindex.memory import Memory
-from mindex.model import Progress, Record
+from mindex.model import CollectionReport, Progress, Record
 from mindex.store.base import Store
 
 Report = Callable[[Progress], None]
@@ -65,11 +65,7 @@ def filled(
     With `keep` it is made in that folder and stays there.
     """
     if keep is not None:
-        work = keep / found.name
-        if work.exists() and any(work.iterdir()):
-            raise UsageError(f"{work} is not empty", "keep it in another folder, or remove that one first")
-        work.mkdir(parents=True, exist_ok=True)
-        yield _fill(found, settings, cache, work, report)
+        yield _fill(found, settings, cache, _kept_in(keep / found.name), report)
         return
     with tempfile.TemporaryDirectory(prefix="mindex-eval-", ignore_cleanup_errors=True) as folder:
         if not found.digest:
@@ -81,6 +77,17 @@ def filled(
             made = _fill(found, settings, cache, Path(folder), report)
             known = _given(made, kept)
         yield known
+
+
+def _kept_in(work: Path) -> Path:
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        taken = any(work.iterdir())
+    except OSError as error:
+        raise UsageError(f"nothing can be kept in {work}: {error.strerror}", "name a folder for --keep") from None
+    if taken:
+        raise UsageError(f"{work} is not empty", "keep it in another folder, or remove that one first")
+    return work
 
 
 # ── filling ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,7 +111,10 @@ def _fill(found: QuestionSet, settings: Mapping[str, str], cache: Store, work: P
         if memory.embedder is not None:
             _, remaining = memory.backfill(batch=200, report=report)
             if remaining:
-                raise ProviderError(f"{remaining} records have no vector", "mend the model, or use --modes keyword")
+                raise ProviderError(
+                    f"{remaining} {'record has' if remaining == 1 else 'records have'} no vector",
+                    "mend the model, or use --modes keyword",
+                )
         documents = len(told) + sum(one.documents for one in memory.status().collections)
     if not documents:
         raise UsageError(f"nothing of {found.folder} could be indexed", "; ".join(notes[:3]) or "is it empty?")
@@ -154,7 +164,20 @@ def _index(memory: Memory, found: QuestionSet, folder: Path, report: Report | No
         raise ProviderError(
             f"not everything has a vector: {outcome.notes[0]}", "mend the model, or use --modes keyword"
         )
-    return tuple(f"{skip.path} was left out: {skip.reason}" for skip in outcome.skipped)
+    skipped = (f"{skip.path} was left out: {skip.reason}" for skip in outcome.skipped)
+    return (*skipped, *_lost(memory, found, outcome.collections))
+
+
+def _lost(memory: Memory, found: QuestionSet, indexed: Sequence[CollectionReport]) -> Iterator[str]:
+    """Answers in real files that nothing was indexed of: whoever asks for them is told why they score nothing."""
+    if found.root is None:
+        return
+    documents = {path: one.id for report in indexed for path, one in memory.store.documents(report.name).items()}
+    right = {path: None for one in found.questions for path in [line.path for line in one.lines] or one.gains}
+    lost = [path for path in right if path not in documents or not memory.store.chunks(documents[path])]
+    if lost:
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        yield f"nothing is indexed of {lost[0]}{more}, which is to answer questions: it cannot be found"
 
 
 # ── kept for the next run ─────────────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mindex.config import Configured, Settings, load_settings
-from mindex.errors import UsageError
+from mindex.errors import ConfigError, UsageError
 from mindex.evaluate.caching import CachedEmbedder, CachedGenerator, CachedReranker
 from mindex.memory import Memory
 from mindex.model import Answer, Record
@@ -74,16 +74,23 @@ class MeasuredMemory(Memory):
         return sum(model.asked for model in models if isinstance(model, CachedReranker | CachedGenerator))
 
 
-def settings_for(given: Mapping[str, str], db: Path | None = None) -> Settings:
-    """The user's settings, with those of this run on top; `key=value` of a key that is none is an error."""
+def settings_for(given: Mapping[str, str], db: Path | None = None, *, option: str = "--set") -> Settings:
+    """The user's settings, with those of this run on top. A key or a value that is none is an error of `option`."""
     flags: dict[str, object] = {**given, "workspace.path": "", "agent": "main", "db": str(db) if db else None}
-    known = {one.setting.key for one in load_settings({})}
-    for key in given:
+    known = {one.setting.key: one.setting for one in load_settings({})}
+    for key, value in given.items():
         if key not in known:
             raise UsageError(f"there is no setting '{key}'", "`mindex config` lists the settings")
         if key in _NOT_MEASURED:
             raise UsageError(f"{key} says nothing about answers", "leave it out")
-    return load_settings(flags)
+        try:
+            known[key].parse(value)
+        except ValueError as error:
+            raise UsageError(f"{option} {key}={value} is wrong: {error}", f"it means: {known[key].meaning}") from None
+    try:
+        return load_settings(flags)
+    except ConfigError as error:  # each is right by itself, and so is what the user has configured
+        raise UsageError(f"{option} does not fit: {error.message}", error.hint) from None
 
 
 def changed_settings(settings: Settings) -> dict[str, str]:

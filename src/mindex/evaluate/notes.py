@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
 
 from mindex.errors import UsageError
-from mindex.evaluate.sets import QUESTIONS_FILE, Lines, Question, QuestionSet, numbered_lines
+from mindex.evaluate.sets import (
+    CATEGORIES,
+    QUESTIONS_FILE,
+    Lines,
+    Question,
+    QuestionSet,
+    labels_of,
+    numbered_lines,
+)
+from mindex.ingest.decode import BinaryFile, decode
+from mindex.ingest.ignore import IGNORE_FILES
+from mindex.ingest.scan import SUFFIXES, scan
+from mindex.model import Skipped
 
-_FIELDS = frozenset({"id", "question", "answer", "none", "category", "lines", "group"})
+_FIELDS = ("id", "question", "answer", "none", "lines", "group", "adversarial")
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
+# So much alike, a field of one's own is more likely a slip of the pen: `anwser`, `line`, `dificulty`.
+_ALIKE = 0.8
+_AS_WRITTEN = "begin each with `- question: …` and write `answer: path` below it, two spaces further in"
 
 
 class _Loader(yaml.SafeLoader):
@@ -28,7 +48,10 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping
 
 
 def read_notes(folder: Path, split: str) -> QuestionSet:
-    """`- question: …`, `answer: path` or a list of paths, `lines: 10-40`, `category`, `group`, or `none: true`."""
+    """`- question: …`, `answer: path` or a list of paths, `lines: 10-40`, `id`, `group`, or `none: true`.
+
+    Whatever else is said of a question tells categories apart.
+    """
     path = folder / QUESTIONS_FILE
     if split != "test":
         raise UsageError(f"{path} has no splits", "leave --split out")
@@ -38,8 +61,9 @@ def read_notes(folder: Path, split: str) -> QuestionSet:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not YAML ({' '.join(str(error).split())})", "mend the file") from None
     if not isinstance(loaded, list) or not loaded:
-        raise UsageError(f"{path} is not a list of questions", "write `- question: …` and `  answer: path`")
-    questions = tuple(_question(folder, path, one, number) for number, one in enumerate(loaded, start=1))
+        raise UsageError(f"{path} is not a list of questions", _AS_WRITTEN)
+    notes = _Notes.below(folder)
+    questions = tuple(_question(notes, path, one, number) for number, one in enumerate(loaded, start=1))
     ids = [question.id for question in questions]
     for one in ids:
         if ids.count(one) > 1:
@@ -56,49 +80,135 @@ def _whole(path: Path) -> list[str]:
     return lines
 
 
-def _question(folder: Path, path: Path, given: object, number: int) -> Question:
+# ── the files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """The folder, and what of it would be indexed whatever the settings: only that can be an answer."""
+
+    folder: Path
+    files: frozenset[str]
+    skipped: Mapping[str, str]  # path → why
+
+    @classmethod
+    def below(cls, folder: Path) -> _Notes:
+        found = list(scan(folder, max_bytes=sys.maxsize))
+        return cls(
+            folder,
+            frozenset(one.path for one in found if not isinstance(one, Skipped)),
+            {one.path: one.reason for one in found if isinstance(one, Skipped)},
+        )
+
+    def path_of(self, said: str, place: str) -> str:
+        """As the index has it: below the folder, with `/`."""
+        path = Path(os.path.relpath(self.folder / said, self.folder)).as_posix()
+        if path.startswith("../") or path == "..":
+            raise UsageError(f"{place} names {said}, which is outside {self.folder}", "name a file or folder below it")
+        return path
+
+    def file_of(self, said: str, place: str) -> str:
+        path = self.path_of(said, place)
+        names = f"{place} names {said}, which"
+        if not (self.folder / path).is_file():
+            raise UsageError(f"{names} is not in {self.folder}", "write the path below the folder")
+        if not path.lower().endswith(SUFFIXES):
+            kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+            raise UsageError(f"{names} is no kind of file that is indexed", f"name one that ends in {kinds}")
+        if path in self.skipped:
+            raise UsageError(f"{names} is not indexed: {self.skipped[path]}", "name a file that is")
+        if path not in self.files:
+            ignored = " and ".join(IGNORE_FILES)
+            raise UsageError(f"{names} is not indexed", f"look for it in {ignored}, for a link, or for its spelling")
+        return path
+
+    def lines_of(self, path: str, place: str) -> list[str]:
+        try:
+            return decode((self.folder / path).read_bytes()).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        except BinaryFile as error:
+            raise UsageError(f"{place} names {path}, which is not indexed: {error}", "name a text") from None
+        except OSError as error:
+            raise UsageError(f"{place} names {path}, which cannot be read: {error.strerror}", "check it") from None
+
+
+# ── the questions ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _question(notes: _Notes, path: Path, given: object, number: int) -> Question:
     place = f"question {number} of {path}"
     if not isinstance(given, dict):
-        raise UsageError(f"{place} is not a mapping", "write `- question: …` and `  answer: path`")
+        raise UsageError(f"{place} is not a mapping", _AS_WRITTEN)
     place = f"{path}:{given.pop('__line__')}"
-    unknown = [str(name) for name in given if name not in _FIELDS]
-    if unknown:
-        raise UsageError(f"{place} says '{unknown[0]}', which means nothing", f"use {', '.join(sorted(_FIELDS))}")
-    text = given.get("question")
+    said = {str(name): value for name, value in given.items()}
+    _check_fields(said, place)
+    text = said.get("question")
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"{place} has no question", "write `- question: …`")
-    labels = {"category": str(given["category"])} if given.get("category") else {}
-    id_ = str(given.get("id") or text)
-    group = str(given.get("group") or "").strip("/")
-    if group and not (folder / group).is_dir():
-        raise UsageError(f"{place} names the group {group}, which is no folder of {folder}", "name a folder below it")
-    if given.get("none") is True:
-        if given.get("answer"):
+    id_ = text if said.get("id") in (None, "") else str(said["id"])
+    labels, misleads = labels_of(said, _FIELDS), said.get("adversarial") is True
+    group = _group(notes, said, place)
+    if said.get("none") is True:
+        if said.get("answer"):
             raise UsageError(f"{place} has an answer and says there is none", "keep one of the two")
-        return Question(id_, text, group=group, labels=labels, silent=True)
-    paths = _paths(folder, given, place)
-    lines = _lines(given, paths, place)
+        return Question(id_, text, group=group, labels=labels, adversarial=misleads, silent=True)
+    paths = _paths(notes, said, group, place)
+    lines = _lines(notes, said, paths, place)
     gains = {one.id: 1 for one in lines} or dict.fromkeys(paths, 1)
-    return Question(id_, text, gains, group, labels, lines=lines)
+    return Question(id_, text, gains, group, labels, misleads, lines=lines)
 
 
-def _paths(folder: Path, given: Mapping[object, object], place: str) -> list[str]:
-    answer = given.get("answer")
-    paths = answer if isinstance(answer, list) else [answer]
-    if not paths or not all(isinstance(one, str) and one.strip() for one in paths):
+def _check_fields(said: Mapping[str, object], place: str) -> None:
+    """Further fields are welcome, unless they look like one of ours: a misspelt one would go unnoticed."""
+    known = (*_FIELDS, *CATEGORIES)
+    for name in said:
+        meant = [] if name in known else get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)
+        if meant:
+            raise UsageError(
+                f"{place} says '{name}', which means nothing", f"write '{meant[0]}', or choose a name less like it"
+            )
+        if name not in _FIELDS and not isinstance(said[name], str | int | float | date | None):
+            raise UsageError(f"{name} of {place} is not one word or number", "write one, or leave the field out")
+
+
+def _group(notes: _Notes, said: Mapping[str, object], place: str) -> str:
+    named = str(said.get("group") or "").strip("/")
+    if not named:
+        return ""
+    group = notes.path_of(named, place)
+    if not (notes.folder / group).is_dir():
+        raise UsageError(
+            f"{place} names the group {named}, which is no folder of {notes.folder}", "name a folder below it"
+        )
+    return "" if group == "." else group
+
+
+def _paths(notes: _Notes, said: Mapping[str, object], group: str, place: str) -> list[str]:
+    answer = said.get("answer")
+    named = answer if isinstance(answer, list) else [answer]
+    if not named or not all(isinstance(one, str) and one.strip() for one in named):
         raise UsageError(f"{place} has no answer", "name the file that answers it, or write `none: true`")
-    found = [Path(str(one)).as_posix().removeprefix("./") for one in paths]
-    for one in found:
-        if not (folder / one).is_file():
-            raise UsageError(f"{place} names {one}, which is not in {folder}", "write the path below the folder")
-    return found
+    paths = [notes.file_of(str(one), place) for one in named]
+    for path in paths:
+        if group and not path.startswith(f"{group}/"):
+            raise UsageError(
+                f"{place} is put to the group {group}, and its answer {path} is not there", "mend one of the two"
+            )
+        notes.lines_of(path, place)
+    return paths
 
 
-def _lines(given: Mapping[object, object], paths: list[str], place: str) -> tuple[Lines, ...]:
-    said = given.get("lines")
-    if said is None:
+def _lines(notes: _Notes, said: Mapping[str, object], paths: list[str], place: str) -> tuple[Lines, ...]:
+    if said.get("lines") is None:
         return ()
-    read = _LINES.fullmatch(str(said).strip())
+    read = _LINES.fullmatch(str(said["lines"]).strip())
     if read is None or len(paths) != 1 or int(read[1]) < 1 or int(read[2] or read[1]) < int(read[1]):
         raise UsageError(f"lines of {place} make no sense", "write `lines: 10-40` with one file as the answer")
-    return (Lines(paths[0], int(read[1]), int(read[2] or read[1])),)
+    named = Lines(paths[0], int(read[1]), int(read[2] or read[1]))
+    written = notes.lines_of(named.path, place)
+    if not any(line.strip() for line in written[named.first - 1 : named.last]):
+        last = max((number for number, line in enumerate(written, start=1) if line.strip()), default=0)
+        raise UsageError(
+            f"{place} names {'lines' if read[2] else 'line'} {read[0]} of {named.path}, where nothing is written",
+            f"its last line is {last}; mend `lines`, or leave it out if the whole file is the answer",
+        )
+    return (named,)

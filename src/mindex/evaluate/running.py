@@ -141,7 +141,7 @@ def measure(asker: Asker, questions: Sequence[Question], way: str, report: Repor
             times.append(outcome.ms)
         said.update(note.partition(";")[0] for note in outcome.answer.notes)  # what follows differs each time
     return Run(
-        scores=mean_scores(list(scores.values())),
+        scores=mean_scores(list(scores.values())) if scores else {},
         tokens=mean(tokens),
         p50_ms=percentile(times, 0.5) if times else None,
         p95_ms=percentile(times, 0.95) if times else None,

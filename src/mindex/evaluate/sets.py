@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 
 from mindex.errors import NotFoundError, UsageError
@@ -12,6 +13,7 @@ from mindex.errors import NotFoundError, UsageError
 QUESTIONS_FILE = "questions.yaml"
 # Labels that a table is split by without being asked.
 CATEGORIES = ("category", "difficulty")
+_LONGEST_LABEL = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,29 @@ def sampled(questions: Sequence[Question], count: int | None) -> tuple[Question,
     return tuple(question for question in questions if question.id in chosen)
 
 
+def answerable(found: QuestionSet, questions: Sequence[Question]) -> tuple[Question, ...]:
+    """Those with an answer. Where only they say anything, a set without any is an error."""
+    kept = tuple(question for question in questions if not question.silent)
+    if not kept:
+        raise UsageError(
+            f"none of the {len(questions)} questions of {found.name} has an answer",
+            "leave the set out, or take a larger sample",
+        )
+    return kept
+
+
 def _place(id_: str) -> str:
     return hashlib.sha256(id_.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def labels_of(given: Mapping[str, object], fields: Collection[str]) -> dict[str, str]:
+    """Whatever else is said of a question in a word: what questions may be told apart by."""
+    said = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+        if name not in fields and isinstance(value, str | int | float | date)
+    }
+    return {name: word for name, word in said.items() if word and (name in CATEGORIES or len(word) <= _LONGEST_LABEL)}
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

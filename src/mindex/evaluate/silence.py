@@ -15,7 +15,7 @@ from mindex.evaluate.languages import language_of
 from mindex.evaluate.measured import MeasuredMemory, changed_settings
 from mindex.evaluate.measures import auroc, mean
 from mindex.evaluate.running import Asker, asker_for
-from mindex.evaluate.sets import Question, QuestionSet, read_set, sampled
+from mindex.evaluate.sets import Question, answerable, read_set, sampled
 from mindex.model import Progress
 from mindex.model.measured import FloorTried, ForeignPair, ForeignTopics
 from mindex.store.base import Store
@@ -48,7 +48,7 @@ def foreign_topics(
 ) -> ForeignTopics:
     """Every ordered pair of sets in one language: own questions against those of the other set."""
     sets = [read_set(folder, split=wanted.split, adversarial=wanted.adversarial) for folder in folders]
-    asked = {one.name: sampled(_answerable(one), wanted.sample or DEFAULT_SAMPLE) for one in sets}
+    asked = {one.name: sampled(answerable(one, one.questions), wanted.sample or DEFAULT_SAMPLE) for one in sets}
     languages = {one.name: language_of(question.text for question in one.questions) for one in sets}
     settings = effective(wanted.settings, (way,))
     pairs: list[ForeignPair] = []
@@ -86,10 +86,6 @@ def _tried(heard: Sequence[tuple[_Heard, _Heard]]) -> tuple[FloorTried, ...]:
         refused = [foreign.below(floor) for _, foreign in heard]
         found.append(FloorTried(floor, mean([own.below(floor) for own, _ in heard]), mean(refused), min(refused)))
     return tuple(found)
-
-
-def _answerable(found: QuestionSet) -> list[Question]:
-    return [question for question in found.questions if not question.silent]
 
 
 def _hear(

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from mindex.config import Settings
 from mindex.errors import UsageError
 from mindex.evaluate.assessing import Wanted, effective
 from mindex.evaluate.filling import filled
 from mindex.evaluate.measured import MeasuredMemory, settings_for, shown_value
 from mindex.evaluate.measures import mean
 from mindex.evaluate.running import asker_for, measure
-from mindex.evaluate.sets import read_set, sampled
+from mindex.evaluate.sets import answerable, read_set, sampled
 from mindex.model import Progress
 from mindex.model.measured import NDCG, LeftOut, Sweep
 from mindex.store.base import Store
 
 Report = Callable[[Progress], None]
+
+_FLOOR = "search.floor"
 
 
 def sweep(
@@ -30,11 +33,16 @@ def sweep(
     report: Report | None = None,
 ) -> tuple[Sweep, ...]:
     """Each key at its present value and at those given, the other keys as they are, over every set."""
+    if _FLOOR in swept:
+        raise UsageError(
+            f"ranking is measured without a floor, so {_FLOOR} changes nothing here",
+            "`mindex eval DIR DIR --silence` says what other floors would do",
+        )
     values = {key: _values(wanted.settings, key, given) for key, given in swept.items()}
     scores: dict[str, dict[str, dict[str, float]]] = {key: {value: {} for value in values[key]} for key in swept}
-    for folder in folders:
-        found = read_set(folder, split=wanted.split, adversarial=wanted.adversarial)
-        questions = sampled(found.questions, wanted.sample)
+    sets = [read_set(folder, split=wanted.split, adversarial=wanted.adversarial) for folder in folders]
+    asked = [answerable(found, sampled(found.questions, wanted.sample)) for found in sets]
+    for found, questions in zip(sets, asked, strict=True):
         known: dict[tuple[tuple[str, str], ...], float] = {}  # every key's present value is the same run
         for key, value in [(one, value) for one in swept for value in values[one]]:
             tried = effective({**wanted.settings, key: value}, (way,))
@@ -55,13 +63,14 @@ def sweep(
 def _values(settings: Mapping[str, str], key: str, given: Sequence[str]) -> list[str]:
     """The present value first, then those to try; every one is checked before anything is measured."""
 
-    def value_of(tried: Mapping[str, str]) -> str:
-        return next(shown_value(one.value) for one in settings_for(tried) if one.setting.key == key)
+    def value_of(read: Settings) -> str:
+        return next(shown_value(one.value) for one in read if one.setting.key == key)
 
     if not given:
         raise UsageError(f"no value of {key} is given", f"write --sweep {key}=A,B,C")
-    tried = [value_of({**settings, key: value}) for value in given]
-    return list(dict.fromkeys((value_of(settings), *tried)))
+    present = settings_for(settings)
+    tried = [value_of(settings_for({**settings, key: value}, option="--sweep")) for value in given]
+    return list(dict.fromkeys((value_of(present), *tried)))
 
 
 def left_one_out(scores: Mapping[str, Mapping[str, float]]) -> tuple[LeftOut, ...]:

@@ -18,7 +18,7 @@ Scores: TypeAlias = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One way of searching, over all questions. Latencies are missing where every answer came from a cache."""
+    """One way of searching, over all questions: no scores where none has an answer, no latencies out of a cache."""
 
     scores: Scores
     tokens: float

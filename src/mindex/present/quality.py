@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from mindex.model.measured import (
     METRICS,
@@ -14,6 +15,7 @@ from mindex.model.measured import (
     Place,
     Run,
     Scores,
+    Silence,
     Sweep,
 )
 from mindex.present.rows import Json, explained
@@ -21,6 +23,8 @@ from mindex.present.text import explanation
 
 _HEADS = {"ndcg@10": "nDCG@10", "recall@5": "recall@5", "recall@10": "recall@10", "hit@5": "hit@5", "mrr": "MRR"}
 _QUESTION_SHOWN = 100
+_NOTHING = "–"
+_UNSAID = "default"  # of a setting that is empty unless somebody says otherwise, as models' names are
 
 
 # ── one set, and several ──────────────────────────────────────────────────────────────────────────────────────
@@ -60,12 +64,7 @@ def _assessment_json(one: Assessment, version: str) -> dict[str, Json]:
             },
         }
     if one.silence is not None:
-        shown["silence"] = {
-            "answerable": one.silence.answerable,
-            "silenced": one.silence.silenced,
-            "unanswerable": one.silence.unanswerable,
-            "refused": one.silence.refused,
-        }
+        shown["silence"] = asdict(one.silence)
     if one.worst:
         shown["worst"] = [_failure_json(failure) for failure in one.worst]
     if one.compared:
@@ -79,8 +78,8 @@ def _assessment_json(one: Assessment, version: str) -> dict[str, Json]:
 
 
 def _run_json(run: Run) -> dict[str, Json]:
-    shown: dict[str, Json] = _rounded(run.scores)
-    shown["tokens"] = round(run.tokens)
+    shown: dict[str, Json] = _rounded(run.scores) if run.scores else dict.fromkeys(METRICS)
+    shown["tokens"] = round(run.tokens) if run.scores else None
     shown["p50_ms"] = None if run.p50_ms is None else round(run.p50_ms, 1)
     shown["p95_ms"] = None if run.p95_ms is None else round(run.p95_ms, 1)
     shown["timed"] = run.timed
@@ -88,12 +87,18 @@ def _run_json(run: Run) -> dict[str, Json]:
 
 
 def _rounded(scores: Scores) -> dict[str, Json]:
-    return {name: round(value, 6) for name, value in scores.items()}
+    return {name: as_written(value) for name, value in scores.items()}
+
+
+def as_written(score: float) -> float:
+    """With as many digits as JSON holds of a score."""
+    return round(score, 6)
 
 
 def mean_runs(found: Sequence[Assessment]) -> dict[str, Run]:
-    """The mean over sets, each counting the same, of the ways that all of them have."""
-    shared = [way for way in found[0].runs if all(way in one.runs for one in found)]
+    """The mean over sets, each counting the same, of the ways that all of them have. Some have no scores."""
+    found = _scored(found)
+    shared = [way for one in found[:1] for way in one.runs if all(way in other.runs for other in found)]
     means = {}
     for way in shared:
         runs = [one.runs[way] for one in found]
@@ -107,6 +112,10 @@ def mean_runs(found: Sequence[Assessment]) -> dict[str, Run]:
     return means
 
 
+def _scored(found: Sequence[Assessment]) -> list[Assessment]:
+    return [one for one in found if one.questions]
+
+
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
@@ -118,8 +127,8 @@ def _mean_known(values: Sequence[float | None]) -> float | None:
 
 def assessments_text(found: Sequence[Assessment]) -> str:
     blocks = [_assessment_text(one) for one in found]
-    if len(found) > 1:
-        blocks.append("\n".join([f"mean of {len(found)} sets", *_table(mean_runs(found))]))
+    if (sets := len(_scored(found))) > 1:
+        blocks.append("\n".join([f"mean of {sets} sets", *_table(mean_runs(found))]))
     blocks.append(
         "ms: the first page of a question never asked before, its embedding included; tokens: five hits in full"
     )
@@ -129,19 +138,18 @@ def assessments_text(found: Sequence[Assessment]) -> str:
 def _assessment_text(one: Assessment) -> str:
     left_out = "".join(f", {count} {why} left out" for why, count in one.left_out.items())
     model = f", {one.model}" if one.model else ""
-    lines = [f"{one.name}: {one.documents} documents, {one.questions} queries{left_out}{model}"]
+    asked = _queries(one.questions)
+    if one.silence is not None and not one.questions:
+        asked = f"{_queries(one.silence.unanswerable)} without an answer"
+    documents = "1 document" if one.documents == 1 else f"{one.documents} documents"
+    lines = [f"{one.name}: {documents}, {asked}{left_out}{model}"]
     if one.settings:
         lines.append("with " + " ".join(f"{key}={value}" for key, value in one.settings.items()))
     lines += _table(one.runs)
     if one.slices:
         lines += ["", *_slices(one)]
     if one.silence is not None:
-        silence = one.silence
-        lines += [
-            "",
-            f"silence: {silence.refused} of {silence.unanswerable} questions without an answer refused,"
-            f" {silence.silenced} of {silence.answerable} with one silenced",
-        ]
+        lines += ["", _silence_text(one.silence)]
     for failure in one.worst:
         lines += ["", *_failure_text(failure)]
     if one.compared:
@@ -150,23 +158,31 @@ def _assessment_text(one: Assessment) -> str:
     return "\n".join(lines)
 
 
+def _queries(count: int) -> str:
+    return "1 query" if count == 1 else f"{count} queries"
+
+
+def _silence_text(silence: Silence) -> str:
+    refused = f"silence: {silence.refused} of {silence.unanswerable} questions without an answer refused"
+    return f"{refused}, {silence.silenced} of {silence.answerable} with one silenced" if silence.answerable else refused
+
+
 def _table(runs: Mapping[str, Run]) -> list[str]:
     rows = [["", *_HEADS.values(), "tokens", "p50 ms", "p95 ms"]]
     for way, run in runs.items():
-        scores = [f"{run.scores[name]:.3f}" for name in METRICS]
-        rows.append([way, *scores, f"{run.tokens:.0f}", _ms(run.p50_ms), _ms(run.p95_ms)])
+        scores = [f"{run.scores[name]:.3f}" if run.scores else _NOTHING for name in METRICS]
+        tokens = f"{run.tokens:.0f}" if run.scores else _NOTHING
+        rows.append([way, *scores, tokens, _ms(run.p50_ms), _ms(run.p95_ms)])
     return columns(rows)
 
 
 def _ms(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}"
+    return _NOTHING if value is None else f"{value:.1f}"
 
 
 def _slices(one: Assessment) -> list[str]:
-    rows = [[one.label, "queries", *(f"{way} nDCG@10" for way in one.runs), "recall@10"]]
-    last = list(one.runs)[-1]
-    looked_at = "hybrid" if "hybrid" in one.runs else last
-    rows[0][-1] = f"{looked_at} recall@10"
+    looked_at = "hybrid" if "hybrid" in one.runs else list(one.runs)[-1]
+    rows = [[one.label, "queries", *(f"{way} nDCG@10" for way in one.runs), f"{looked_at} recall@10"]]
     for part in one.slices:
         gained = [f"{part.runs[way]['ndcg@10']:.3f}" for way in one.runs]
         rows.append([part.name, str(part.questions), *gained, f"{part.runs[looked_at]['recall@10']:.3f}"])
@@ -209,7 +225,8 @@ def _place_json(place: Place) -> dict[str, Json]:
 def _failure_text(failure: Failure) -> list[str]:
     category = f" ({failure.category})" if failure.category else ""
     question = " ".join(failure.question.split())[:_QUESTION_SHOWN]
-    lines = [f"{failure.id}{category}, nDCG@10 {failure.scores['ndcg@10']:.3f}: {question}"]
+    name, says = (question, "") if failure.id == failure.question else (failure.id, f": {question}")
+    lines = [f"{name}{category}, nDCG@10 {failure.scores['ndcg@10']:.3f}{says}"]
     if failure.first is not None:
         lines += _place_text("first", failure.first)
     for place in failure.expected:
@@ -244,7 +261,8 @@ def _compared_json(one: Compared) -> dict[str, Json]:
 def _compared_text(one: Compared) -> str:
     return (
         f"{one.way}: {one.verdict}, {one.metric} {one.before:.3f} → {one.after:.3f}"
-        f" ({one.difference:+.4f}, 95 % {one.low:+.4f} to {one.high:+.4f}, p {one.p:.4f}, {one.questions} queries)"
+        f" ({one.difference:+.4f}, 95 % {one.low:+.4f} to {one.high:+.4f}, p {one.p:.4f},"
+        f" {_queries(one.questions)})"
     )
 
 
@@ -289,14 +307,15 @@ def _sweep_text(sweep: Sweep) -> str:
     several = ["mean"] if len(sets) > 1 else []
     rows = [[sweep.key, *sets, *several]]
     for value, scores in sweep.scores.items():
-        name = f"{value} (now)" if value == sweep.baseline else value
+        name = f"{value or _UNSAID} (now)" if value == sweep.baseline else value
         total = [f"{_mean(list(scores.values())):.4f}"] * len(several)
         rows.append([name, *(f"{scores[one]:.4f}" for one in sets), *total])
     lines = [f"{sweep.metric} of {sweep.way}", *columns(rows)]
     if sweep.left_out:
         chosen = [["left out", "others choose", "it gets", "its own best", "that gives"]]
         chosen += [
-            [one.name, one.chosen, f"{one.score:.4f}", one.best, f"{one.best_score:.4f}"] for one in sweep.left_out
+            [one.name, one.chosen or _UNSAID, f"{one.score:.4f}", one.best or _UNSAID, f"{one.best_score:.4f}"]
+            for one in sweep.left_out
         ]
         gets = _mean([one.score for one in sweep.left_out])
         now = _mean(list(sweep.scores[sweep.baseline].values()))
