@@ -104,3 +104,29 @@ def test_values_can_be_copied_and_sent(again: Callable[[Any], Any]) -> None:
     record = Record(id="r1", kind="memory", text="words", fields={"mood": "calm"})
     assert again(record) == record
     assert again(Place("a", 3)) == Place("a", 3)
+
+
+@pytest.mark.parametrize("told", [{"compare": False}, {"kw_only": True}, {"init": False, "default": 0}])
+def test_what_it_cannot_do_is_refused(told: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="standard library"):
+
+        @dataclass(frozen=True, slots=True)
+        class Refused:
+            name: str
+            hidden: int = field(**told)
+
+
+def test_others_may_inherit_from_it() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Mine(Filters):
+        mine: str = ""
+
+    @dataclass(frozen=True, slots=True)
+    class Ours(Filters):
+        ours: str = ""
+
+    assert Mine(mine="x") == Mine(mine="x") != Mine()
+    assert Ours(ours="x") == Ours(ours="x") != Ours()
+    assert hash(Ours()) == hash(Ours())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Ours().ours = "y"  # type: ignore[misc]

@@ -71,8 +71,11 @@ class Asking(Filing):
     def _query_embedder(self, embedder: Embedder | None) -> QueryEmbedder | None:
         if embedder is None:
             return None
+        from mindex.ingest.watched import Watched
         from mindex.search.embedding import QueryEmbedder
 
+        if isinstance(embedder, Watched):
+            embedder = embedder.for_questions()
         return QueryEmbedder(embedder, self.store, self._query_wait, self.settings.number("embedding.timeout"))
 
     @cached_property
@@ -174,6 +177,8 @@ class Asking(Filing):
         )
         answer = self._answered(asked, self._domain_of(current_file) if current_file else None)
         self._note_access([hit.record for hit in answer.hits], "search", query, answer)
+        if answer.total and offset >= answer.total:
+            answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
         return self._with_surroundings(answer, around, filters.as_of)
 
     def _answered(self, asked: Query, domain: str | None) -> Answer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -59,7 +60,7 @@ class Learning(Telling):
         generator = self.generator
         if generator is None:
             raise ConfigError(
-                "facts cannot be extracted: no generator is configured",
+                "facts cannot be extracted: no language model is configured",
                 "set generation.provider, or tell them yourself",
             )
         scope = agent or self.settings.text("agent")
@@ -70,7 +71,7 @@ class Learning(Telling):
             try:
                 wake(generator)
             except GenerationError as error:
-                return self._extracted(run, scope, f"nobody was asked: {error}")
+                return replace(self._extracted(run, scope, f"no exchange was asked: {error}"), in_vain=True)
         while going and run.asked < total:
             wanted = min(_PAGE, total - run.asked)
             line = self.store.unextracted(scope, wanted + len(run.failed), left_alone)
@@ -89,9 +90,11 @@ class Learning(Telling):
         remaining = self.store.count_unextracted(scope, resting())
         unanswered = self.store.count_unextracted(scope) - remaining
         if unanswered:
-            rest = f"{unanswered} exchanges went unanswered {MOST_TRIES} times or more and rest for a day"
-            notes = (*notes, f"{rest}; `mindex conversation extract --again` asks them all the same")
-        return Extracted(run.processed, run.facts, remaining, notes, unanswered)
+            many = "1 exchange" if unanswered == 1 else f"{unanswered} exchanges"
+            rest = f"{many} went unanswered {MOST_TRIES} times or more: left alone for a day"
+            notes = (*notes, f"{rest}; `mindex conversation extract --again` asks all the same")
+        in_vain = bool(run.failed) and not run.processed
+        return Extracted(run.processed, run.facts, remaining, notes, unanswered, in_vain)
 
     def extract_facts_of(self, turn: Record) -> Extracted:
         """Ask one exchange for its facts now, if there is a model and the settings say so; a failure is a note."""
@@ -104,7 +107,8 @@ class Learning(Telling):
             if generator is None:
                 return Extracted()
             extractor = self._extractor(generator)
-            return Extracted(1, extractor.take(turn), notes=extractor.notes)
+            facts = extractor.take(turn)
+            return Extracted(1, facts, notes=extractor.notes, new=self.store.records(extractor.new))
         except MindexError as error:
             return Extracted(notes=(f"no facts were extracted: {error}",))
 
@@ -177,7 +181,10 @@ class Learning(Telling):
             raise UsageError(f"unknown type '{unknown[0]}'", f"use one of {', '.join(TYPES)}")
         if limit < 1:
             raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_PROPOSALS}")
-        memories = self._old(older_than, types, agent or self.settings.text("agent"), most)
+        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self.settings.text("agent"))
+        spared = None if older_than is None else parse_time(older_than)
+        memories = self._old(replace(scope, before=spared), most)
+        younger = 0 if spared is None else self.store.list(replace(scope, after=spared), limit=1).total
         notes = [f"limit cut to {_MOST_PROPOSALS}"] if limit > _MOST_PROPOSALS else []
         model = self.embedder.model if self.embedder is not None else None
         consolidator = Consolidator(self.store, model, self._writer(notes), self._crosses)
@@ -193,7 +200,7 @@ class Learning(Telling):
                 done.append(proposal)
         if apply and (new := [one.applied for one in done if one.applied]):
             notes += self._vectors_follow(*new)
-        return Consolidation(tuple(done), len(memories), (*notes, *consolidator.notes))
+        return Consolidation(tuple(done), len(memories), (*notes, *consolidator.notes), younger, older_than or "")
 
     def _writer(self, notes: list[str]) -> Generator | None:
         try:
@@ -202,10 +209,8 @@ class Learning(Telling):
             notes.append(f"merged by rule: {error}")
             return None
 
-    def _old(self, older_than: str | None, types: Sequence[str], agent: str, most: int | None) -> list[Record]:
+    def _old(self, scope: Filters, most: int | None) -> list[Record]:
         """Live memories, oldest first."""
-        before = None if older_than is None else parse_time(older_than)
-        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent, before=before)
         total = self.store.list(scope, limit=1).total
         found: list[Record] = []
         offset = 0 if most is None else max(0, total - most)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from mindex.config import Settings
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model, Progress
-from mindex.providers.base import ProviderSettings
-from mindex.providers.embed.base import Embedder, Unavailable, create_embedder
+from mindex.providers.base import ProviderSettings, full_name
+from mindex.providers.embed.base import Embedder, Foreseen, Unavailable, create_embedder
 from mindex.store.base import Store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # a question by keyword waits for nothing of this
     from mindex.ingest.backfill import Backfilled
-    from mindex.model import EmbeddingStatus
+    from mindex.model import EmbeddingStatus, Tier
     from mindex.model.reported import Reembedding
     from mindex.model.spaces import Made, Space
     from mindex.providers.generate.base import Generator
@@ -61,9 +61,10 @@ class Modelling:
     def _provider_settings(self, role: str) -> ProviderSettings:
         """What the settings say of one role: `embedding`, `rerank` or `generation`."""
         settings = self.settings
+        provider, model = settings.text(f"{role}.provider"), settings.text(f"{role}.model")
         return ProviderSettings(
-            provider=settings.text(f"{role}.provider"),
-            model=settings.text(f"{role}.model"),
+            provider=provider,
+            model=full_name(provider, model) if role == "embedding" else model,
             url=settings.text(f"{role}.url"),
             api_key=settings.text(f"{role}.api_key"),
             timeout=settings.number(f"{role}.timeout"),
@@ -132,6 +133,10 @@ class Modelling:
 
     def _make_embedder(self, asked: ProviderSettings) -> Embedder | None:
         """The one place where embedders are made; who wants something between them and us changes it here."""
+        if asked.url:
+            from mindex.providers.addresses import know_here
+
+            know_here(asked.url)
         return create_embedder(asked)
 
     def _watched(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:
@@ -161,9 +166,11 @@ class Modelling:
     def _asked(self, made: Made) -> ProviderSettings:
         """How a space's provider is reached now: its key comes from the settings, and so does where it moved to.
 
-        A file may come from anybody: it must not send what is asked and told here to a server of its choice, nor a
-        key to whatever listens on this machine, nor have a file of its choice read by a model's machinery.
+        A file may come from anybody: it must not send what is asked and told here to a server of its choice, be it on
+        this machine, where another user or something that passes it on may listen; nor a key to any but the settings'
+        own; nor have a file of its choice read by a model's machinery.
         """
+        from mindex.providers.addresses import is_known_here, is_near
         from mindex.providers.model_files import names_a_file
         from mindex.providers.services import customary_url
 
@@ -182,7 +189,9 @@ class Modelling:
         moved = theirs and self._named.model in ("", made.model)
         ours = bool(named.url) and (moved or where == self._named.url)
         customary = theirs and not named.url and not made.url
-        if where and not (ours or customary or _is_near(where)):
+        # Ollama and LM Studio where they always are, or what somebody named on this machine: a file chooses neither.
+        usual = where == customary_url(made.provider) or is_known_here(where)
+        if where and not (ours or customary or (usual and is_near(where))):
             raise EmbeddingError(
                 f"this memory was embedded by a server at {where}, which the settings do not name",
                 f"set embedding.provider to {made.provider} and embedding.url to {where} if it may be asked",
@@ -224,7 +233,9 @@ class Modelling:
         other_length = self.settings.said("embedding.dimensions") and named.dimensions not in lengths
         if named.provider == "none" or not (other_provider or other_model or other_length):
             return ""
-        wanted = f"{named.provider}/{named.model}" if named.model else named.provider
+        from mindex.model.spaces import model_title
+
+        wanted = model_title(named.provider, named.model)
         had = space.name
         if other_length:
             wanted += f" with {named.dimensions or 'all its'} dimensions"
@@ -262,6 +273,24 @@ class Modelling:
             reembedding=self._unfinished(spaces),
         )
 
+    def search_tier(self) -> tuple[Tier, str]:
+        """How a question would be answered now, and why not by meaning, too. Asks no server, loads no model.
+
+        What nobody has noticed yet is not known: a server that went down since it last answered, for one.
+        """
+        embedder = self.held().embedder
+        if embedder is None:
+            return "keyword", ""
+        if trouble := embedder.trouble() if isinstance(embedder, Foreseen) else "":
+            return "keyword", trouble
+        searched = [one.model for one in self.store.spaces(counted=False) if one.fingerprint == self.held().space]
+        model = searched[0] if searched else embedder.model
+        if self.store.embedded_records(model, 1):
+            return "hybrid", ""
+        if self.store.pending(model):
+            return "keyword", "nothing is embedded yet; run `mindex backfill`"
+        return "keyword", "nothing was indexed or told yet"
+
     def _unfinished(self, spaces: tuple[Space, ...]) -> Reembedding | None:
         """The change of model that is under way, or was left half done."""
         from mindex.model.reported import Reembedding
@@ -273,9 +302,11 @@ class Modelling:
 
     # ── giving vectors ────────────────────────────────────────────────────────────────────────────────────────
 
-    def _backfilled(self, *, batch: int = 64, most: int | None = None, report: Report | None = None) -> Backfilled:
+    def _backfilled(
+        self, *, batch: int | None = None, most: int | None = None, report: Report | None = None
+    ) -> Backfilled:
         """Embed what waits in the space that is searched, and go on in the next one when that changes meanwhile."""
-        from mindex.ingest.backfill import Backfilled, backfill
+        from mindex.ingest.backfill import BATCH, Backfilled, backfill
         from mindex.remember.neighbours import link_near
 
         done = Backfilled(0, 0)
@@ -286,7 +317,13 @@ class Modelling:
             left = None if most is None else most - done.embedded
             with self._filling:  # two threads that embed the same records do the same work twice
                 part = backfill(
-                    self.store, held.embedder, made=held.made, batch=batch, most=left, report=report, stored=link_near
+                    self.store,
+                    held.embedder,
+                    made=held.made,
+                    batch=batch or BATCH,
+                    most=left,
+                    report=report,
+                    stored=link_near,
                 )
             done = replace(part, embedded=done.embedded + part.embedded)
             if not part.replaced or self.held() is held:
@@ -299,15 +336,6 @@ def _speaks(embedder: Embedder | None, space: Model) -> bool:
         return False
     dimensions = embedder.model.dimensions if embedder.loaded else space.dimensions
     return replace(embedder.model, dimensions=dimensions, edition=space.edition).fingerprint == space.fingerprint
-
-
-def _is_near(url: str) -> bool:
-    from mindex.providers.addresses import parse_address
-
-    try:
-        return parse_address(url).is_loopback
-    except ValueError:
-        return False
 
 
 def made_of(asked: ProviderSettings) -> Made:

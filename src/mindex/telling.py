@@ -166,6 +166,7 @@ class Telling(Modelling):
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
         # The log first: of what is gone from the memory nobody would know which lines to take out.
+        self._proves_writable()
         lines, notes = self._unlog(self._as_told(map(self._memories.history, ids)))
         purged = self._memories.purge(ids)
         stay = (f"facts that were taken from it stay: {', '.join(purged.facts)}",) if purged.facts else ()
@@ -174,8 +175,16 @@ class Telling(Modelling):
     def purge_expired(self) -> int:
         """Remove what expired longer ago than `memory.grace_days`."""
         grace_days = self.settings.number("memory.grace_days")
-        self._unlog(self._as_told(map(self.store.history, self._memories.expired(grace_days))))
+        expired = self._memories.expired(grace_days)
+        if expired:
+            self._proves_writable()
+            self._unlog(self._as_told(map(self.store.history, expired)))
         return self._memories.purge_expired(grace_days)
+
+    def _proves_writable(self) -> None:
+        """Raise what a write would be refused with now, before anything is changed outside the memory for it."""
+        with self.store.together():
+            pass
 
     # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
 

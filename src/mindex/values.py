@@ -58,7 +58,12 @@ def _fields_of(value: Any) -> tuple[object, ...]:
 def _frozen_with_slots(plain: type) -> type:
     """Fields, slots and what `replace`, `fields` and `match` go by are the standard library's."""
     written = set(vars(plain))
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(plain)
+    inherits = any(map(dataclasses.is_dataclass, plain.__mro__[1:]))  # whose base is frozen must be it, too
+    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, frozen=inherits)(plain)
+    made.__dataclass_params__.frozen = True
+    for field in dataclasses.fields(made):
+        if field.kw_only or not (field.init and field.compare):
+            raise TypeError(f"{plain.__qualname__}.{field.name} needs the standard library's dataclass")
 
     def first(self: Any, *arguments: object, **named: object) -> None:
         made.__init__ = _initializer(made)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mindex.errors import EmbeddingError
+from mindex.errors import EmbeddingError, StoreError
 from mindex.ingest.watched import SENTENCE, likeness
 from mindex.memory import Memory
 from mindex.model import Progress
@@ -16,7 +20,7 @@ from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import MINILM
 from tests.conftest import write
 from tests.providers.onnx_models import WORDS, embedder, tokenizer
-from tests.providers.servers import ModelServer, late, status
+from tests.providers.servers import ModelServer, changed, late, status
 from tests.running import run
 
 QUESTION = "where do parcels wait?"
@@ -172,6 +176,101 @@ def test_a_little_difference_is_no_other_model(
     assert filled.status().embedding.pending == 0
 
 
+def noisy(row: list[float]) -> list[float]:
+    return [value + 0.8 * (-1) ** n for n, value in enumerate(row)]
+
+
+def noisy_in_batches(body: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a server that rounds otherwise when it reads several texts at once."""
+    if len(body["data"]) == 1:
+        return body
+    return {**body, "data": [{**row, "embedding": noisy(row["embedding"])} for row in body["data"]]}
+
+
+def test_a_server_whose_vectors_depend_on_the_batch_is_no_other_model(
+    server: ModelServer, docs: Path, opened: Callable[..., Memory]
+) -> None:
+    server.always = changed(noisy_in_batches)
+    exact = server.vector(SENTENCE)
+    assert likeness(np.array(exact), np.array(noisy(exact))) < 0.95
+    memory = opened(server)
+    assert memory.index(docs).embedded == 70
+    memory.add("The harbour master drinks tea")
+    assert memory.status().embedding.pending == 0
+    assert opened(server).search(QUESTION).tier == "hybrid"
+    assert all(check.ok for check in memory.doctor())
+    assert memory.reembed(force=True).embedded == 71
+
+
+def test_each_alarm_forgets_the_questions(filled: Memory, server: ModelServer, opened: Callable[..., Memory]) -> None:
+    memory = opened(server)
+    for turn in range(2):
+        server.salt = ""
+        filled.search(f"parcels of ship {turn}", floor=0)
+        filled.store.settle()
+        assert filled.store.status().caches["query-embedding"]
+        server.salt = "swapped"
+        memory.add(f"The harbour master drinks {turn} cups of tea")
+        assert "query-embedding" not in filled.store.status().caches
+        server.salt = ""
+        memory.backfill()
+
+
+def test_whoever_asks_does_not_wait_for_a_lock(
+    filled: Memory, server: ModelServer, opened: Callable[..., Memory], tmp_path: Path
+) -> None:
+    memory = opened(server)
+    server.salt = "swapped"
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        started = monotonic()
+        answer = memory.search(QUESTION)
+        assert monotonic() - started < 20  # a writer would wait for 30 s
+        writer.execute("ROLLBACK")
+    assert any(ANOTHER in note for note in answer.notes)
+
+
+def test_what_was_begun_and_left_without_vectors_stops_nobody(
+    server: ModelServer, opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as dying:
+        dying.setattr("mindex.store.sqlite.store.SqliteStore.put_vectors", failing)
+        with suppress(StoreError):
+            opened(server).add("The harbour master drinks tea")
+    server.salt = "swapped"
+    memory = opened(server)
+    assert memory.add("The old crane is painted green").notes == ()
+    assert memory.backfill() == (1, 0)
+    assert memory.search("painted crane").tier == "hybrid"
+
+
+def failing(*_: object, **__: object) -> None:
+    raise StoreError("the disk is full", "free some space")
+
+
+def test_vectors_that_come_from_elsewhere_are_made_again_where_the_model_may_be_another(
+    filled: Memory, server: ModelServer, tmp_path: Path
+) -> None:
+    options = {"embedding.provider": "openai", "embedding.url": server.url, "embedding.model": "first"}
+    for number in range(5):
+        filled.add(f"Parcels of ship {number} wait at pier {number}")
+    filled.export(tmp_path / "all.jsonl", vectors=True)
+    server.salt = "swapped"
+    with Memory(tmp_path / "elsewhere.db", options=options) as other:
+        other.add("Parcels of a ship wait at a pier")
+        other.import_(tmp_path / "all.jsonl")
+        other.backfill()
+        assert other.status().embedding.pending == 0
+        for hit in other.search(NEAR, mode="vector", floor=0).hits:
+            assert (hit.trace.cosine or 0) > 0.8
+    server.salt = ""
+    server.asked.clear()
+    with Memory(tmp_path / "restored.db", options=options) as restored:
+        restored.import_(tmp_path / "all.jsonl")
+        assert restored.status().embedding.pending == 0
+    assert not server.bodies
+
+
 def test_a_tokenizer_that_was_changed_in_a_models_folder_is_noticed(tmp_path: Path, alone: Path) -> None:
     folder = embedder(tmp_path / "mine")
     options = {"embedding.model": str(folder)}
@@ -190,12 +289,15 @@ def test_a_tokenizer_that_was_changed_in_a_models_folder_is_noticed(tmp_path: Pa
 # ── what it costs ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_canary_costs_no_request_of_its_own(server: ModelServer, docs: Path, opened: Callable[..., Memory]) -> None:
+def test_the_canary_costs_one_request_of_its_own_in_a_spaces_life(
+    server: ModelServer, docs: Path, opened: Callable[..., Memory]
+) -> None:
     memory = opened(server)
     memory.load_model()
     server.asked.clear()
     assert memory.index(docs).embedded == 70
-    assert [len(body["input"]) for body in server.bodies] == [32, 33, 7]  # 64 and 6 records, each with the canary
+    # 63 and 7 records, each with the canary; and once, when the space began, the canary alone.
+    assert [len(body["input"]) for body in server.bodies] == [32, 32, 1, 8]
     server.asked.clear()
     assert opened(server).search(QUESTION).tier == "hybrid"
     assert [body["input"] for body in server.bodies] == [[QUESTION, SENTENCE]]
@@ -300,20 +402,20 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
             met.append((elsewhere.search(f"{QUESTION} {progress.done}").tier, editions(elsewhere)))
 
     assert filled.reembed(force=True, report=ask).embedded == 70
-    assert met == [("hybrid", [(0, True, 70), (1, False, 64)])]
+    assert met == [("hybrid", [(0, True, 70), (1, False, 63)])]
     assert filled.reembed(force=True).embedded == 70  # as often as it is asked for
     assert editions(filled) == [(2, True, 70)]
 
 
 def half_done(filled: Memory, server: ModelServer, alone: Path) -> None:
-    server.tricks.extend([late(0)] * 4)  # its card, a sign of life, and 64 of the records
+    server.tricks.extend([late(0)] * 5)  # its card, a sign of life, 63 of the records, and the canary alone
     server.always = status(404, {"error": {"message": "The model `first` does not exist"}})
     with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
         filled.reembed(force=True)
     server.always = None
     for file in (alone / "breakers").glob("*"):
         file.unlink()
-    assert editions(filled) == [(0, True, 70), (1, False, 64)]
+    assert editions(filled) == [(0, True, 70), (1, False, 63)]
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -324,8 +426,8 @@ def test_what_was_begun_anew_goes_on_where_it_was_left(
     assert filled.search(QUESTION).tier == "hybrid"
     change = filled.status().embedding.reembedding
     assert change is not None
-    assert (change.to, change.done, change.total) == ("openai/first", 64, 70)
-    assert opened(server).reembed(force=force).embedded == 6
+    assert (change.to, change.done, change.total) == ("openai/first", 63, 70)
+    assert opened(server).reembed(force=force).embedded == 7
     assert editions(filled) == [(1, True, 70)]
 
 
@@ -350,7 +452,7 @@ def test_two_that_begin_anew_at_once_work_on_the_same(
             theirs.append(rival.reembed(force=True).embedded)
 
     ours = filled.reembed(force=True, report=interfere).embedded
-    assert (ours, theirs) == (64, [6])
+    assert (ours, theirs) == (63, [7])
     assert editions(filled) == [(1, True, 70)]
 
 

@@ -80,8 +80,8 @@ def test_a_model_that_becomes_another_one_half_way_is_noticed_and_begun_anew(
     filled: Memory, other: ModelServer
 ) -> None:
     with pytest.raises(EmbeddingError, match="has become another model"):
-        filled.reembed(model="second", url=other.url, report=after(64, lambda: setattr(other, "salt", "swapped")))
-    assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 64)]
+        filled.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "salt", "swapped")))
+    assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 63)]
     assert filled.search(QUESTION, floor=0).tier == "hybrid"
 
     done = filled.reembed(model="second", url=other.url)
@@ -93,7 +93,7 @@ def test_a_model_that_becomes_another_one_half_way_is_noticed_and_begun_anew(
 
 def test_dimensions_that_change_half_way_are_noticed_and_begun_anew(filled: Memory, other: ModelServer) -> None:
     with pytest.raises(EmbeddingError, match="now answers with 32 dimensions, it was 64"):
-        filled.reembed(model="second", url=other.url, report=after(64, lambda: setattr(other, "dimensions", 32)))
+        filled.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "dimensions", 32)))
     assert filled.search(QUESTION, floor=0).tier == "hybrid"
     assert filled.reembed(model="second", url=other.url).embedded == 150
     assert spaces(filled) == [("second", 32, 0, True, 150)]
@@ -106,12 +106,12 @@ def test_half_an_answer_half_way_leaves_what_was_gathered(
     filled: Memory, other: ModelServer, alone: Path, trick: Trick
 ) -> None:
     with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
-        filled.reembed(model="second", url=other.url, report=after(64, lambda: setattr(other, "always", trick)))
-    assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 64)]
+        filled.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "always", trick)))
+    assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 63)]
     assert filled.search(QUESTION, floor=0).tier == "hybrid"
     other.always = None
     forgive(alone)
-    assert filled.reembed(model="second", url=other.url).embedded == 86
+    assert filled.reembed(model="second", url=other.url).embedded == 87
     assert spaces(filled) == [("second", 64, 0, True, 150)]
 
 

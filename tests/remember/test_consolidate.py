@@ -23,7 +23,7 @@ from mindex.memory import Memory
 from mindex.model import Change, Consolidation, Filters, Proposal, Record
 from mindex.present.consolidated import consolidation_json, consolidation_text
 from mindex.remember import memories as life
-from mindex.remember.replacing import carry_out
+from mindex.remember.replacing import MADE_OF, carry_out
 from tests.generating import Answers, ChatServer, Fails, Hangs, always, chat_server
 from tests.providers.servers import ModelServer, status
 from tests.running import run_here
@@ -665,6 +665,19 @@ def test_an_undo_finds_one_that_gained_nothing(opened: Open, tell: Tell) -> None
     assert live(memory) == set(TEA)
 
 
+def test_who_stands_for_several_says_of_all_of_them(opened: Open, tell: Tell) -> None:
+    memory = opened()
+    ids = [tell(memory, text) for text in TEA]
+    (first,) = memory.consolidate(apply=True).proposals
+    late = tell(memory, MANY_TEAS[1])
+    (second,) = memory.consolidate(apply=True).proposals
+    kept = memory.store.record(second.applied)
+    assert kept is not None and second.applied == first.applied == ids[1]
+    assert kept.fields[MADE_OF] == [ids[0], late]
+    change, _ = memory.undo(str(memory.history(ids[1])[0].change))  # that it was ever told
+    assert change.notes == (f"retired for it, and still are: {ids[0]}, {late}; restore them by id",)
+
+
 def test_an_undo_leaves_what_was_changed_since(opened: Open, tell: Tell, model: ChatServer) -> None:
     memory = opened(model)
     one, other = (tell(memory, text) for text in BOTH)
@@ -749,7 +762,20 @@ def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, tell:
     text = consolidation_text(found)
     for part in (short, long, TEA[1], "say nearly the same", "nothing is changed without --apply"):
         assert part in text
-    assert "nothing to consolidate among 1 memories" in consolidation_text(memory.consolidate(most=1))
+    assert consolidation_text(memory.consolidate(most=1)) == "nothing to consolidate among 1 memory"
+
+
+def test_what_is_too_young_to_be_looked_at_is_counted(opened: Open) -> None:
+    memory = opened()
+    assert consolidation_text(memory.consolidate()) == "nothing to consolidate among 0 memories"
+    memory.add("Tea is drunk at four.")
+    memory.add("The bus leaves at nine.", type="event")
+    found = memory.consolidate()
+    assert consolidation_text(found) == "nothing to consolidate; 2 are younger than 30 days (--older-than)"
+    assert consolidation_json(found)["younger"] == 2
+    assert "; 1 is younger than 1 week (" in consolidation_text(memory.consolidate(older_than="1w", types=["event"]))
+    assert "; 2 were told since 2020-03 (" in consolidation_text(memory.consolidate(older_than="2020-03"))
+    assert "younger" not in consolidation_json(memory.consolidate(older_than=None))
 
 
 def test_a_proposal_of_many_agents_says_whose_it_is() -> None:

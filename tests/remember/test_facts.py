@@ -573,7 +573,7 @@ def test_an_exchange_the_model_cannot_answer_does_not_stand_in_the_way(
     model.answers = but_for(0)
     done = memory.extract_facts(most=10)
     assert (done.processed, done.facts, done.remaining) == (9, 9, 3)
-    assert "1 exchanges are left for the next time" in done.notes[0]
+    assert "1 exchange is left for the next time" in done.notes[0]
     assert memory.extract_facts(most=2).processed == 2  # those that were never asked go first
 
 
@@ -589,7 +589,7 @@ def test_small_batches_pass_an_exchange_that_the_model_always_fails_on(
     assert [run.remaining for run in runs] == [3, 2, 1, 1, 0, 0]
     assert [run.unanswered for run in runs] == [0, 0, 0, 0, 1, 1]
     assert sum("Site 0 " in prompt for prompt in model.prompts()) == 3
-    assert runs[-1].notes[0].startswith("1 exchanges went unanswered 3 times or more and rest for a day")
+    assert runs[-1].notes[0].startswith("1 exchange went unanswered 3 times or more: left alone for a day")
     assert len(facts(memory)) == 2
 
 
@@ -652,11 +652,11 @@ def test_a_model_that_is_not_ready_is_not_asked(opened: Open, model: ChatServer)
     model.ready = Fails(503)
     done = memory.extract_facts()
     assert (done.processed, done.remaining, model.asked) == (0, 2, [])
-    assert done.notes[0].startswith("nobody was asked: ")
+    assert done.notes[0].startswith("no exchange was asked: ")
 
 
 def test_asking_without_a_model_is_an_error_that_says_so(opened: Open, model: ChatServer) -> None:
-    with pytest.raises(ConfigError, match="no generator is configured"):
+    with pytest.raises(ConfigError, match="no language model is configured"):
         opened(None).extract_facts()
     with pytest.raises(UsageError, match="too few"):
         opened(model, "other.db").extract_facts(most=0)
@@ -746,12 +746,53 @@ def test_the_command_says_how_many_facts_it_found(command: list[object], model: 
     assert run_here(*command, "conversation", "extract").out == "0 asked, 0 new facts, 0 remaining\n"
 
 
+def test_the_command_shows_each_new_fact_so_that_a_bad_one_can_be_forgotten(command: list[object]) -> None:
+    added = run_here(*command, "--json", "conversation", "add", "Remember: Rome is old.", "Yes.").json
+    ((id_, text),) = [(one["id"], one["text"]) for one in added["new_facts"]]
+    assert text == "Rome is old."
+    lines = run_here(*command, "conversation", "add", "Remember: Oslo is cold.", "Yes.").out.splitlines()
+    shown = lines[lines.index("facts: 1") + 1].split(maxsplit=1)
+    assert shown[1] == "Oslo is cold."
+    for one in (id_, shown[0]):
+        assert run_here(*command, "forget", one).code == 0
+    known = run_here(*command, "conversation", "add", "Hello", "Hello", "--json").json
+    assert (known["facts"], "new_facts" in known) == (0, False)
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_a_run_that_could_ask_nobody_is_an_error_exit_and_says_what_it_did(
+    command: list[object], opened: Open, model: ChatServer, page: bool
+) -> None:
+    untold(opened(None), 2)
+    model.ready = Fails(200, "<html>welcome</html>") if page else Fails(404, '{"error": "no such model"}')
+    ran = run_here(*command, "--json", "conversation", "extract")
+    assert (ran.code, ran.json["processed"], ran.json["remaining"]) == (1, 0, 2)
+    (note,) = ran.json["notes"]
+    assert note.startswith("no exchange was asked: ")
+    assert ("web page" in note) == page
+    text = run_here(*command, "conversation", "extract")
+    assert (text.code, text.err) == (1, "")
+    assert "note: no exchange was asked: " in text.out
+
+
+def test_a_run_in_which_not_one_exchange_was_answered_is_an_error_exit(
+    command: list[object], opened: Open, model: ChatServer
+) -> None:
+    untold(opened(None), 2)
+    model.answers = but_for(0, 1)
+    assert run_here(*command, "conversation", "extract").code == 1
+    model.answers = but_for(0)
+    assert run_here(*command, "conversation", "extract").code == 0  # one of two
+    model.answers = remark
+    assert [run_here(*command, "conversation", "extract").code for _ in range(2)] == [0, 0]  # the other; nobody is left
+
+
 def test_the_command_says_what_rests_and_asks_it_again(command: list[object], opened: Open, model: ChatServer) -> None:
     untold(opened(None), 2)
     model.answers = but_for(0)
     for _ in range(4):
         said = run_here(*command, "conversation", "extract", "--batch", 1).out
-    assert "0 asked, 0 new facts, 0 remaining\n" in said and "note: 1 exchanges went unanswered" in said
+    assert "0 asked, 0 new facts, 0 remaining\n" in said and "note: 1 exchange went unanswered" in said
     assert run_here(*command, "--json", "conversation", "extract").json["unanswered"] == 1
     model.answers = remark
     done = run_here(*command, "--json", "conversation", "extract", "--again").json

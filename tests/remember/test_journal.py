@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 
 from mindex.clock import now_ms
 from mindex.config import load_settings
+from mindex.errors import StoreError
 from mindex.journal_format import is_line_of
 from mindex.memory import Memory
 from mindex.model import TYPES, Record
@@ -338,6 +341,20 @@ def test_purge_takes_the_line_out_and_says_so(memory: Memory, workspace: Path) -
     assert memory.get(kept.id).records
 
 
+def test_a_purge_that_is_refused_leaves_the_log_alone(
+    memory: Memory, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = memory.add("Logged and kept")
+    monkeypatch.setattr(memory.store._database, "wait", 0.05)  # type: ignore[attr-defined]
+    with closing(sqlite3.connect(memory.store.status().location, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError):
+            memory.purge(told.id)
+        writer.execute("ROLLBACK")
+    assert "Logged and kept" in log_of(workspace)
+    assert memory.purge(told.id).log_lines == 1
+
+
 def test_purge_tidies_a_log_that_is_no_longer_written(tmp_path: Path, memory: Memory, workspace: Path) -> None:
     gone = memory.add("Forget this one for good")
     options = {"embedding.provider": "none", "workspace.path": str(workspace), "daily_log.enabled": False}
@@ -365,7 +382,7 @@ def test_the_command_line_says_what_purge_removed(
     ids = [run_here(*db, "--json", "add", text).json["id"] for text in ("First thing", "Another matter")]
     purged = run_here(*db, "--json", "purge", ids[0]).json
     assert purged == {"purged": {"records": 1, "vectors": 0, "history": 1, "log_lines": 1}}
-    assert run_here(*db, "purge", ids[1]).out == "purged 1 records, 0 vectors, 1 changes, 1 lines of the daily log\n"
+    assert run_here(*db, "purge", ids[1]).out == "purged 1 record, 0 vectors, 1 change, 1 line of the daily log\n"
 
 
 # ── a log that cannot be written ──────────────────────────────────────────────────────────────────────────────

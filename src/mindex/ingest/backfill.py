@@ -16,6 +16,8 @@ from mindex.store.base import Store
 
 # Batches in a row that brought nothing: somebody else is faster, or changes them all the time.
 _MOST_IDLE = 10
+# So many records at a time, of one piece each as a rule: two requests to a server, with the canary in the second.
+BATCH = 63
 # After so many records in a row that a model does not read, it is asked whether it reads anything at all.
 _MOST_UNREAD = 3
 _ANYTHING = "ready"
@@ -39,7 +41,7 @@ def backfill(
     embedder: Embedder,
     *,
     made: Made | None = None,
-    batch: int = 64,
+    batch: int = BATCH,
     most: int | None = None,
     report: Callable[[Progress], None] | None = None,
     stored: Stored | None = None,

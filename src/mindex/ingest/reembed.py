@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.ingest.backfill import Backfilled, Stored, backfill
+from mindex.ingest.backfill import BATCH, Backfilled, Stored, backfill
 from mindex.ingest.watched import SENTENCE, Watched, is_same
 from mindex.model import Progress
 from mindex.model.reported import Reembedded
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 Report = Callable[[Progress], None]
 
 _QUESTIONS = "query-embedding"
-# So many records are lost work when the process is killed.
-_BATCH = 64
 # A rehearsal reads so many records, and has so many of their pieces embedded.
 _LOOKED_AT = 500
 _MEASURED = 16
@@ -110,7 +108,7 @@ def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
 
     def agrees(space: Space) -> bool:
         kept = store.canary(space.model)
-        return kept is None or is_same(model, kept, found)
+        return kept is None or is_same(kept, found)
 
     spaces = [
         space
@@ -147,7 +145,7 @@ def _gather(store: Store, embedder: Embedder, made: Made, report: Report | None,
             report(replace(progress, done=base + progress.done, total=base + progress.total))
 
     while True:
-        part = backfill(store, embedder, made=made, batch=_BATCH, report=further, stored=stored)
+        part = backfill(store, embedder, made=made, batch=BATCH, report=further, stored=stored)
         embedded += part.embedded
         if part.replaced:
             raise SpaceChangedError(

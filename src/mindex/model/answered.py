@@ -67,6 +67,7 @@ class Found:
     records: tuple[Record, ...]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()  # of what is missing, where more is known than that it is not there
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,9 +98,10 @@ class Status:
     records: Mapping[str, int]
     collections: tuple[CollectionStatus, ...]
     embedding: EmbeddingStatus
-    tier: Tier
+    tier: Tier  # how a question would be answered now
     size_bytes: int
     caches: Mapping[str, int] = field(default_factory=dict)
+    tier_reason: str = ""  # why not by meaning, too, where an embedder is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,8 @@ class KnownModel:
     licence: str = ""
     installed: bool = True
     install: str = ""  # the line that gets it
-    configured: bool = False
+    configured: bool = False  # somebody named it, or whose it is, in a setting
+    default: bool = False  # nobody did: it serves where nothing is embedded yet
     active: bool = False
     next: bool = False
     vectors: int | None = None  # records of this database that have theirs; None where it holds none of its space

@@ -37,7 +37,13 @@ class Space:
 
 def space_name(model: Model) -> str:
     """What people call a space."""
-    return visible(f"{model.provider}/{model.name}")
+    return visible(model_title(model.provider, model.name))
+
+
+def model_title(provider: str, model: str) -> str:
+    """What people call a provider's model, if one is named; a path keeps its own slashes."""
+    joint = " " if model.startswith(("/", "~", ".", "\\")) else "/"
+    return f"{provider}{joint}{model}" if model else provider
 
 
 def visible(text: str) -> str:

@@ -22,6 +22,8 @@ class Extracted:
     remaining: int = 0
     notes: tuple[str, ...] = ()
     unanswered: int = 0  # exchanges beside those: they went wrong too often, and are left alone for a while
+    in_vain: bool = False  # exchanges were to be asked, and not one of them was answered
+    new: tuple[Record, ...] = ()  # the facts themselves, of one exchange that was asked alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Consolidation:
     proposals: tuple[Proposal, ...]
     looked_at: int = 0
     notes: tuple[str, ...] = ()
+    younger: int = 0  # told too lately to be looked at
+    older_than: str = ""  # what was spared, as it was asked for
 
     @property
     def retired(self) -> int:

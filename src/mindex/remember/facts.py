@@ -147,6 +147,7 @@ class Extractor:
         self._memories = memories
         self._follow = follow
         self._notes: dict[str, None] = {}
+        self.new: list[str] = []  # ids of the facts that were told
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -168,6 +169,7 @@ class Extractor:
             raise
         new = self._kept(facts, turn)
         for told in new:
+            self.new.append(told.id)
             self._notes |= dict.fromkeys(self._follow(told).notes)
         return len(new)
 
@@ -241,4 +243,7 @@ class Run:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to say of those that went wrong."""
-        return (f"{len(self.failed)} exchanges are left for the next time: {self.failure}",) if self.failed else ()
+        if not self.failed:
+            return ()
+        left = "1 exchange is" if len(self.failed) == 1 else f"{len(self.failed)} exchanges are"
+        return (f"{left} left for the next time: {self.failure}",)

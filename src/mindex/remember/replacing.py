@@ -32,7 +32,9 @@ def carry_out(store: Store, memories: Memories, proposal: Proposal) -> Proposal:
         if (added is None or not added.created) and (there := store.record(winner)) is not None:
             gained = _taken_over(there, originals)
             # Also when it gains nothing: whoever undoes the latest change of it means this one.
-            made_of = {**there.fields, MADE_OF: [record.id for record in losers]}
+            earlier = there.fields.get(MADE_OF)
+            before = [id_ for id_ in earlier if isinstance(id_, str)] if isinstance(earlier, list | tuple) else []
+            made_of = {**there.fields, MADE_OF: list(dict.fromkeys([*before, *(record.id for record in losers)]))}
             memories.update(winner, {**gained, "fields": made_of}, reason)
         for record in losers:
             memories.supersede(record, winner, reason)

@@ -49,10 +49,12 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
             )
             for one in sorted((undone, *back), key=lambda change: change.change)
         }
+        stranded = store.superseded(undone.record) if undone.before is None else ()
     first = changes.pop(undone.record)
     left = [one.record for one in others if one not in back]
     notes = [f"taken back with it: {', '.join(changes)}"] if changes else []
     notes += [f"changed since, and left as it is: {', '.join(left)}"] if left else []
+    notes += [f"retired for it, and still are: {', '.join(stranded)}; restore them by id"] if stranded else []
     return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
 
 

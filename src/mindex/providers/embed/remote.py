@@ -105,6 +105,9 @@ class RemoteEmbedder:
         if not self._answering or self._server.left_alone:
             self._embed([STAND_IN], self._presumed.text_prefix, _INSISTENT, strict=True)
 
+    def trouble(self) -> str:
+        return self._server.trouble()
+
     def forget_card(self) -> None:
         """Forget what the model was like: the next answer tells anew. Until then others keep to the old card."""
         with self._asking:
@@ -221,7 +224,10 @@ class RemoteEmbedder:
                 batch, size = [], 0
             batch.append(text)
             size += len(text.words)
-        if batch:
+        if batch and len(batch) + len(riding) > _TEXTS_PER_REQUEST:  # some servers take no more
+            yield batch
+            batch = []
+        if texts:
             yield [*batch, *riding]
 
     def _prepared(self, text: str, prefix: str) -> _Text:

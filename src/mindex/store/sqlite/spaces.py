@@ -185,6 +185,11 @@ def canary(connection: sqlite3.Connection, model: Model) -> Floats | None:
     return vector if len(vector) == model.dimensions else None
 
 
+def has_canary(connection: sqlite3.Connection, fingerprint: str) -> bool:
+    kept = connection.execute("SELECT 1 FROM meta WHERE key = ?", (_canary_key(fingerprint),)).fetchone()
+    return kept is not None
+
+
 def _canary_key(fingerprint: str) -> str:
     return f"canary {fingerprint}"
 

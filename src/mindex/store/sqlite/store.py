@@ -50,10 +50,6 @@ SELECT c.name, count(DISTINCT d.key), count(r.key)
 FROM collections c LEFT JOIN documents d ON d.collection = c.key LEFT JOIN records r ON r.document = d.key
 GROUP BY c.key
 """
-_LINKED = """
-SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
-WHERE a.id = ? AND l.kind = ? AND b.retired_at IS NULL ORDER BY l.weight DESC, b.id
-"""
 
 
 class SqliteStore(Moving, Written, Spaces):
@@ -218,6 +214,10 @@ class SqliteStore(Moving, Written, Spaces):
         with self._database.read() as connection:
             return told.change(connection, number)
 
+    def superseded(self, id_: str) -> tuple[str, ...]:
+        with self._database.read() as connection:
+            return told.superseded(connection, id_)
+
     def changes_between(self, after: int, before: int) -> Iterator[Change]:
         beyond = 0
         while True:
@@ -242,8 +242,7 @@ class SqliteStore(Moving, Written, Spaces):
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         with self._database.read() as connection:
-            rows = connection.execute(_LINKED, (id_, kind))
-            return tuple(other for (other,) in rows)
+            return told.linked(connection, id_, kind)
 
     def neighbours(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         with self._database.read() as connection:

@@ -46,6 +46,10 @@ WITH RECURSIVE known (agent) AS (
     UNION ALL SELECT (SELECT min(agent) FROM records WHERE agent > known.agent) FROM known WHERE agent IS NOT NULL
 ) SELECT agent FROM known WHERE agent IS NOT NULL
 """
+_LINKED = """
+SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
+WHERE a.id = ? AND l.kind = ? AND b.retired_at IS NULL ORDER BY l.weight DESC, b.id
+"""
 _TAKEN_FROM = """
 SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
 WHERE l.kind = ? AND a.kind = 'turn' AND b.retired_at IS NULL AND l.source IN {marks} ORDER BY b.key
@@ -266,6 +270,15 @@ def history(connection: sqlite3.Connection, id_: str) -> tuple[Change, ...]:
 def change(connection: sqlite3.Connection, number: int) -> Change | None:
     row = connection.execute(f"{_HISTORY} WHERE change = ?", (number,)).fetchone()
     return _change(row) if row else None
+
+
+def linked(connection: sqlite3.Connection, id_: str, kind: str) -> tuple[str, ...]:
+    return tuple(other for (other,) in connection.execute(_LINKED, (id_, kind)))
+
+
+def superseded(connection: sqlite3.Connection, id_: str) -> tuple[str, ...]:
+    retired = "SELECT id FROM records WHERE superseded_by = ? AND retired_at IS NOT NULL ORDER BY key"
+    return tuple(one for (one,) in connection.execute(retired, (id_,)))
 
 
 def changes_between(connection: sqlite3.Connection, after: int, before: int, beyond: int) -> tuple[Change, ...]:

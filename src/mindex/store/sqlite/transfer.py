@@ -18,7 +18,7 @@ from mindex.store.rows import Dump, Extraction, Kept, Link, Rehearsal, Restored,
 from mindex.store.sqlite import records, told
 from mindex.store.sqlite.records import note_changes
 from mindex.store.sqlite.scope import batches, marks
-from mindex.store.sqlite.spaces import active
+from mindex.store.sqlite.spaces import active, has_canary
 
 # No client counts further, and it leaves the engine room to count on.
 LAST_NUMBER = 2**53
@@ -257,6 +257,15 @@ def _store_history(connection: sqlite3.Connection, rows: Sequence[Row], restorin
     connection.executemany(_ADD_CHANGE, renumbered)
 
 
+def _may_be_of_another(connection: sqlite3.Connection, fingerprint: str) -> bool:
+    """Whether vectors from elsewhere may be of another model of this name than the one that this memory knows.
+
+    What runs on the machine itself is named by its checksum. Where no model has spoken yet, the first to speak is
+    compared with what came in.
+    """
+    return not fingerprint.startswith("local/") and has_canary(connection, fingerprint)
+
+
 def _store_vectors(connection: sqlite3.Connection, key: int, spaces: Sequence[StoredVectors]) -> None:
     """Those that can be what they say they are; the others are made again, like any that are missing."""
     import numpy as np
@@ -264,6 +273,8 @@ def _store_vectors(connection: sqlite3.Connection, key: int, spaces: Sequence[St
     searched = active(connection)
     for one in spaces:
         if searched and one.model != searched:  # nobody would ever look at it
+            continue
+        if _may_be_of_another(connection, one.model):
             continue
         if one.dimensions < 1 or not one.data or len(one.data) % (4 * one.dimensions) or not isfinite(one.fluency):
             continue
