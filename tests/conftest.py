@@ -39,7 +39,7 @@ def shared_model_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 @pytest.fixture(autouse=True)
 def nobody_is_known(shared_model_cache: None) -> None:
     """What one test's server was like, or how it failed, says nothing of the next one that is given its port."""
-    for kind in ("breakers", "cards"):
+    for kind in ("breakers", "cards", "canaries", "addresses"):
         shutil.rmtree(Path(os.environ["MINDEX_CACHE_DIR"]) / kind, ignore_errors=True)
 
 

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mindex.errors import MindexError, UsageError
+from mindex.model.spaces import model_title
 from mindex.modelling import Modelling, Report, made_of
-from mindex.providers.base import ProviderSettings
+from mindex.providers.base import ProviderSettings, full_name
 
 if TYPE_CHECKING:
     from mindex.model import Check
     from mindex.model.reported import KnownModel, Reembedded, Role
     from mindex.model.spaces import Made, Space
     from mindex.providers.embed.base import Embedder
+    from mindex.providers.listing import Choice
 
 # What runs in this process needs time to load, but cannot hang; a server is asked for an answer only this long.
 _IN_PROCESS = ("local", "llama-cpp")
@@ -40,10 +42,11 @@ class Choosing(Modelling):
     ) -> Reembedded:
         """Change the model that this memory is embedded with. The old vectors serve until the new ones are complete.
 
-        Without arguments an unfinished change is resumed, else what the settings name is made so. `force` embeds
-        everything again, also with the model that is searched already; `dimensions` are asked for where a provider
-        can shorten vectors (None: as the settings say). A `dry_run` says how much there is to do. Raises EmbeddingError
-        when the model cannot be had: nothing has changed then.
+        Without arguments an unfinished change is resumed, else the model that a setting names is changed to; where
+        none does (defaults name nothing), what is searched stays. `force` embeds everything again, also with the model
+        that is searched already; `dimensions` are asked for where a provider can shorten vectors (None: as the settings
+        say). A `dry_run` says how much there is to do. Raises EmbeddingError when the model cannot be had: nothing has
+        changed then.
         """
         from mindex.ingest.reembed import reembed, rehearse
         from mindex.remember.neighbours import link_near
@@ -72,6 +75,7 @@ class Choosing(Modelling):
         active = next((space.made for space in spaces if space.active), self._named)
         called = bool(provider)
         provider = provider or self._provider_of(model, active)
+        model = full_name(provider, model)
         if url and provider in _IN_PROCESS:
             raise UsageError(f"the provider {provider} has no address", "name a provider that is a server, or no url")
         named = self._provider_settings("embedding")
@@ -100,7 +104,7 @@ class Choosing(Modelling):
             return self._named.provider
         from mindex.providers.listing import is_ready_made
 
-        return "local" if model and is_ready_made(model) else active.provider
+        return "local" if model and is_ready_made(full_name("local", model)) else active.provider
 
     def _after_change(self) -> tuple[str, ...]:
         """What the settings have to say from now on."""
@@ -112,7 +116,8 @@ class Choosing(Modelling):
                 except MindexError as error:
                     notes.append(str(error))
                 if self._contradiction(space):
-                    notes.append(f"the settings name {self._named.provider}/{self._named.model}: change them to match")
+                    named = model_title(self._named.provider, self._named.model)
+                    notes.append(f"the settings name {named}: change them to match")
         return tuple(notes)
 
     # ── what there is ─────────────────────────────────────────────────────────────────────────────────────────
@@ -126,16 +131,24 @@ class Choosing(Modelling):
 
         roles: tuple[Role, ...] = ("embedding", "rerank", "generation")
         asked = {role: self._provider_settings(role) for role in roles}
-        listed = list_models(list(asked.items()), self.store.spaces())
+        # As a database holds it: a model that is a folder or a file is known by its whole path.
+        asked["embedding"] = replace(asked["embedding"], model=self._named.model)
         shown = []
-        for one in listed:
+        for one in list_models(list(asked.items()), self.store.spaces(), self._chosen()):
             settings = asked[one.role]
-            named = settings if one.configured else replace(settings, provider=one.provider, model=one.name, url="")
+            ours = one.configured or one.default
+            named = settings if ours else replace(settings, provider=one.provider, model=one.name, url="")
             # A server that nobody configured is not asked: its address is not known.
             # Nor is a file read that only the database names: what is ready-made says how it is installed.
-            measured = measure and one.installed and (one.configured or bool(one.install))
+            measured = measure and one.installed and (ours or bool(one.install))
             shown.append(with_speed(one, named if measured else None, report))
         return tuple(shown)
+
+    def _chosen(self) -> Choice:
+        """By what somebody chose the embedder of the settings."""
+        if self.settings.said("embedding.model"):
+            return "model"
+        return "provider" if self.settings.said("embedding.provider") else ""
 
     # ── whether they answer ───────────────────────────────────────────────────────────────────────────────────
 

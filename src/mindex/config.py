@@ -16,6 +16,8 @@ from mindex.errors import ConfigError
 from mindex.values import dataclass
 
 PROJECT_FILE = ".mindex.toml"
+# Embedding providers that can be asked for shorter vectors than their model has.
+SHORTENING = ("openai", "azure", "ollama")
 # What an address may ask for in a file: Azure's older interface wants it, and it is no key.
 _VERSION = "api-version"
 
@@ -50,7 +52,10 @@ def _whole(least: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValueError("a whole number is expected")
-        number = int(value)
+        try:
+            number = int(value)
+        except ValueError:
+            raise ValueError(f"a whole number is expected, not '{value}'") from None
         if number < least:
             raise ValueError(f"at least {least} is expected")
         return number
@@ -62,7 +67,10 @@ def _number(least: float, most: float = float("inf")) -> Callable[[object], floa
     def parse(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError("a number is expected")
-        number = float(value)
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"a number is expected, not '{value}'") from None
         if not least <= number <= most:
             raise ValueError(f"a number from {least:g} to {most:g} is expected")
         return number
@@ -278,6 +286,7 @@ def load_settings(
     for key, raw in (flags or {}).items():
         if raw is not None:
             values[key] = Configured(_BY_KEY[key], _parsed(_BY_KEY[key], raw, f"--{key}"), "flag")
+    _check_lengths(values)
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
         notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
     return Settings(values, tuple(notes))
@@ -294,6 +303,20 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
         return setting.parse(raw)
     except ValueError as error:
         raise ConfigError(f"{setting.key} in {where} is wrong: {error}", f"it means: {setting.meaning}") from None
+
+
+def _check_lengths(values: Mapping[str, Configured]) -> None:
+    """Vectors of a length that nobody makes are refused here as unknown providers are, before anything is stored."""
+    provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
+    if dimensions and provider != "none" and provider not in SHORTENING:
+        raise cannot_shorten(provider, dimensions)
+
+
+def cannot_shorten(provider: str, dimensions: object) -> ConfigError:
+    return ConfigError(
+        f"the provider {provider} cannot be asked for {dimensions} dimensions",
+        f"set embedding.dimensions to 0, or embedding.provider to one of {', '.join(SHORTENING)}",
+    )
 
 
 def _for_keys(setting: Setting) -> str:

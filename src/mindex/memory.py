@@ -107,15 +107,17 @@ class Memory(Asking, Transferring, Knowing, Choosing):
             for collection in self.store.collections()
             if collection.name in store.collections  # else added since it was counted
         )
+        tier, why = self.search_tier()
         return Status(
             db=store.location,
             schema=store.schema,
             records=store.records,
             collections=collections,
             embedding=self.embedding_status(),
-            tier="keyword" if self.embedder is None else "hybrid",
+            tier=tier,
             size_bytes=store.size_bytes,
             caches=store.caches,
+            tier_reason=why,
         )
 
     def doctor(self) -> tuple[Check, ...]:

@@ -12,11 +12,13 @@ from pathlib import Path
 from mindex.errors import AmbiguousIdError, ForbiddenPathError, MindexError, NotFoundError, UsageError
 from mindex.ingest.decode import BinaryFile, decode
 from mindex.model import Document, Found, Record
+from mindex.present.text import amount
 from mindex.store.base import Store
 
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 _ID = re.compile(r"[a-z0-9]{3,64}", re.IGNORECASE)
 _MOST_MATCHES = 100
+_MOST_SAID = 200
 
 # The boundary that a file's text crosses whenever it is read: what is not stored is not shown either.
 Crosses = Callable[[str], str]
@@ -37,20 +39,22 @@ def get(
     records: dict[str, Record] = {}
     missing: list[str] = []
     notes: list[str] = []
+    why: dict[str, None] = {}
     for reference in _split(store, references):
         answered: Sequence[Record] | None = None
         try:
             answered = special(reference)
             found = list(_one(store, reference, crosses, as_of) if answered is None else answered)
-        except (NotFoundError, ForbiddenPathError):
+        except (NotFoundError, ForbiddenPathError) as error:
             found = []
+            why[error.message[:_MOST_SAID]] = None
         if answered is not None and not found:
             notes.append(f"nothing is {reference}")
         elif not found:
             missing.append(reference)
         for record in found:
             records.setdefault(f"{record.id}:{record.first_line}-{record.last_line}", record)
-    return Found(tuple(records.values()), tuple(missing), tuple(notes))
+    return Found(tuple(records.values()), tuple(missing), tuple(notes), tuple(why))
 
 
 def read_file(store: Store, path: str, crosses: Crosses) -> Record:
@@ -90,6 +94,9 @@ def _one(store: Store, reference: str, crosses: Crosses, as_of: int | None) -> I
     if span and (documents := _documents(store, span["path"])):
         first = max(1, int(span["first"]))
         last = int(span["last"]) if span["last"] else first
+        if last < int(span["first"]):
+            turned = f"{span['path']}:{last}-{first}"
+            raise UsageError(f"'{reference}' ends before it begins", f"write the smaller number first: {turned}")
         for document in documents:
             yield _file_record(store, document, crosses, first, last)
         return
@@ -125,7 +132,8 @@ def _documents(store: Store, path: str) -> tuple[Document, ...]:
 def _file_record(store: Store, document: Document, crosses: Crosses, first: int = 1, last: int | None = None) -> Record:
     lines = _lines(store, document, crosses)
     if first > max(1, len(lines)):
-        raise NotFoundError(f"{document.path} has {len(lines)} lines", "ask for lines that are there")
+        has = amount(len(lines), "line")
+        raise NotFoundError(f"{document.path} has {has}", "ask for lines that are there")
     last = len(lines) if last is None else min(max(first, last), len(lines))
     return Record(
         id=document.id,

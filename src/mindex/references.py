@@ -14,6 +14,7 @@ from mindex.clock import parse_time, to_iso
 from mindex.errors import NotFoundError, UsageError
 from mindex.knowing import Knowing
 from mindex.model import Record
+from mindex.present.text import amount
 from mindex.present.told import changed_lines, timeline_text
 from mindex.remember import paths
 
@@ -67,7 +68,7 @@ def _timeline(memory: Knowing, reference: str) -> Record:
     if not after or not dots:
         raise UsageError(f"'{reference}' names no time", "write it like timeline:2026-03-01..2026-04, or timeline:7d..")
     events = memory.timeline(after, before or None, limit=_MOST_EVENTS)
-    count = f"the first {_MOST_EVENTS} events" if len(events) == _MOST_EVENTS else f"{len(events)} events"
+    count = f"the first {_MOST_EVENTS} events" if len(events) == _MOST_EVENTS else amount(len(events), "event")
     return Record(id=reference, kind="timeline", title=count, text=timeline_text(events))
 
 

@@ -69,13 +69,46 @@ def test_what_is_missing_is_named_and_the_rest_is_shown(mindex: Mindex, shared: 
 
 @pytest.mark.parametrize(
     "reference",
-    ["../secret.md", "/etc/passwd", "redis.md:9999999-1", "redis.md:0-0x", "[", "*nothing*", "\udcff", "x" * 10_000],
+    ["../secret.md", "/etc/passwd", "redis.md:9999999", "redis.md:0-0x", "[", "*nothing*", "\udcff", "x" * 10_000],
 )
 def test_a_strange_reference_is_missing_and_not_a_crash(mindex: Mindex, shared: Path, reference: str) -> None:
     ran = mindex("get", "--", reference)
     assert ran.code == 1
     assert ran.err.startswith("error: nothing found for ")
     assert "unexpected" not in ran.err
+
+
+def test_lines_that_end_before_they_begin_are_a_usage_error(mindex: Mindex, shared: Path) -> None:
+    is_one_error(mindex("get", "redis.md:40-10"), "'redis.md:40-10' ends before it begins", "redis.md:10-40", code=2)
+
+
+def test_lines_beyond_the_end_are_answered_with_how_many_there_are(mindex: Mindex, shared: Path) -> None:
+    has = len((shared / "on-call.md").read_text(encoding="utf-8").splitlines())
+    ran = mindex("get", "on-call.md:900-901")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == f"error: nothing found for on-call.md:900-901; on-call.md has {has} lines\n"
+    told = mindex("get", "on-call.md:900-901", "--json").json
+    assert (told["missing"], told["notes"]) == (["on-call.md:900-901"], [f"on-call.md has {has} lines"])
+
+
+def test_what_is_missing_is_said_once(mindex: Mindex, shared: Path) -> None:
+    ran = mindex("get", "on-call.md:1-2", "nowhere.md")
+    assert (ran.out + ran.err).count("nowhere.md") == 1
+    assert mindex("get", "nowhere.md").out == ""
+
+
+def test_a_small_budget_still_shows_words(mindex: Mindex, shared: Path) -> None:
+    (record,) = mindex("get", "on-call.md", "--budget", 100, "--format", "json").json["records"]
+    assert len(record["text"]) > 150
+    text = mindex("get", "on-call.md", "--budget", 60).out
+    assert " […truncated]\n\nnote: cut to 60 tokens\n" in text
+
+
+def test_a_csv_that_was_cut_says_so_beside_the_data(mindex: Mindex, shared: Path) -> None:
+    ran = mindex("get", "on-call.md", "--budget", 200, "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(ran.out))
+    assert row["truncated"] == "true" and row["text"].startswith("# ")
+    assert ran.err.startswith("note: budget of 200 tokens: ")
 
 
 @pytest.mark.parametrize("reference", ["", " ", ",", " , "])
@@ -158,3 +191,9 @@ def test_amounts_beyond_reason_are_cut(mindex: Mindex, shared: Path) -> None:
     assert len(ran.json["records"]) == 50
     assert ran.err == "note: limit cut to 50\n"
     assert mindex("list", "--offset", 10**30, "--json").json["records"] == []
+
+
+def test_a_page_of_the_list_beyond_its_end_says_how_many_there_are(mindex: Mindex, shared: Path) -> None:
+    total = mindex("list", "--json").json["total"]
+    assert mindex("list", "--offset", 4000).err == f"note: nothing is left after 4000: there are {total}\n"
+    assert mindex("list", "--offset", 1).err == ""

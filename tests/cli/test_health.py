@@ -117,6 +117,12 @@ def test_config_shows_every_setting_and_where_it_comes_from(
     assert "search.floor" in mindex("config").out
 
 
+def test_one_long_value_does_not_move_the_other_settings_apart(mindex: Mindex, tmp_path: Path) -> None:
+    lines = mindex("config", "--db", tmp_path / ("long" * 30) / "memory.db").out.splitlines()
+    assert max(len(line) for line in lines if line.startswith("db ")) > 120
+    assert not any(" " * 60 in line for line in lines)
+
+
 def test_config_shows_an_address_without_its_login_and_its_key(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDEX_EMBEDDING_URL", "https://me:hunter22@example.org:8443/v1?key=hunter22")
     monkeypatch.setenv("MINDEX_RERANK_URL", "me:hunter22@example.org/v1/@cf/rerank")

@@ -36,6 +36,13 @@ def test_the_report_as_text(mindex: Mindex, handbook: Path) -> None:
     assert ran.err == ""
 
 
+def test_one_of_a_thing_is_said_in_the_singular(mindex: Mindex, tmp_path: Path) -> None:
+    ran = mindex("index", write(tmp_path / "docs", {"a.md": "one"}))
+    assert ": 1 file, 1 new; " in ran.out
+    assert ", 1 document, 1 chunk, " in mindex("status").out
+    assert mindex("index", "--remove", "docs").out == "removed docs: 1 chunk\n"
+
+
 def test_what_was_left_out_is_named_in_json(mindex: Mindex, handbook: Path) -> None:
     (handbook / "binary.md").write_bytes(b"\0\1\2")
     report = mindex("index", handbook, "--json").json

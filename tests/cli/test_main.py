@@ -98,6 +98,11 @@ def test_a_wrong_call_is_one_line_and_exit_code_2(mindex: Mindex, wrong: list[st
         assert said in ran.json["error"]["message"]
 
 
+def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(mindex: Mindex) -> None:
+    is_one_error(mindex("serach", "x"), "No such command 'serach'; did you mean `mindex search`?", code=2)
+    assert mindex("serach", "--json").json["error"]["hint"] == "did you mean `mindex search`?"
+
+
 @pytest.mark.parametrize("command", [["search", "x"], ["status"], ["list"], ["get", "x"], ["index", "."], ["doctor"],
                                      ["backfill"], ["optimize"], ["watch"]])  # fmt: skip
 def test_a_failure_is_the_same_object_for_every_command(mindex: Mindex, tmp_path: Path, command: list[str]) -> None:

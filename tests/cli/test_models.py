@@ -10,8 +10,14 @@ import pytest
 
 from mindex.memory import Memory
 from mindex.model import Embedded, Model
+from mindex.model.reported import KnownModel
 from mindex.model.spaces import Made
+from mindex.present.models import models_text
+from mindex.providers.base import full_name
+from mindex.providers.llama_cpp import INSTALL
+from mindex.providers.ready_made import EMBEDDERS, RERANKERS
 from tests.cli.conftest import Mindex
+from tests.providers.onnx_models import embedder
 from tests.running import is_one_error
 
 
@@ -74,6 +80,110 @@ def test_what_is_searched_and_what_is_configured_stand_out(
     (line,) = [line for line in lines if "all-MiniLM-L6-v2" in line]
     assert line.startswith("*  local/all-MiniLM-L6-v2")
     assert "searched now, configured, installed" in line
+
+
+def states(out: str, name: str) -> str:
+    (line,) = [line for line in out.splitlines() if name in line]
+    return line
+
+
+def test_a_model_that_no_setting_names_is_a_default_and_no_choice(
+    mindex: Mindex, own_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MINDEX_EMBEDDING_PROVIDER")
+    built_in = one(mindex("models", "--json").json["models"], "all-MiniLM-L6-v2")
+    assert (built_in["configured"], built_in["default"], built_in["active"]) == (False, True, True)
+    assert "searched now, default, installed" in states(mindex("models").out, "all-MiniLM-L6-v2")
+
+    assert mindex("reembed", "--model", "bge-small").code == 0
+    assert "already" in mindex("reembed").out
+    for named in ({}, {"MINDEX_EMBEDDING_PROVIDER": "local"}):
+        for variable, value in named.items():
+            monkeypatch.setenv(variable, value)
+        out = mindex("models").out
+        assert "default, installed" in states(out, "all-MiniLM-L6-v2")
+        assert "searched now, installed" in states(out, "bge-small-en-v1.5")
+        assert "already" in mindex("reembed").out
+
+    monkeypatch.setenv("MINDEX_EMBEDDING_MODEL", "all-MiniLM-L6-v2")
+    listed = mindex("models", "--json").json["models"]
+    assert (one(listed, "all-MiniLM-L6-v2")["configured"], "default" in one(listed, "all-MiniLM-L6-v2")) == (
+        True,
+        False,
+    )
+    assert mindex("reembed", "--json").json["to"] == "local/all-MiniLM-L6-v2"
+
+
+def test_the_help_of_reembed_says_what_it_does_without_options(mindex: Mindex) -> None:
+    said = " ".join(mindex("reembed", "--help").out.split())
+    assert "a model or provider that the settings name is changed to" in said
+    assert "Where they name none (`mindex models` says `default` then), nothing changes" in said
+
+
+@pytest.mark.parametrize(
+    ("short", "whole"),
+    [("minilm", "all-MiniLM-L6-v2"), ("bge-small", "bge-small-en-v1.5"), ("arctic-s", "snowflake-arctic-embed-s")],
+)
+def test_what_people_call_a_ready_made_model_is_its_name_as_well(
+    mindex: Mindex, own_copy: Path, monkeypatch: pytest.MonkeyPatch, short: str, whole: str
+) -> None:
+    assert mindex("reembed", "--model", short, "--dry-run", "--json").json["to"] == f"local/{whole}"
+    assert mindex("reembed", "--provider", "local", "--model", whole).code == 0
+    monkeypatch.setenv("MINDEX_EMBEDDING_MODEL", short)
+    assert "note" not in mindex("status", "--json").json["embedding"]
+    listed = mindex("models", "--json").json["models"]
+    assert [model["name"] for model in listed if model["configured"] or model.get("active")] == [whole]
+
+
+def test_the_readme_names_every_ready_made_model_with_the_line_that_gets_it() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    rows = [line for line in readme.splitlines() if line.startswith("| ") and line.count("|") == 4]
+    for model, package in EMBEDDERS:
+        assert any(f"`{model.name}`" in row and f"`{package.install}`" in row for row in rows), model.name
+    for package in RERANKERS:
+        assert any(f"`{package.name}`" in row and f"`{package.install}`" in row for row in rows), package.name
+    assert any(f"`{INSTALL.removeprefix('run: ')}`" in row for row in rows)
+    for short in ("minilm", "bge-small", "arctic-s"):
+        assert f"(`{short}`)" in readme
+
+
+def test_a_short_name_is_short_for_nothing_elsewhere() -> None:
+    assert full_name("ollama", "bge-small") == "bge-small"
+    assert full_name("local", "./bge-small") == "./bge-small"
+
+
+def test_a_model_that_is_a_path_is_named_without_a_double_slash(
+    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDEX_GENERATION_PROVIDER", "llama-cpp")
+    monkeypatch.setenv("MINDEX_GENERATION_MODEL", str(tmp_path / "chat.gguf"))
+    out = mindex("models").out
+    assert f"llama-cpp {tmp_path}/chat.gguf" in out
+    assert "//" not in out
+
+
+def test_a_folder_that_is_searched_and_configured_is_one_line(
+    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = embedder(tmp_path / "mine")
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
+    monkeypatch.setenv("MINDEX_EMBEDDING_MODEL", str(folder))
+    assert mindex("add", "the choir sings at night").code == 0
+    (model,) = [one for one in mindex("models", "--json").json["models"] if "mine" in one["name"]]
+    assert (model["active"], model["configured"], model["vectors"]) == (True, True, 1)
+
+
+def test_a_speed_has_its_article() -> None:
+    told = models_text([KnownModel("qwen3", "generation", "ollama", speed={"answer": 638.0, "pair": 2.0})])
+    assert "638 ms an answer, 2 ms a pair" in told
+
+
+def test_a_length_that_nobody_makes_is_an_error_and_no_line_of_the_list(
+    mindex: Mindex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
+    monkeypatch.setenv("MINDEX_EMBEDDING_DIMENSIONS", "128")
+    is_one_error(mindex("models"), "local cannot be asked for 128 dimensions")
 
 
 def test_spaces_of_the_database_are_listed_whoever_made_them(mindex: Mindex, tmp_path: Path) -> None:

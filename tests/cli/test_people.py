@@ -284,6 +284,7 @@ def test_an_exchange_is_kept_found_and_shown(mindex: Mindex, monkeypatch: pytest
     assert [turn["id"] for turn in around] == ids
     assert mindex("conversation", "show", ids[0], "--around", "1", "--json").json["total"] == 2
     assert mindex("conversation", "show", "s1").out.startswith("5 exchanges\n\n")
+    assert mindex("conversation", "show", ids[2], "--around", "0").out.startswith("1 exchange\n\n")
 
 
 def test_a_secret_in_an_exchange_is_named(mindex: Mindex) -> None:

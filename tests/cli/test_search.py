@@ -90,6 +90,18 @@ def test_limit_and_offset_page_through_one_order(mindex: Mindex, shared: Path) -
     assert ids(mindex, "Redis", "--limit", 3, "--offset", 2) == everything[2:5]
 
 
+def test_a_page_beyond_the_end_says_how_many_there_are(mindex: Mindex, shared: Path) -> None:
+    answer = mindex("search", "Redis", "--offset", 4000, "--json").json
+    assert answer["results"] == []
+    assert answer["notes"][-1] == f"nothing is left after 4000: there are {answer['total']}"
+
+
+def test_words_that_are_not_quoted_are_one_question(mindex: Mindex, shared: Path) -> None:
+    one, other = (mindex("search", *words, "--json").json for words in (["Redis eviction"], ["Redis", "eviction"]))
+    assert one == other
+    is_one_error(mindex("search"), "QUERY", code=2)
+
+
 @pytest.mark.parametrize(("option", "value"), [("--limit", 0), ("--limit", -1), ("--offset", -1), ("--budget", 0)])
 def test_amounts_below_the_least_are_usage_errors(mindex: Mindex, shared: Path, option: str, value: int) -> None:
     is_one_error(mindex("search", "Redis", option, value), str(value), code=2)
@@ -159,6 +171,42 @@ def test_a_question_the_handbook_does_not_answer(mindex: Mindex, with_model: Mem
     assert ran.code == 0
     assert ran.json["results"] == []
     assert any(note.startswith("nothing relevant") for note in ran.json["notes"])
+
+
+def test_an_empty_memory_says_how_to_fill_it(mindex: Mindex) -> None:
+    note = "the memory is empty; `mindex index FOLDER` or `mindex add` fills it"
+    assert mindex("search", "redis", "--json").json["notes"] == [note]
+
+
+def test_a_filter_that_nothing_matches_is_named(mindex: Mindex, with_model: Memory) -> None:
+    for filters, named in (
+        (["--path", "nosuch/*"], "path nosuch/*"),
+        (["--type", "decision"], "type decision"),
+        (["--kind", "turn", "--tag", "a", "--tag", "b"], "kind turn, tag a or b"),
+    ):
+        notes = mindex("search", "redis", *filters, "--json").json["notes"]
+        assert notes == [f"nothing in scope matches the filter: {named}"]
+    assert mindex("search", "redis", "--after", "2999", "--json").json["notes"] == [
+        "nothing in scope matches the filter"
+    ]
+
+
+def test_an_agent_that_was_told_nothing_is_no_filter(mindex: Mindex) -> None:
+    mindex("add", "Redis it is.", "--agent", "bob")
+    notes = mindex("search", "redis", "--json").json["notes"]
+    assert notes == ["agent main was told nothing yet, and no folder is indexed"]
+
+
+def test_files_without_vectors_name_the_command_that_makes_them(
+    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
+    mindex("index", write(tmp_path / "docs", {"a.md": "Redis it is."}), "--no-embed")
+    answer = mindex("search", "redis", "--json").json
+    assert len(answer["results"]) == 1
+    assert answer["notes"] == [
+        "nothing in scope has a vector yet: answered by keyword; `mindex backfill` makes the vectors"
+    ]
 
 
 # ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -266,6 +314,15 @@ def test_every_format_holds_the_same_hits(mindex: Mindex, shared: Path) -> None:
     assert all(f"## {hit['title']}" in markdown and hit["text"] in markdown for hit in hits)
     files = mindex("search", "Redis", "--format", "files").out.splitlines()
     assert files == list(dict.fromkeys(hit["path"] for hit in hits))
+
+
+def test_a_csv_or_markdown_that_was_cut_says_so(mindex: Mindex, shared: Path) -> None:
+    ran = mindex("search", "Redis", "--format", "csv", "--budget", 120)
+    (row,) = csv.DictReader(io.StringIO(ran.out))
+    assert row["truncated"] == "true"
+    assert "note: budget of 120 tokens: 1 of 5 shown, cut short\n" in ran.err
+    ran = mindex("search", "Redis", "--format", "md", "--budget", 120)
+    assert " […truncated]\n\n> budget of 120 tokens: 1 of 5 shown, cut short\n" in ran.out
 
 
 def test_json_and_another_format_contradict(mindex: Mindex, shared: Path) -> None:

@@ -656,8 +656,8 @@ async def test_only_so_many_facts_of_a_category_are_looked_at(learned: Seed, mod
     ("tool", "arguments", "told"),
     [
         ("backfill_embeddings", {}, "no embedder is configured"),
-        ("backfill_extract_facts", {"batch_size": 10}, "no generator is configured"),
-        ("synthesize_facts", {"category": "project", "max_facts_per_category": 100}, "no generator is configured"),
+        ("backfill_extract_facts", {"batch_size": 10}, "no language model is configured"),
+        ("synthesize_facts", {"category": "project", "max_facts_per_category": 100}, "no language model is configured"),
         ("synthesize_facts", {"max_facts_per_category": 201}, "max_facts_per_category"),
         ("store_fact", {"category": "project"}, "argument 'fact' is missing"),
         ("store_fact", {"fact": " ", "category": "project"}, "the text is empty"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import anyio
@@ -177,6 +178,15 @@ async def test_nothing_found_is_an_error(client: Client) -> None:
     result = await client.call_tool("get", {"refs": ["nope.md"]})
     assert result.is_error
     assert text(result) == "nothing found for nope.md; search for it first"
+
+
+async def test_lines_that_are_not_there_are_answered_with_how_many_there_are(client: Client) -> None:
+    result = await client.call_tool("get", {"refs": ["architecture.md:9000-9001"]})
+    assert result.is_error
+    assert re.fullmatch(r"nothing found for architecture.md:9000-9001; architecture.md has \d+ lines", text(result))
+    result = await client.call_tool("get", {"refs": ["architecture.md:1-3", "architecture.md:9000"]})
+    assert structured(result)["missing"] == ["architecture.md:9000"]
+    assert any(note.startswith("architecture.md has ") for note in structured(result)["notes"])
 
 
 @pytest.mark.parametrize("budget", [50, 100, 300, 1_000])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
@@ -65,6 +67,24 @@ def test_a_digest_names_id_and_place_only() -> None:
     assert result == {"id": "abcdefghij03", "at": "docs/caching.md:3-8"}
 
 
+def test_a_digest_of_what_was_told_names_its_id_only() -> None:
+    (result,) = show(answer(told_hit("Postgres it is.", 1)), "digest").json()["results"]  # type: ignore[misc]
+    assert result == {"id": "abcdefghij01"}
+
+
+def told_hit(text: str, number: int) -> Hit:
+    return Hit(Record(id=f"abcdefghij{number:02d}", kind="memory", text=text, type="fact"), 0.6, 0.9)
+
+
+def test_the_dual_view_counts_what_it_shows() -> None:
+    hits = [hit(number, "word " * 60) for number in range(1, 7)]
+    assert show(answer(*hits), "dual", details=2).text().startswith("6 of 6, 2 in full · ")
+    shown = show(answer(*hits), "dual", budget=170)
+    assert shown.index is not None and 0 < len(shown.index) < 6 and not shown.rows
+    assert shown.text().startswith(f"{len(shown.index)} of 6, 0 in full · ")
+    assert shown.notes == (f"budget of 170 tokens: {len(shown.index)} of 6 listed, 0 of 6 in full",)
+
+
 def test_the_dual_view_has_the_seeds_shape() -> None:
     shown = show(answer(hit(1), hit(2)), "dual", details=1).json()
     assert {"index", "details", "total_count", "has_more", "tokens_used", "query"} <= set(shown)
@@ -99,6 +119,24 @@ def test_when_not_even_one_result_fits_the_first_comes_truncated_and_marked() ->
     assert 150 < shown.tokens <= 200
 
 
+def test_a_cut_is_marked_and_said_in_every_form() -> None:
+    shown = show(answer(hit(1, "considerable " * 500), hit(2)), budget=200)
+    note = "budget of 200 tokens: 1 of 2 shown, cut short"
+    assert shown.notes == (note,)
+    assert "considerable […truncated]" in shown.text()
+    markdown = formatted(shown, "md")
+    assert "considerable […truncated]" in markdown and markdown.endswith(f"\n\n> {note}")
+    (row,) = csv.DictReader(io.StringIO(formatted(shown, "csv")))
+    assert (row["truncated"], row["text"].endswith("considerable")) == ("true", True)
+    (row,) = csv.DictReader(io.StringIO(formatted(show(answer(hit(1))), "csv")))
+    assert row["truncated"] == ""
+
+
+def test_a_memory_in_the_least_budget_is_more_than_its_id() -> None:
+    (row,) = show(answer(told_hit("We use Postgres for invoices, " * 20, 1), told_hit("x", 2)), budget=50).rows
+    assert (row.text or "").startswith("We use Postgres")
+
+
 def test_rows_that_do_not_fit_are_left_out_whole_and_counted() -> None:
     shown = show(answer(*(hit(number, "word " * 100) for number in range(1, 6))), budget=500)
     assert 1 < len(shown.rows) < 5
@@ -125,6 +163,7 @@ def test_the_budget_is_never_exceeded_and_never_leaves_nothing(
     assert count_tokens(shown.text()) <= budget
     assert count_tokens(compact_json(shown.json())) <= budget
     assert shown.tokens <= budget
+    assert all(count_tokens(formatted(shown, form)) <= budget for form in ("md", "csv"))
     assert not bodies or shown.rows or shown.index
 
 

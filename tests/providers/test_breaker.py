@@ -243,8 +243,19 @@ def test_an_open_breaker_answers_at_once_and_says_why(server: ModelServer) -> No
 
     assert said.startswith(f"ollama at {server.url} has failed 3 times, last: ")
     assert "out of memory" in said
+    assert said.count(server.url) == 1
     (seconds,) = re.findall(r"; tried again in (\d+) seconds", said)
     assert 1 <= int(seconds) <= 30
+
+
+def test_of_a_server_that_is_gone_the_address_is_said_once(server: ModelServer) -> None:
+    asked = asking(server)
+    server.stop()
+    first, *_ = fail(asked, 3)
+    assert first.startswith(f"nothing answers at {server.url} (")
+    (said,) = fail(asked, 1)
+    assert said.startswith(f"ollama at {server.url} has failed 3 times, last: could not be reached (")
+    assert said.count(server.url) == 1
 
 
 def test_a_hang_and_a_web_page_count_as_failures(server: ModelServer) -> None:

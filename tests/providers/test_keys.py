@@ -14,7 +14,7 @@ from mindex.memory import Memory
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.keys import find_key
-from tests.providers.servers import ModelServer
+from tests.providers.servers import ModelServer, status
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -101,11 +101,15 @@ def test_the_environment_variable_of_the_settings_reaches_the_server(
     ("provider", "variable"),
     [("openai", "OPENAI_API_KEY"), ("cloudflare", "CLOUDFLARE_API_TOKEN"), ("azure", "AZURE_OPENAI_API_KEY")],
 )
+@pytest.mark.parametrize("there", [True, False])
 def test_without_a_key_the_error_names_every_place_for_one(
-    provider: str, variable: str, monkeypatch: pytest.MonkeyPatch
+    provider: str, variable: str, there: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLOUDFLARE_ACCOUNT_ID", "0123")
-    monkeypatch.setitem(sys.modules, "keyring", None)
+    if there:
+        keyring(monkeypatch, {})
+    else:
+        monkeypatch.setitem(sys.modules, "keyring", None)
     url = "https://name.openai.azure.com" if provider == "azure" else ""
     embedder = create_embedder(ProviderSettings(provider, "m", url))
     assert embedder is not None
@@ -113,5 +117,20 @@ def test_without_a_key_the_error_names_every_place_for_one(
     with pytest.raises(EmbeddingError, match="wants a key, and there is none") as failed:
         embedder.load()
 
-    for place in ("MINDEX_EMBEDDING_API_KEY", variable, "keyring set mindex embedding.api_key"):
-        assert place in failed.value.hint
+    assert f"MINDEX_EMBEDDING_API_KEY or {variable} in the environment" in failed.value.hint
+    # A command that does not come with mindex is only named where it can be run.
+    assert ("keyring set mindex embedding.api_key" in failed.value.hint) == there
+    assert ("pip install keyring" in failed.value.hint) != there
+
+
+def test_where_the_keyring_is_not_asked_nobody_is_told_of_it(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyring(monkeypatch, {})
+    server.always = status(401, {"error": "unauthorized"})
+    embedder = create_embedder(ProviderSettings("ollama", "m", server.url))
+    assert embedder is not None
+    with pytest.raises(EmbeddingError, match="wants a key") as failed:
+        embedder.load()
+    assert "OLLAMA_API_KEY in the environment" in failed.value.hint
+    assert "keyring" not in failed.value.hint

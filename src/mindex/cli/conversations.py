@@ -62,7 +62,7 @@ def extract(context: Context, batch: int, everything: bool, again: bool) -> None
     """Have a language model take facts out of exchanges that it was not asked about yet.
 
     A fact is a memory like any other, linked to its exchange. An exchange is asked once, also when it holds none; one
-    that the model fails on is asked again after all others.
+    that the model fails on is asked again after all others. Where not one is answered, the exit code is 1.
     """
     if batch > _MOST_BATCH:
         click.echo(f"note: batch cut to {_MOST_BATCH}", err=True)
@@ -70,6 +70,8 @@ def extract(context: Context, batch: int, everything: bool, again: bool) -> None
         most = sys.maxsize if everything else min(batch, _MOST_BATCH)
         found = memory.extract_facts(most=most, again=again, report=bar)
     context.emit(extracted_json(found), lambda: extracted_text(found))
+    if found.in_vain:
+        sys.exit(1)
 
 
 @conversation_command.command("search")

@@ -14,6 +14,7 @@ from mindex.errors import UsageError
 from mindex.model import IndexReport
 from mindex.present.reports import index_json, index_text
 from mindex.present.rows import Json
+from mindex.present.text import amount
 
 _MOST_BATCH = 200
 
@@ -55,7 +56,7 @@ def index_command(
     with context.memory() as memory:
         if remove is not None:
             chunks = memory.remove_collection(remove)
-            context.emit({"removed": remove, "chunks": chunks}, lambda: f"removed {remove}: {chunks} chunks")
+            context.emit({"removed": remove, "chunks": chunks}, lambda: f"removed {remove}: {amount(chunks, 'chunk')}")
             return
         with ProgressBar() as bar:
             report = memory.index(

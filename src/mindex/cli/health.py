@@ -12,6 +12,8 @@ from mindex.present.reports import doctor_json, doctor_text, status_json, status
 from mindex.present.rows import Json
 from mindex.present.text import aligned
 
+_WIDEST_VALUE = 32  # most are shorter; a long one moves only its own line apart
+
 
 @click.command("status")
 @click.pass_obj
@@ -53,7 +55,7 @@ def config_command(context: Context) -> None:
         ]
     }
     rows = [[one.setting.key, str(_json_value(one)), one.origin, one.setting.meaning] for one in settings]
-    context.emit(shown, lambda: "\n".join(aligned(rows)))
+    context.emit(shown, lambda: "\n".join(aligned(rows, widest=_WIDEST_VALUE)))
 
 
 def _json_value(one: Configured) -> Json:

@@ -63,6 +63,16 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = " or ".join(f"`mindex {name}`" for name in get_close_matches(args[0], _COMMANDS, n=2))
+            raise UsageError(f"No such command '{args[0]}'", f"did you mean {near}?" if near else "see `mindex --help`")
+        return super().resolve_command(ctx, args)
+
 
 @click.group(
     cls=LazyGroup,

@@ -27,10 +27,11 @@ def reembed_command(
 ) -> None:
     """Change the model that this memory is embedded with.
 
-    Without options an unfinished change is resumed, else what the settings name is made so. The old vectors serve
-    until the new ones are complete; servers that are running follow by themselves. Stop it at any time: the next run
-    goes on from there. With --force the old vectors are not believed: a server may have been given another model under
-    the same name.
+    Without options an unfinished change is resumed, else a model or provider that the settings name is changed to.
+    Where they name none (`mindex models` says `default` then), nothing changes. The old vectors serve until the new
+    ones are complete; servers that are running follow by themselves. Stop it at any time: the next run goes on from
+    there. With --force the old vectors are not believed: a server may have been given another model under the same
+    name.
     """
     with context.memory() as memory, ProgressBar() as bar:
         done = memory.reembed(

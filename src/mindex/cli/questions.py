@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -11,7 +12,7 @@ import click
 from mindex.cli.output import Context
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES, Mode
-from mindex.present.export import FORMATS, formatted
+from mindex.present.export import FORMATS, WITHOUT_NOTES, formatted
 from mindex.present.found import ShownRecords, show_found
 from mindex.present.views import VIEWS, Shown, View, show
 from mindex.search.fuse import FUSIONS
@@ -43,11 +44,11 @@ def scope_options(command: F) -> F:
 
 
 @click.command("search")
-@click.argument("query")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @click.option("--limit", default=5, show_default=True, help=f"How many results, at most {MAX_LIMIT}.")
 @click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
 @click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
-@click.option("--digest", "view", flag_value="digest", help="Ids and places only, ~10 tokens a result.")
+@click.option("--digest", "view", flag_value="digest", help="Ids and places or first words, ~10-20 tokens a result.")
 @click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
@@ -66,7 +67,7 @@ def scope_options(command: F) -> F:
 def search_command(
     context: Context,
     /,
-    query: str,
+    words: tuple[str, ...],
     limit: int,
     offset: int,
     view: View,
@@ -91,7 +92,7 @@ def search_command(
     dual = view == "dual"
     with context.memory() as memory:
         answer = memory.search(
-            query,
+            " ".join(words),
             limit=MAX_LIMIT if dual and limit >= 1 else limit,
             offset=offset,
             mode=mode,
@@ -113,6 +114,8 @@ def _refuse_two_forms(context: Context, form: str) -> None:
 def _print(context: Context, shown: Shown | ShownRecords, form: str) -> None:
     if form != "text":
         click.echo(formatted(shown, form))
+        for note in shown.notes if form in WITHOUT_NOTES else ():
+            click.echo(f"note: {note}", err=True)
     else:
         context.emit(shown.json(), lambda: shown.text(colour=context.colour))
 
@@ -136,11 +139,16 @@ def get_command(
     _refuse_two_forms(context, form)
     with context.memory() as memory:
         found = memory.get(*references, as_of=as_of)
-    shown = show_found(found, budget=budget)
-    _print(context, shown, form)
+    if context.as_json or form == "json":
+        _print(context, show_found(found, budget=budget), form)
+    else:  # what is missing is said once: as an error
+        shown = show_found(replace(found, missing=(), why=()), budget=budget)
+        if shown.rows or shown.notes:
+            _print(context, shown, form)
+        if found.missing:
+            why = "; ".join(found.why) or "search for it first"
+            click.echo(f"error: nothing found for {', '.join(found.missing)}; {why}", err=True)
     if found.missing:
-        if not context.as_json and form != "json":
-            click.echo(f"error: nothing found for {', '.join(found.missing)}; search for it first", err=True)
         sys.exit(1)
 
 
@@ -157,6 +165,8 @@ def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> 
         page = memory.list(memory.filters(**scope), limit=limit, offset=offset)
     if limit > MAX_LIMIT:
         click.echo(f"note: limit cut to {MAX_LIMIT}", err=True)
+    if page.total and offset >= page.total:
+        click.echo(f"note: nothing is left after {offset}: there are {page.total}", err=True)
     context.emit(
         list_json(page.records, page.total, offset), lambda: list_text(page.records, page.total, colour=context.colour)
     )

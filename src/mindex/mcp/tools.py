@@ -107,7 +107,8 @@ class NativeTools:
     def get(self, refs: Texts, budget: Budget = DEFAULT_BUDGET, as_of: str = "") -> CallToolResult:
         found = self._service.memory.get(*refs, as_of=as_of or None)
         if not found.records and found.missing:
-            raise NotFoundError(f"nothing found for {', '.join(found.missing)[:200]}", "search for it first")
+            why = "; ".join(found.why)[:200] or "search for it first"
+            raise NotFoundError(f"nothing found for {', '.join(found.missing)[:200]}", why)
         budget, notes = self._amount(budget)
         shown = show_found(found, budget=budget, notes=notes)
         return answer(shown.text(), shown.json())

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from mindex.model import Consolidation, Extracted, Proposal, Record
 from mindex.present.rows import Json, summary_of
+from mindex.present.text import amount
+
+_AGES = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
 
 
 def extracted_json(extracted: Extracted) -> dict[str, Json]:
@@ -18,7 +23,8 @@ def extracted_json(extracted: Extracted) -> dict[str, Json]:
 
 
 def extracted_text(extracted: Extracted) -> str:
-    told = f"{extracted.processed} asked, {extracted.facts} new facts, {extracted.remaining} remaining"
+    facts = amount(extracted.facts, "new fact")
+    told = f"{extracted.processed} asked, {facts}, {extracted.remaining} remaining"
     return "\n".join([told, *(f"note: {note}" for note in extracted.notes)])
 
 
@@ -28,6 +34,7 @@ def consolidation_json(found: Consolidation) -> dict[str, Json]:
         "looked_at": found.looked_at,
         "applied": sum(bool(one.applied) for one in found.proposals),
         "retired": found.retired,
+        **({"younger": found.younger} if found.younger else {}),
     }
     return {**shown, "notes": list(found.notes)} if found.notes else shown
 
@@ -54,14 +61,26 @@ def _original_json(record: Record) -> dict[str, Json]:
 def consolidation_text(found: Consolidation) -> str:
     blocks = [_proposal_text(one) for one in found.proposals]
     applied = sum(bool(one.applied) for one in found.proposals)
+    among = amount(found.looked_at, "memory", "memories")
     if not found.proposals:
-        told = f"nothing to consolidate among {found.looked_at} memories"
+        told = "nothing to consolidate" + (f" among {among}" if found.looked_at or not found.younger else "")
+        told += _spared(found) if found.younger else ""
     elif applied:
-        retired = f"{found.retired} memories retired"
+        retired = f"{amount(found.retired, 'memory', 'memories')} retired"
         told = f"{applied} of {len(blocks)} applied, {retired}; `mindex undo ID` takes one back as a whole"
     else:
-        told = f"{len(blocks)} proposals among {found.looked_at} memories; nothing is changed without --apply"
+        told = f"{amount(len(blocks), 'proposal')} among {among}; nothing is changed without --apply"
     return "\n\n".join([*blocks, "\n".join([told, *(f"note: {note}" for note in found.notes)])])
+
+
+def _spared(found: Consolidation) -> str:
+    """`; 7 are younger than 30 days (--older-than)`."""
+    one = found.younger == 1
+    if age := re.fullmatch(r"(\d+)\s*([hdwmy])", found.older_than.strip().lower()):
+        since = f"{'is' if one else 'are'} younger than {amount(int(age[1]), _AGES[age[2]])}"
+    else:
+        since = f"{'was' if one else 'were'} told since {found.older_than}"
+    return f"; {found.younger:,} {since} (--older-than)"
 
 
 def _proposal_text(one: Proposal) -> str:

@@ -5,11 +5,27 @@ from __future__ import annotations
 import io
 
 from mindex.present.found import ShownRecords
+from mindex.present.text import TRUNCATED
 from mindex.present.views import Shown, compact_json
 
 FORMATS = ("text", "json", "md", "csv", "files")
 
-_COLUMNS = ("id", "kind", "path", "first_line", "last_line", "title", "score", "relevance", "tokens", "text")
+_COLUMNS = (
+    "id",
+    "kind",
+    "path",
+    "first_line",
+    "last_line",
+    "title",
+    "score",
+    "relevance",
+    "tokens",
+    "text",
+    "truncated",
+)
+_OF_HITS = ("score", "relevance")  # what was asked for by name has neither, and its head shall cost no more than JSON
+# Forms with no room for a note: whoever prints them says it elsewhere.
+WITHOUT_NOTES = ("csv", "files")
 
 
 def formatted(shown: Shown | ShownRecords, form: str) -> str:
@@ -39,9 +55,11 @@ def _markdown(shown: Shown | ShownRecords) -> str:
     blocks = []
     for row in shown.rows:
         where = f"{row.path}:{row.first_line}-{row.last_line}" if row.path else (row.at or row.id)
-        head = f"## {row.title or where}\n\n`{where}` · `{row.id}`"
-        score = "" if row.score is None else f" · score {row.score:g}"
-        blocks.append(f"{head}{score}" + (f"\n\n{row.text}" if row.text else ""))
+        head = row.title or where
+        facts = [f"`{fact}`" for fact in dict.fromkeys((where, row.id)) if fact != head]
+        facts += [] if row.score is None else [f"score {row.score:g}"]
+        text = f"{row.text}{TRUNCATED if row.truncated else ''}" if row.text else ""
+        blocks.append("\n\n".join(filter(None, (f"## {head}", " · ".join(facts), text))))
     return "\n\n".join([*blocks, *(f"> {note}" for note in shown.notes)])
 
 
@@ -50,8 +68,10 @@ def _csv(shown: Shown | ShownRecords) -> str:
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    columns = [column for column in _COLUMNS if isinstance(shown, Shown) or column not in _OF_HITS]
+    writer.writerow(columns)
     for row in shown.rows:
         place = _place(row.at) if row.path is None else {}
-        writer.writerow([place.get(column, getattr(row, column)) for column in _COLUMNS])
+        cells = {column: getattr(row, column) for column in columns} | place
+        writer.writerow((cells | {"truncated": "true" if row.truncated else ""}).values())
     return out.getvalue().rstrip("\n")

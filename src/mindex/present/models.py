@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from mindex.model.reported import KnownModel, Reembedded
+from mindex.model.spaces import model_title
 from mindex.present.rows import Json
 from mindex.present.text import aligned
 
@@ -62,6 +63,8 @@ def _model_json(model: KnownModel) -> dict[str, Json]:
     if model.install and not model.installed:
         shown["install"] = model.install
     shown["configured"] = model.configured
+    if model.default:
+        shown["default"] = True
     if model.role == "embedding":
         shown["active"] = model.active
     if model.next:
@@ -95,14 +98,18 @@ def _row(model: KnownModel) -> list[str]:
     marks = {"→": model.next, "*": model.active or (model.configured and model.role != "embedding")}
     return [
         next((mark for mark, holds in marks.items() if holds), ""),
-        f"{model.provider}/{model.name}" if model.name else model.provider,
+        model_title(model.provider, model.name),
         str(model.dimensions or ""),
         f"{model.megabytes:g} MB" if model.megabytes else "",
         model.licence,
         "" if model.vectors is None else f"{model.vectors:,}",
-        ", ".join(f"{value:.3g} ms a {what}" for what, value in model.speed.items()),
+        ", ".join(f"{value:.3g} ms {_a(what)}" for what, value in model.speed.items()),
         ", ".join(_states(model)),
     ]
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _states(model: KnownModel) -> list[str]:
@@ -113,6 +120,8 @@ def _states(model: KnownModel) -> list[str]:
         states.append("left over")
     if model.configured:
         states.append("configured")
+    if model.default:
+        states.append("default")
     if not model.installed:
         states.append("not installed")
     elif model.install:

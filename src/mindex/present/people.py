@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from mindex.clock import to_iso
 from mindex.model import Change, Due, Extracted, Record
 from mindex.present.differences import Difference, differences, differences_text
-from mindex.present.rows import Json, field_text, record_row
-from mindex.present.text import record_text
+from mindex.present.rows import Json, field_text, record_row, summary_of
+from mindex.present.text import amount, record_text
 from mindex.present.told import change_json, change_text, held
 
 _REDACTED = re.compile(r"\[redacted:([^\]]+)\]")
@@ -47,6 +47,7 @@ def turn_added_json(turn: Record, redacted: Sequence[str], found: Extracted = _N
         "created_at": to_iso(turn.created_at),
         "redacted": list(redacted),
         **({"facts": found.facts} if found.processed else {}),
+        **({"new_facts": [{"id": one.id, "text": one.text} for one in found.new]} if found.new else {}),
         **({"notes": list(found.notes)} if found.notes else {}),
     }
 
@@ -55,6 +56,7 @@ def turn_added_text(turn: Record, redacted: Sequence[str], found: Extracted = _N
     lines = [f"{turn.id} remembered · session {turn.fields['session_id']} · {to_iso(turn.created_at)}"]
     lines += [f"redacted: {', '.join(redacted)}"] if redacted else []
     lines += [f"facts: {found.facts}"] if found.processed else []
+    lines += [f"  {one.id} {summary_of(one)}" for one in found.new]
     return "\n".join([*lines, *(f"note: {note}" for note in found.notes)])
 
 
@@ -63,7 +65,7 @@ def turns_json(turns: Sequence[Record]) -> dict[str, Json]:
 
 
 def turns_text(turns: Sequence[Record], *, colour: bool = False) -> str:
-    return "\n\n".join([f"{len(turns)} exchanges", *(record_text(record_row(turn), colour) for turn in turns)])
+    return "\n\n".join([amount(len(turns), "exchange"), *(record_text(record_row(turn), colour) for turn in turns)])
 
 
 # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from mindex.clock import to_iso
 from mindex.model import Found, Record
 from mindex.present.found import show_found
 from mindex.present.rows import Json, record_row
-from mindex.present.text import aligned, record_text
+from mindex.present.text import aligned, amount, record_text
 
 if TYPE_CHECKING:
     from mindex.model import Check, EmbeddingStatus, IndexReport, Status
@@ -65,13 +65,13 @@ def index_text(report: IndexReport) -> str:
         }
         told = ", ".join(f"{count} {name}" for name, count in files.items() if count) or "nothing to index"
         chunks = f"+{one.chunks_added} −{one.chunks_removed}, {one.chunks_kept} kept"
-        lines.append(f"{one.name} ({one.root}): {one.seen} files, {told}; chunks {chunks}")
+        lines.append(f"{one.name} ({one.root}): {amount(one.seen, 'file')}, {told}; chunks {chunks}")
     lines.extend(f"skipped {skip.path}: {skip.reason}" for skip in report.skipped)
     placed = "" if report.contextualized is None else f"{report.contextualized} contextualized, "
     lines.append(f"{placed}{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
     if (plan := report.contexts) is not None:
-        cost = f"{plan.prompt_tokens:,} tokens in, at most {plan.answer_tokens:,} out"
-        lines.append(f"contexts: {plan.calls:,} calls, {cost}")
+        cost = f"{amount(plan.prompt_tokens, 'token')} in, at most {plan.answer_tokens:,} out"
+        lines.append(f"contexts: {amount(plan.calls, 'call')}, {cost}")
     lines.extend(f"note: {note}" for note in report.notes)
     return "\n".join(lines)
 
@@ -123,6 +123,8 @@ def status_json(status: Status) -> dict[str, Json]:
         "tier": status.tier,
         "size_bytes": status.size_bytes,
     }
+    if status.tier_reason:
+        shown["tier_reason"] = status.tier_reason
     if status.caches:
         shown["caches"] = dict(status.caches)
     return shown
@@ -139,14 +141,15 @@ def status_text(status: Status) -> str:
         f"records: {records}",
         f"embedding: {model}, {embedding.pending} pending",
         *_changing(embedding),
-        f"tier: {status.tier}",
+        f"tier: {status.tier} ({status.tier_reason})" if status.tier_reason else f"tier: {status.tier}",
         *([f"caches: {caches}"] if caches else []),
     ]
     for one in status.collections:
         when = f", indexed {to_iso(one.indexed_at)}" if one.indexed_at is not None else ""
         missing = ", FOLDER MISSING" if one.missing else ""
         lines.append(
-            f"collection {one.name}: {one.root}, {one.documents} documents, {one.chunks} chunks{when}{missing}"
+            f"collection {one.name}: {one.root}, {amount(one.documents, 'document')}, {amount(one.chunks, 'chunk')}"
+            f"{when}{missing}"
         )
     return "\n".join(lines)
 

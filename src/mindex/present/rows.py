@@ -18,6 +18,8 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 
 _SUMMARY_WORDS = 20
 _MOST_TAGS = 10
+_LONG_WORD = 40  # characters: what is longer is cut anywhere
+_SPEAKER = 80  # characters that may stand before what was said: a name, a date, a greeting
 _MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*_|]+")
 
 
@@ -70,8 +72,49 @@ class Row:
         }
 
 
+def plain_row(row: Row) -> Row:
+    """A row without what only describes it: where its text has no room, the text comes first."""
+    return Row(
+        id=row.id,
+        at=row.at,
+        title=row.title,
+        type=row.type,
+        score=row.score,
+        tokens=row.tokens,
+        path=row.path,
+        first_line=row.first_line,
+        last_line=row.last_line,
+        created_at=row.created_at,
+        superseded_by=row.superseded_by,
+        anchor=row.anchor,
+        text=row.text,
+        truncated=row.truncated,
+        explain=row.explain,
+        around=row.around,
+    )
+
+
+def lean_row(row: Row) -> Row:
+    """Only the text, and what finds it again."""
+    at = row.at or (f"{row.path}:{row.first_line}-{row.last_line}" if row.path else None)
+    return Row(id=row.id, at=at, text=row.text, truncated=row.truncated)
+
+
+def shortened(row: Row, size: int) -> Row:
+    """With at most so many characters of its text, cut at a word where one ends near; marked if that is not all."""
+    text = row.text or ""
+    if size >= len(text):
+        return row
+    kept = text[:size]
+    if not text[size].isspace():
+        end = max(kept.rfind(" "), kept.rfind("\n"))
+        kept = kept[:end] if size - end < _LONG_WORD and end > 0 else kept
+    return replace(row, text=kept.rstrip(), truncated=True)
+
+
 def digest_row(hit: Hit) -> Row:
-    return Row(id=hit.record.id, at=place(hit.record) or None, anchor=_anchor(hit.record))
+    record = hit.record
+    return Row(id=record.id, at=place(record) or None, anchor=_anchor(record))
 
 
 def compact_row(hit: Hit) -> Row:
@@ -134,7 +177,7 @@ def record_row(
         tags=record.tags[:_MOST_TAGS],
         anchor=_anchor(record),
         fields=own_fields(record) or None,
-        summary=record.summary or None,
+        summary=None if _says_already(record) else record.summary,
         text=record.text,
         explain=None if trace is None else explained(trace, relevance),
     )
@@ -203,6 +246,13 @@ def summary_of(record: Record) -> str:
     lines = [line for line in record.text.split("\n") if not line.startswith("#")] or [record.text]
     words = _MARKUP.sub("", " ".join(lines)).split()[:_SUMMARY_WORDS]
     return " ".join(words)[:200]
+
+
+def _says_already(record: Record) -> bool:
+    """Whether the text begins with what sums it up."""
+    said = " ".join(record.summary.removesuffix("…").split()).casefold()
+    begins = len(said) + (_SPEAKER if record.kind == "turn" else 0)
+    return said in " ".join(record.text[: 2 * begins + _SPEAKER].split()).casefold()[:begins]
 
 
 def _last_heading(record: Record) -> str:

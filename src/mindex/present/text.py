@@ -10,6 +10,9 @@ from mindex.present.rows import Json, Row, field_text
 if TYPE_CHECKING:
     from mindex.present.views import Shown
 
+TRUNCATED = " […truncated]"
+_WIDEST = 60  # characters of a column: a longer cell stands out of it, instead of all others being moved apart
+
 _BOLD, _DIM, _CYAN, _GREEN, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 
 
@@ -31,14 +34,17 @@ def answer_text(shown: Shown, *, colour: bool = False) -> str:
 
 
 def dual_text(shown: Shown, index: Iterable[Row]) -> str:
-    lines = [f"{row.id} {row.summary}" for row in index]
+    lines = [f"{row.id} {row.summary}".rstrip() for row in index]
     blocks = [record_text(row, colour=False) for row in shown.rows]
     notes = [f"note: {note}" for note in shown.notes]
     return "\n\n".join(filter(None, [f"{_head(shown)}\n" + "\n".join(lines), *blocks, "\n".join(notes)]))
 
 
 def _head(shown: Shown) -> str:
-    count = f"{len(shown.rows)} of {shown.total}{'+' if shown.total_capped else ''}"
+    listed = shown.rows if shown.index is None else shown.index
+    count = f"{len(listed)} of {shown.total}{'+' if shown.total_capped else ''}"
+    if shown.index is not None:
+        count += f", {len(shown.rows)} in full"
     more = " · more" if shown.has_more else ""
     return f"{count} · {shown.tier} {shown.fusion} · {shown.tokens} tokens{more}"
 
@@ -69,7 +75,7 @@ def record_text(row: Row, colour: bool = False) -> str:
     lines += [f"{name}: {field_text(value)}" for name, value in (row.fields or {}).items()]
     if row.explain:
         lines.append(paint(f"why: {explanation(row.explain)}", _CYAN, colour))
-    lines.append((row.text or "") + (" […truncated]" if row.truncated else ""))
+    lines.append((row.text or "") + (TRUNCATED if row.truncated else ""))
     lines += [f"around: {beside.id} · {beside.created_at}\n{beside.text}" for beside in row.around or ()]
     return "\n".join(lines)
 
@@ -116,10 +122,16 @@ def explanation(explain: Mapping[str, Json]) -> str:
     return f"{facts}; {', '.join(changes)}"
 
 
-def aligned(rows: list[list[str]]) -> list[str]:
+def amount(count: int, one: str, several: str = "") -> str:
+    """`1 file`, `2 files`, `1,000 files`."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def aligned(rows: list[list[str]], widest: int = _WIDEST) -> list[str]:
     """Cells in columns, for a terminal."""
     if not rows:
         return []
     count = max(map(len, rows))
-    widths = [max((len(row[i]) for row in rows if i < len(row)), default=0) for i in range(count)]
+    lengths = [[len(row[i]) for row in rows if i < len(row)] for i in range(count)]
+    widths = [max((length for length in column if length <= widest), default=0) for column in lengths]
     return ["  ".join(cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip() for row in rows]

@@ -8,6 +8,7 @@ from mindex.clock import to_iso
 from mindex.model import Change, Event, MemoryStatistics, Purged, Record, Remembered, Suspect
 from mindex.present.differences import differences, differences_text
 from mindex.present.rows import Json, record_row
+from mindex.present.text import amount
 
 _COMPARED = (
     "text", "type", "title", "tags", "entities", "importance", "confidence", "summary", "context", "source",
@@ -140,9 +141,10 @@ def purged_json(purged: Purged) -> dict[str, Json]:
 
 
 def purged_text(purged: Purged) -> str:
-    told = f"purged {purged.records} records, {purged.vectors} vectors, {purged.history} changes"
+    counts = ((purged.records, "record"), (purged.vectors, "vector"), (purged.history, "change"))
+    told = "purged " + ", ".join(amount(count, what) for count, what in counts)
     if purged.log_lines:
-        told += f", {purged.log_lines} lines of the daily log"
+        told += f", {amount(purged.log_lines, 'line')} of the daily log"
     return "\n".join([told, *(f"note: {note}" for note in _purge_notes(purged))])
 
 
@@ -172,9 +174,9 @@ def statistics_json(numbers: MemoryStatistics) -> dict[str, Json]:
 def statistics_text(numbers: MemoryStatistics) -> str:
     types = ", ".join(f"{count} {name}" for name, count in sorted(numbers.by_type.items()))
     lines = [
-        f"{numbers.total} memories{f' ({types})' if types else ''}",
+        f"{amount(numbers.total, 'memory', 'memories')}{f' ({types})' if types else ''}",
         f"importance {numbers.average_importance:.1f} and confidence {numbers.average_confidence:.2f} on average",
-        f"{numbers.accesses} accesses",
+        amount(numbers.accesses, "access", "accesses"),
     ]
     if numbers.oldest is not None and numbers.newest is not None:
         lines.append(f"from {to_iso(numbers.oldest)} to {to_iso(numbers.newest)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mindex.model.transferred import ExportReport, ImportReport
 from mindex.present.rows import Json
+from mindex.present.text import amount
 
 _MOST_LINES = 20
 
@@ -26,9 +27,9 @@ def export_json(report: ExportReport) -> dict[str, Json]:
 
 def export_text(report: ExportReport) -> str:
     files = "" if report.files == 1 else f" in {report.files} files"
-    lines = [f"{report.records} records{files} → {report.target}"]
+    lines = [f"{amount(report.records, 'record')}{files} → {report.target}"]
     if report.left_out:
-        lines.append(f"{report.left_out} forgotten or superseded records were left out")
+        lines.append(f"left out: {amount(report.left_out, 'forgotten or superseded record')}")
     lines += (f"index again where it is needed: {one.name} ({one.root})" for one in report.collections)
     return "\n".join([*lines, *(f"note: {note}" for note in report.notes)])
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit
-from mindex.present.rows import Json, Row, compact_row, digest_row, full_row, index_row
+from mindex.present.rows import Json, Row, compact_row, digest_row, full_row, index_row, lean_row, plain_row, shortened
 from mindex.present.text import answer_text, dual_text
 from mindex.present.tokens import count_tokens
 from mindex.values import dataclass
@@ -19,6 +19,7 @@ VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
 LEAST_BUDGET = 50
 _ECHO = 200
 _WORTH_SHOWING = 80  # characters of a text that was cut
+_LEAST_SHOWN = 20  # where hardly anything fits: better than an id alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,25 +139,32 @@ def _fitted(whole: Shown, budget: int) -> Shown:
 
 
 def _first_cut_short(whole: Shown, budget: int) -> Shown:
-    """Shorten the text of the first row, then leave out all but what finds it again, until it fits."""
+    """Leave out what describes the first row, shorten its text, leave out all but what finds it, until it fits."""
     if not whole.rows:
         return counted(replace(whole, notes=()))
     first = whole.rows[0]
     more = whole.has_more or len(whole.rows) > 1
-    at = first.at or (f"{first.path}:{first.first_line}-{first.last_line}" if first.path else None)
-    leanest = Row(id=first.id, at=at)
+    note = f"budget of {budget} tokens: 1 of {len(whole.rows)} shown, cut short"
+    lean = lean_row(first)
     # With its facts, or at least with words: an id alone tells nobody whether to read on.
-    for base in (first, replace(leanest, text=first.text), leanest, Row(id=first.id)):
-        for notes, query in ((whole.notes, whole.query), ((), whole.query[:20])):
-            text = base.text or ""
+    tries: list[tuple[Row, tuple[str, ...], str, int]] = [
+        (plain_row(first) if first.text else first, (*whole.notes, note), whole.query, _WORTH_SHOWING),
+        (plain_row(first) if first.text else first, (note,), whole.query[:20], _WORTH_SHOWING),
+        (lean, (note,), whole.query[:20], _WORTH_SHOWING),
+        (lean, (f"cut to {budget} tokens",), whole.query[:20], _WORTH_SHOWING),
+        (lean, (), whole.query[:20], _WORTH_SHOWING),
+        (replace(lean, at=None), (), "", _LEAST_SHOWN),
+        (replace(lean, text=None), (), "", 0),
+    ]
+    for row, notes, query, least in tries:
 
-            def cut(size: int, base: Row = base, notes: tuple[str, ...] = notes, query: str = query) -> Shown:
-                kept = (base.text or "")[:size] if base.text is not None else None
-                row = replace(base, text=kept, truncated=True)
-                return counted(replace(whole, query=query, rows=(row,), has_more=more, notes=notes))
+        def cut(size: int, row: Row = row, notes: tuple[str, ...] = notes, query: str = query) -> Shown:
+            kept = shortened(row, size) if row.text else replace(row, truncated=True)
+            return counted(replace(whole, query=query, rows=(kept,), has_more=more, notes=notes))
 
-            if cut(min(len(text), _WORTH_SHOWING)).tokens <= budget:
-                return cut(most_that_fit(len(text), lambda size, cut=cut: cut(size).tokens <= budget))  # type: ignore[misc]  # mypy loses cut
+        size = most_of_text(row, lambda size, cut=cut: cut(size).tokens <= budget, least)  # type: ignore[misc]  # mypy loses cut
+        if size is not None:
+            return cut(size)
     return counted(replace(whole, query="", rows=(Row(id=first.id, truncated=True),), has_more=more, notes=()))
 
 
@@ -165,23 +173,39 @@ def _dual(answer: Answer, budget: int | None, details: int | None, explain: bool
     index = tuple(index_row(hit) for hit in answer.hits)
     rows = tuple(full_row(hit, explain=explain) for hit in answer.hits[:details])
     bare = replace(_shown(answer, ()), index=index)
+    said = True
 
-    def with_index(count: int) -> Shown:
-        return counted(replace(bare, index=index[:count], has_more=answer.has_more or count < len(index)))
-
-    def with_details(shown: Shown, count: int) -> Shown:
-        more = shown.has_more or count < len(answer.hits)
-        return counted(replace(shown, rows=rows[:count], has_more=more))
+    def cut(listed: int, detailed: int) -> Shown:
+        less = listed < len(index) or detailed < len(rows)
+        note = f"budget of {budget} tokens: {listed} of {len(index)} listed, {detailed} of {len(rows)} in full"
+        return counted(
+            replace(
+                bare,
+                index=index[:listed],
+                rows=rows[:detailed],
+                has_more=answer.has_more or listed < len(index) or detailed < len(answer.hits),
+                notes=(*bare.notes, note) if less and said else bare.notes,
+            )
+        )
 
     if budget is None:
-        return with_details(with_index(len(index)), len(rows))
-    count = most_that_fit(len(index), lambda count: with_index(count).tokens <= budget)
+        return cut(len(index), len(rows))
+    count = most_that_fit(len(index), lambda count: cut(count, 0).tokens <= budget)
     if not count:  # the frame itself is too dear: leave out what can be left out
+        said = False
         bare = replace(bare, notes=(), query=bare.query[:20])
         index = tuple(replace(row, summary="") for row in index)
-        count = most_that_fit(len(index), lambda count: with_index(count).tokens <= budget)
-    fits = with_index(count)
-    return with_details(fits, most_that_fit(len(rows), lambda count: with_details(fits, count).tokens <= budget))
+        count = most_that_fit(len(index), lambda count: cut(count, 0).tokens <= budget)
+    return cut(count, most_that_fit(len(rows), lambda detailed: cut(count, detailed).tokens <= budget))
+
+
+def most_of_text(row: Row, fits: Callable[[int], bool], least: int = 0) -> int | None:
+    """How many characters of a row's text fit; None if these are fewer than `least` and not all there are."""
+    length = len(row.text or "")
+    if fits(length):  # which needs no mark: all of it may fit where a little less does not
+        return length
+    size = most_that_fit(length - 1, fits) if length else 0
+    return size if size >= min(length, least) and fits(size) else None
 
 
 def most_that_fit(limit: int, fits: Callable[[int], bool]) -> int:

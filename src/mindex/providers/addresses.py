@@ -6,9 +6,14 @@ import base64
 from contextlib import suppress
 from dataclasses import field
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from mindex.providers.small_files import small_file, write_small
 from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SHORTEST_SECRET = 6
 
@@ -73,3 +78,29 @@ def parse_address(url: str) -> Address:
         raise ValueError("it names no host")
     login, _, host = parts.netloc.rpartition("@")
     return Address(f"{parts.scheme}://{host}", parts.path.rstrip("/"), parts.query, unquote(login))
+
+
+# ── of this machine ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_near(url: str) -> bool:
+    """Whether an address is of this machine."""
+    try:
+        return parse_address(url).is_loopback
+    except ValueError:
+        return False
+
+
+def know_here(url: str) -> None:
+    """Keep that somebody named an address of this machine: other processes may follow to it, whoever tells them."""
+    if is_near(url) and not (file := _known(url)).exists():
+        write_small(file, {"url": str(parse_address(url))})
+
+
+def is_known_here(url: str) -> bool:
+    """Whether somebody named just this address here; one with a login or a query of its own is another."""
+    return is_near(url) and str(parse_address(url)) == url and _known(url).exists()
+
+
+def _known(url: str) -> Path:
+    return small_file("addresses", str(parse_address(url)))

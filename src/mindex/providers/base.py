@@ -16,6 +16,19 @@ from mindex.values import dataclass
 _MOST_CHARACTERS = 20_000
 
 
+# Embedders of the provider `local` by what people call them.
+_SHORT_NAMES = {
+    "minilm": "all-MiniLM-L6-v2",
+    "bge-small": "bge-small-en-v1.5",
+    "arctic-s": "snowflake-arctic-embed-s",
+}
+
+
+def full_name(provider: str, model: str) -> str:
+    """An embedder's name as it is stored and compared, for one that people may have shortened."""
+    return _SHORT_NAMES.get(model.lower(), model) if provider == "local" else model
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
     """Which model is wanted and how it is reached; each provider reads what concerns it."""

@@ -35,6 +35,19 @@ def flaw_of(key: str) -> str:
     return ""
 
 
+def keyring_way(role: str) -> str:
+    """How a key is kept in the system's keyring, to follow other ways; the package that reads it is not one of ours."""
+    from importlib.util import find_spec
+
+    try:
+        there = find_spec("keyring") is not None
+    except ValueError:  # imported already, by somebody who does not say from where
+        there = True
+    if there:
+        return f", or run: keyring set {SERVICE} {role}.api_key"
+    return f" (or in the system's keyring as {SERVICE} {role}.api_key, after: pip install keyring)"
+
+
 def _from_keyring(name: str) -> str:
     try:
         found = import_module("keyring").get_password(SERVICE, name)

@@ -7,12 +7,16 @@ from dataclasses import replace
 from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
+from typing import Literal, TypeAlias
 
 from mindex.errors import MindexError
 from mindex.model.reported import KnownModel, Role
-from mindex.model.spaces import Space, visible
+from mindex.model.spaces import Space, model_title, visible
 from mindex.providers.base import ProviderSettings
 from mindex.providers.small_files import read_small, small_file, write_small
+
+# By what somebody chose an embedder: its name, whose it is, or not at all.
+Choice: TypeAlias = Literal["model", "provider", ""]
 
 _MEGABYTE = 1_000_000
 _LOCAL = "local"
@@ -39,13 +43,19 @@ def is_ready_made(name: str) -> bool:
     return any(model.name == name for model in _ready_made() if model.role == "embedding")
 
 
-def list_models(asked: Sequence[tuple[Role, ProviderSettings]], spaces: Sequence[Space]) -> list[KnownModel]:
-    """Every model by role: first the ready-made ones, then what else a database or a setting names."""
+def list_models(
+    asked: Sequence[tuple[Role, ProviderSettings]], spaces: Sequence[Space], chosen: Choice = "model"
+) -> list[KnownModel]:
+    """Every model by role: first the ready-made ones, then what else a database or a setting names.
+
+    `chosen` is what the settings say of the embedder: a model that nobody chose is a default, and changes nothing.
+    """
     listed = list(_ready_made())
     for space in spaces:
         _put_space(listed, space)
     for role, settings in asked:
-        _put_configured(listed, role, settings)
+        if settings.provider != "none":
+            _put_asked(listed, role, settings, spaces, chosen if role == "embedding" else "model")
     roles: tuple[Role, ...] = ("embedding", "rerank", "generation")
     return sorted(listed, key=lambda model: roles.index(model.role))
 
@@ -102,19 +112,26 @@ def _put_space(listed: list[KnownModel], space: Space) -> None:
     )
 
 
-def _put_configured(listed: list[KnownModel], role: Role, settings: ProviderSettings) -> None:
-    if settings.provider == "none":
-        return
-    first = next(
-        (one.name for one in listed if (one.role, one.provider) == (role, settings.provider) and one.install), ""
-    )
-    name = settings.model or first or _own_model(role, settings)
+def _put_asked(
+    listed: list[KnownModel], role: Role, settings: ProviderSettings, spaces: Sequence[Space], chosen: Choice
+) -> None:
+    """Mark what the settings ask for, or list it."""
+    provider = settings.provider
+    those = [one for one in listed if (one.role, one.provider) == (role, provider)]
+    name = settings.model or next((one.name for one in those if one.install), "") or _own_model(role, settings)
+    if role == "embedding":  # a folder or a file is listed by its name and checksum already
+        asked = (provider, name)
+        made = (visible(one.model.name) for one in spaces if (one.made.provider, one.made.model) == asked)
+        name = next(made, name)
+    # Who names no more than the provider of what is searched means whichever model of it that is.
+    settled = any(one.active and one.name != name for one in those)
+    is_default = not chosen or (chosen == "provider" and settled)
     for position, known in enumerate(listed):
         other_length = settings.dimensions and known.dimensions not in (0, settings.dimensions)
-        if (known.role, known.provider, known.name) == (role, settings.provider, name) and not other_length:
-            listed[position] = replace(known, configured=True)
+        if known in those and known.name == name and not other_length:
+            listed[position] = replace(known, configured=not is_default, default=is_default)
             return
-    listed.append(KnownModel(name, role, settings.provider, settings.dimensions, configured=True))
+    listed.append(KnownModel(name, role, provider, settings.dimensions, configured=not is_default, default=is_default))
 
 
 def _own_model(role: Role, settings: ProviderSettings) -> str:
@@ -148,7 +165,7 @@ def with_speed(
             kept = {}
         return replace(model, speed={name: value for name, value in kept.items() if isinstance(value, int | float)})
     if report is not None:
-        report(f"{model.provider}/{model.name}" if model.name else model.provider)
+        report(model_title(model.provider, model.name))
     try:
         speed = _MEASURES[model.role](settings)
     except MindexError as error:

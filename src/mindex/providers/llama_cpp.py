@@ -106,6 +106,15 @@ def _remembered(kept: Mapping[str, object] | None) -> GgufModel | None:
     return GgufModel(**found)
 
 
+def missing_package() -> ProviderError | None:
+    """The error for a machine without llama.cpp itself."""
+    from importlib.util import find_spec
+
+    if find_spec("xllamacpp") is not None:
+        return None
+    return ProviderError("llama-cpp needs the package xllamacpp, which is not installed", INSTALL)
+
+
 # ── the server ────────────────────────────────────────────────────────────────────────────────────────────────
 
 _servers: dict[tuple[str, Mode], LlamaServer] = {}
@@ -192,10 +201,8 @@ class LlamaServer:
         return child
 
     def _start(self) -> _Child:
-        from importlib.util import find_spec
-
-        if find_spec("xllamacpp") is None:
-            raise ProviderError("llama-cpp needs the package xllamacpp, which is not installed", INSTALL)
+        if (lacking := missing_package()) is not None:
+            raise lacking
         if self._deaths >= _MOST_DEATHS:
             raise ProviderError(
                 f"llama.cpp has ended {self._deaths} times over {self._model.title}", "use another GGUF file"

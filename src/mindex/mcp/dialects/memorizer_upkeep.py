@@ -182,7 +182,7 @@ class Upkeep(Room):
         """The seed's ages nothing and asks nobody: it merges at once. Here the originals stay in the history."""
         if self._memory.generator is None:
             raise ConfigError(
-                "facts cannot be merged: no generator is configured", "merge them with update_fact and delete_fact"
+                "facts cannot be merged: no language model is configured", "merge them with update_fact and delete_fact"
             )
         chosen = [category] if category else [*CATEGORIES]
         merges = deletions = updates = 0

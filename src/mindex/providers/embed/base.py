@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from mindex.errors import ConfigError, EmbeddingError
+from mindex.config import SHORTENING, cannot_shorten
+from mindex.errors import EmbeddingError
 from mindex.model import Model
 from mindex.providers.base import ProviderSettings, created
 from mindex.values import dataclass
@@ -58,6 +59,15 @@ class Accompanied(Protocol):
         ...
 
 
+@runtime_checkable
+class Foreseen(Protocol):
+    """An embedder that may know beforehand that it would not answer."""
+
+    def trouble(self) -> str:
+        """Why a question would have no vector now; nothing when it may have one. Nothing is asked, nothing loaded."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Unavailable:
     """Stands in for a model that is configured but cannot be had: words are still stored and found, vectors wait."""
@@ -69,6 +79,9 @@ class Unavailable:
     @property
     def loaded(self) -> bool:
         return False
+
+    def trouble(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
 
     def load(self) -> None:
         raise EmbeddingError(self.message, self.hint)
@@ -94,16 +107,11 @@ _PROVIDERS = {
     "cloudflare": "mindex.providers.embed.cloudflare",
     "llama-cpp": "mindex.providers.embed.llama_cpp",
 }
-# Those that can be asked for shorter vectors than their model has.
-_SHORTENING = ("openai", "azure", "ollama")
 
 
 def create_embedder(settings: ProviderSettings) -> Embedder | None:
     """The configured embedder, or None for provider `none`: mindex then works by keyword alone."""
-    if settings.dimensions and settings.provider in _PROVIDERS and settings.provider not in _SHORTENING:
-        raise ConfigError(
-            f"the provider {settings.provider} cannot be asked for {settings.dimensions} dimensions",
-            f"set embedding.dimensions to 0, or embedding.provider to one of {', '.join(_SHORTENING)}",
-        )
+    if settings.dimensions and settings.provider in _PROVIDERS and settings.provider not in SHORTENING:
+        raise cannot_shorten(settings.provider, settings.dimensions)
     embedder: Embedder | None = created(_PROVIDERS, settings, "embedding")
     return embedder

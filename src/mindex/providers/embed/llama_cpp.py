@@ -15,7 +15,15 @@ from mindex.providers.base import ProviderSettings, clean, failing_as
 from mindex.providers.embed.base import Embedder, Unavailable
 from mindex.providers.embed.fluency import SAMPLE, fluency_of_pieces
 from mindex.providers.embed.known import space
-from mindex.providers.llama_cpp import MOST_TOKENS, GgufModel, LlamaServer, Rejected, describe, server_for
+from mindex.providers.llama_cpp import (
+    MOST_TOKENS,
+    GgufModel,
+    LlamaServer,
+    Rejected,
+    describe,
+    missing_package,
+    server_for,
+)
 from mindex.providers.model_files import keep, recall
 
 if TYPE_CHECKING:
@@ -77,6 +85,9 @@ class LlamaEmbedder:
         with self._measuring:
             if not self._measured:
                 self._measure()
+
+    def trouble(self) -> str:
+        return str(missing_package() or "")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         import numpy as np

