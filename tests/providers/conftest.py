@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
+from mindex.memory import Memory
+from tests.conftest import write
 from tests.providers.servers import ModelServer
 
 _VARIABLES = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "GROQ_API_KEY", "OLLAMA_API_KEY", "CLOUDFLARE_API_TOKEN",
@@ -22,6 +25,36 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.delenv(variable.lower(), raising=False)
     return folder
+
+
+# One memory, opened again and again, as further processes would.
+Again: TypeAlias = Callable[[Mapping[str, object]], Memory]
+
+
+@pytest.fixture
+def again(tmp_path: Path) -> Iterator[Again]:
+    memories: list[Memory] = []
+
+    def open_memory(options: Mapping[str, object]) -> Memory:
+        memories.append(Memory(tmp_path / "memory.db", options=options))
+        return memories[-1]
+
+    yield open_memory
+    for memory in memories:
+        memory.close()
+
+
+@pytest.fixture
+def docs(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The FILES of the module that asks."""
+    return write(tmp_path / "docs", request.module.FILES)
+
+
+@pytest.fixture
+def other(alone: Path) -> Iterator[ModelServer]:
+    """A second server, with a model of its own."""
+    with ModelServer(dimensions=64) as served:
+        yield served
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from time import monotonic
@@ -19,6 +19,7 @@ from mindex.model import Progress
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import MINILM
 from tests.conftest import write
+from tests.providers.conftest import Again
 from tests.providers.onnx_models import WORDS, embedder, tokenizer
 from tests.providers.servers import ModelServer, changed, late, status
 from tests.running import run
@@ -33,23 +34,12 @@ FORCE = "run `mindex reembed --force`"
 
 
 @pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    return write(tmp_path / "docs", FILES)
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., Memory]]:
-    """Opens one memory again and again, as further processes would."""
-    memories: list[Memory] = []
-
+def opened(again: Again) -> Callable[..., Memory]:
     def open_memory(served: ModelServer, model: str = "first") -> Memory:
-        options = {"embedding.provider": "openai", "embedding.url": served.url, "embedding.model": model}
-        memories.append(Memory(tmp_path / "memory.db", options={**options, "embedding.timeout": 20.0}))
-        return memories[-1]
+        named = {"embedding.provider": "openai", "embedding.url": served.url, "embedding.model": model}
+        return again({**named, "embedding.timeout": 20.0})
 
-    yield open_memory
-    for memory in memories:
-        memory.close()
+    return open_memory
 
 
 @pytest.fixture

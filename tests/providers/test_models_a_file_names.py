@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,23 +15,15 @@ from mindex.memory import Memory
 from mindex.model import Embedded, Model
 from mindex.model.spaces import Made
 from mindex.providers.ready_made import BGE_SMALL
+from tests.providers.conftest import Again
 from tests.providers.onnx_models import embedder
 from tests.providers.servers import ModelServer
 from tests.running import run
 
 
 @pytest.fixture
-def opened(tmp_path: Path, alone: Path) -> Iterator[Callable[..., Memory]]:
-    memories: list[Memory] = []
-
-    def open_memory(**given: object) -> Memory:
-        options = {f"embedding.{name}": value for name, value in given.items()}
-        memories.append(Memory(tmp_path / "memory.db", options=options))
-        return memories[-1]
-
-    yield open_memory
-    for memory in memories:
-        memory.close()
+def opened(again: Again, alone: Path) -> Callable[..., Memory]:
+    return lambda **given: again({f"embedding.{name}": value for name, value in given.items()})
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from mindex.model import Embedded, Model, Progress
 from mindex.model.spaces import Made
 from mindex.remember.memories import NEAR
 from mindex.store.sqlite.store import SqliteStore
-from tests.conftest import write
+from tests.providers.conftest import Again
 from tests.providers.servers import ModelServer, Trick, html, late, status
 
 QUESTION = "where do parcels wait?"
@@ -24,32 +24,16 @@ FILES = {
 
 
 @pytest.fixture
-def other(alone: Path) -> Iterator[ModelServer]:
-    """A second server, with a model of its own."""
-    with ModelServer(dimensions=64) as served:
-        yield served
-
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    return write(tmp_path / "docs", FILES)
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., Memory]]:
-    """Opens one memory again and again, as further processes would, by the settings of one server or another."""
-    memories: list[Memory] = []
+def opened(again: Again) -> Callable[..., Memory]:
+    """By the settings of one server or another."""
 
     def open_memory(served: ModelServer | None, model: str = "first", **more: object) -> Memory:
         options: dict[str, object] = {"embedding.timeout": 20.0, **more}
         if served is not None:
             options |= {"embedding.provider": "openai", "embedding.url": served.url, "embedding.model": model}
-        memories.append(Memory(tmp_path / "memory.db", options=options))
-        return memories[-1]
+        return again(options)
 
-    yield open_memory
-    for memory in memories:
-        memory.close()
+    return open_memory
 
 
 @pytest.fixture

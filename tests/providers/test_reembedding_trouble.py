@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
 from mindex.model import Progress
-from tests.conftest import write
+from tests.providers.conftest import Again
 from tests.providers.servers import ModelServer, Trick, garbage, half, late, vectors
 from tests.running import finish, is_one_error, run, start, wait_until
 
@@ -22,28 +22,12 @@ FILES = {
 
 
 @pytest.fixture
-def other(alone: Path) -> Iterator[ModelServer]:
-    with ModelServer(dimensions=64) as served:
-        yield served
-
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    return write(tmp_path / "docs", FILES)
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., Memory]]:
-    memories: list[Memory] = []
-
+def opened(again: Again) -> Callable[..., Memory]:
     def open_memory(served: ModelServer, model: str = "first") -> Memory:
-        options = {"embedding.provider": "ollama", "embedding.url": served.url, "embedding.model": model}
-        memories.append(Memory(tmp_path / "memory.db", options={**options, "embedding.timeout": 20.0}))
-        return memories[-1]
+        named = {"embedding.provider": "ollama", "embedding.url": served.url, "embedding.model": model}
+        return again({**named, "embedding.timeout": 20.0})
 
-    yield open_memory
-    for memory in memories:
-        memory.close()
+    return open_memory
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from mindex.memory import Memory
 from mindex.model import Embedded, Model
 from mindex.model.spaces import Made
+from tests.providers.conftest import Again
 from tests.providers.onnx_models import embedder
 from tests.providers.servers import ModelServer
 from tests.running import run_here
@@ -20,18 +21,8 @@ QUESTION = "where do parcels wait?"
 
 
 @pytest.fixture
-def opened(tmp_path: Path, alone: Path) -> Iterator[Callable[..., Memory]]:
-    """Opens one memory again and again, as further processes would."""
-    memories: list[Memory] = []
-
-    def open_memory(**given: object) -> Memory:
-        options = {f"embedding.{name}": value for name, value in given.items()}
-        memories.append(Memory(tmp_path / "memory.db", options=options))
-        return memories[-1]
-
-    yield open_memory
-    for memory in memories:
-        memory.close()
+def opened(again: Again, alone: Path) -> Callable[..., Memory]:
+    return lambda **given: again({f"embedding.{name}": value for name, value in given.items()})
 
 
 @pytest.fixture
