@@ -440,7 +440,8 @@ def test_chunks_that_always_fail_do_not_hold_up_the_others(
     assert (first.contextualized, "contexts stopped" in first.notes[0]) == (0, True)  # as if the model were down
     plan = memory.index(docs, contextualize=True, dry_run=True).contexts
     assert plan is not None and plan.calls == 10
-    assert [memory.index(docs, contextualize=True).contextualized for _ in range(2)] == [0, 4]
+    # How many are asked before it stops depends on who answers first.
+    assert sum(memory.index(docs, contextualize=True).contextualized or 0 for _ in range(2)) == 4
     assert {text for text, context in contexts(memory).items() if not context} == set(refused)
 
 
