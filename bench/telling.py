@@ -79,7 +79,7 @@ def _columns(record: Record) -> tuple[str, ...]:
 
 
 class _WithoutLookup(Memories):
-    def _similar(self, record: Record) -> tuple[()]:  # noqa: ARG002 - as the method it stands for
+    def _similar(self, record: Record, types: tuple[str, ...]) -> tuple[()]:  # noqa: ARG002 - as what it stands for
         return ()
 
 
@@ -116,7 +116,7 @@ def lookup(ground: Ground) -> Row:
         scope = Filters(kinds=("memory",), types=("fact",))
         ours, baseline = alternate(
             len(texts),
-            lambda turn: timed(lambda: memories._similar(prepared[turn])),
+            lambda turn: timed(lambda: memories._similar(prepared[turn], ("fact",))),
             lambda turn: timed(lambda: memory.store.keyword(parse(texts[turn]).node, scope, 200)),  # type: ignore[arg-type]  # plain words
         )
     ratio = ours.over(baseline)

@@ -15,6 +15,8 @@ ROWS = (
     "hybrid-10k", "hybrid-100k", "vector-stage", "index-rate", "unchanged",
     "initialize", "cold-keyword", "cold-hybrid", "resident",
 )  # fmt: skip
+# Of what is told.
+TOLD_ROWS = ("add", "near-lookup", "bulk", "update", "recall")
 # Of models.
 MODEL_ROWS = ("rerank", "rerank-again", "down", "cold-down", "reembed-rate", "meanwhile")
 BENCH = Path(__file__).parent.parent / "bench" / "speed.py"
@@ -48,6 +50,15 @@ def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(work: Path) -
     assert rows["vector-stage"]["numbers"]["recall"] == 1
     assert rows["initialize"]["numbers"]["early"] == 0
     assert not list(work.glob("scratch*"))
+
+
+@pytest.mark.slow
+def test_every_row_about_what_is_told_has_a_ratio(work: Path) -> None:
+    done = bench(work, "--json", "--only", *TOLD_ROWS)
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+    assert set(rows) == set(TOLD_ROWS)
+    assert all(row["measured"] and row["baseline"] and row["numbers"] for row in rows.values())
 
 
 @pytest.mark.slow
