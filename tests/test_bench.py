@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,12 +39,18 @@ def bench(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
-def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(work: Path) -> None:
-    done = bench(work, "--json", "--only", *ROWS)
+def measured(work: Path, names: Sequence[str]) -> dict[str, Any]:
+    """These rows, and no others."""
+    done = bench(work, "--json", "--only", *names)
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
-    assert set(rows) == set(ROWS)
+    assert set(rows) == set(names)
+    return rows
+
+
+@pytest.mark.slow
+def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(work: Path) -> None:
+    rows = measured(work, ROWS)
     for row in rows.values():
         assert row["measured"] and row["target"]
         if row["ok"] is not None:  # None: not to be measured on this system
@@ -54,19 +62,13 @@ def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(work: Path) -
 
 @pytest.mark.slow
 def test_every_row_about_what_is_told_has_a_ratio(work: Path) -> None:
-    done = bench(work, "--json", "--only", *TOLD_ROWS)
-    assert done.returncode == 0, done.stderr
-    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
-    assert set(rows) == set(TOLD_ROWS)
+    rows = measured(work, TOLD_ROWS)
     assert all(row["measured"] and row["baseline"] and row["numbers"] for row in rows.values())
 
 
 @pytest.mark.slow
 def test_every_row_about_models_names_a_baseline_and_a_ratio(work: Path) -> None:
-    done = bench(work, "--json", "--only", *MODEL_ROWS)
-    assert done.returncode == 0, done.stderr
-    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
-    assert set(rows) == set(MODEL_ROWS)
+    rows = measured(work, MODEL_ROWS)
     for row in rows.values():
         assert row["baseline"] and row["numbers"]["ratio"] > 0, row
     assert rows["rerank"]["numbers"]["candidates"] == 40

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mindex.errors import MindexError, UsageError
 from mindex.model.spaces import model_title
 from mindex.modelling import Modelling, Report, made_of
-from mindex.providers.base import ProviderSettings, full_name
+from mindex.providers.base import IN_PROCESS, ProviderSettings, full_name
 
 if TYPE_CHECKING:
     from mindex.model import Check
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from mindex.providers.embed.base import Embedder
     from mindex.providers.listing import Choice
 
-# What runs in this process needs time to load, but cannot hang; a server is asked for an answer only this long.
-_IN_PROCESS = ("local", "llama-cpp")
+# What runs in this process needs time to load; a server is asked for an answer only this long.
 _LOADING_SECONDS = 60.0
 _ANSWERING_SECONDS = 8.0
 
@@ -76,7 +75,7 @@ class Choosing(Modelling):
         called = bool(provider)
         provider = provider or self._provider_of(model, active)
         model = full_name(provider, model)
-        if url and provider in _IN_PROCESS:
+        if url and provider in IN_PROCESS:
             raise UsageError(f"the provider {provider} has no address", "name a provider that is a server, or no url")
         named = self._provider_settings("embedding")
         asked = replace(named, provider=provider, model=model, url=url, api_key=self._key_for(provider))
@@ -84,7 +83,7 @@ class Choosing(Modelling):
             asked = replace(asked, model=model or named.model, url=url or named.url)
         elif provider == active.provider:
             asked = replace(asked, model=model or active.model, dimensions=active.dimensions)
-            nameless = not model and provider in _IN_PROCESS
+            nameless = not model and provider in IN_PROCESS
             if not url and (active.url or not called or nameless):  # nobody but the file says where
                 allowed = self._asked(active)
                 asked = replace(asked, url=allowed.url, keyed=allowed.keyed)
@@ -180,7 +179,7 @@ class Choosing(Modelling):
 
         def make() -> Embedder | None:
             held = self.held()
-            if held.made is None or held.made.provider in _IN_PROCESS or isinstance(held.embedder, Unavailable):
+            if held.made is None or held.made.provider in IN_PROCESS or isinstance(held.embedder, Unavailable):
                 embedder = held.embedder
             else:
                 embedder = self._make_embedder(_hurried(self._asked(held.made) if held.space else asked))
@@ -231,7 +230,7 @@ class Choosing(Modelling):
 
 
 def _seconds(asked: ProviderSettings) -> float:
-    return _LOADING_SECONDS if asked.provider in _IN_PROCESS else min(asked.timeout, _ANSWERING_SECONDS)
+    return _LOADING_SECONDS if asked.provider in IN_PROCESS else min(asked.timeout, _ANSWERING_SECONDS)
 
 
 def _hurried(asked: ProviderSettings) -> ProviderSettings:

@@ -14,6 +14,7 @@ from mindex.clock import parse_expiry
 from mindex.errors import MindexError, SpaceChangedError, UsageError
 from mindex.model import Change, Filters, Record
 from mindex.modelling import Modelling
+from mindex.providers.base import IN_PROCESS
 
 if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not wait for them to be compiled
     from logging import Logger
@@ -27,8 +28,6 @@ _PAGE = 500
 _LONGEST_AGENT = 200
 # Who tells one thing waits no longer for the vector of it, however patient the settings are: a query's time.
 _MOST_SECONDS = 8.0
-# Models of this machine take the time they need to load; all others may hang.
-_OF_THIS_MACHINE = ("local", "llama-cpp")
 
 
 class Telling(Modelling):
@@ -297,7 +296,7 @@ class Telling(Modelling):
     def _embed_within(self, seconds: float, ids: Sequence[str]) -> str:
         """Embed now; of a server that is slower than that, somebody else waits for the answer."""
         held = self.held()
-        if held.made is None or held.made.provider in _OF_THIS_MACHINE:
+        if held.made is None or held.made.provider in IN_PROCESS:
             return self._embed_now(ids)
         outcome: list[str] = []
         thread = threading.Thread(target=lambda: outcome.append(self._embed_now(ids)), name="mindex-embed", daemon=True)

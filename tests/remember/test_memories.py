@@ -554,16 +554,6 @@ def _later() -> None:
 # ── vectors follow ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
-    with ModelServer() as served:
-        monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "ollama")
-        monkeypatch.setenv("MINDEX_EMBEDDING_MODEL", "a-model")
-        monkeypatch.setenv("MINDEX_EMBEDDING_URL", served.url)
-        yield served
-
-
 def pending(memory: Memory) -> int:
     assert memory.embedder is not None
     return memory.store.pending(memory.embedder.model)

@@ -20,16 +20,6 @@ NOTE = "stored; its vector follows: "
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
-    with ModelServer() as served:
-        monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "ollama")
-        monkeypatch.setenv("MINDEX_EMBEDDING_MODEL", "a-model")
-        monkeypatch.setenv("MINDEX_EMBEDDING_URL", served.url)
-        yield served
-
-
-@pytest.fixture
 def memory(server: ModelServer, tmp_path: Path) -> Iterator[Memory]:
     with Memory(tmp_path / "memory.db") as opened:
         yield opened

@@ -15,7 +15,8 @@ from mindex.values import dataclass
 # No text of 512 tokens is this long, except one of blanks or of one endless word.
 _MOST_CHARACTERS = 20_000
 
-
+# Whose models run on this machine: they take the time they need to load, but have no address, and do not hang.
+IN_PROCESS = ("local", "llama-cpp")
 # Embedders of the provider `local` by what people call them.
 _SHORT_NAMES = {
     "minilm": "all-MiniLM-L6-v2",
