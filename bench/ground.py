@@ -21,8 +21,8 @@ import corpus
 from corpus import Passage, Text
 from mindex import __version__
 from mindex.analyzer import ANALYZER_VERSION
-from mindex.ingest.backfill import embed
-from mindex.ingest.markdown import CHUNKER_VERSION
+from mindex.embedding.backfill import embed
+from mindex.ingest.chunker import CHUNKER_VERSION
 from mindex.memory import Memory
 from mindex.model import Collection, Document, Embedded, Record
 from mindex.model.spaces import Made

@@ -8,8 +8,8 @@ import time
 import corpus
 from ground import Ground
 from measure import Row, Timings, Took, alternate, timed, told
+from mindex.embedding_text import pieces_of
 from mindex.memory import Memory
-from mindex.pieces import pieces_of
 
 
 def index_rate(ground: Ground) -> Row:

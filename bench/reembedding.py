@@ -10,13 +10,13 @@ from pathlib import Path
 from client import mindex_command
 from ground import Ground
 from measure import Row, Timings, Took, alternate, child_environment, timed, told
+from mindex.embedding_text import pieces_of
 from mindex.memory import Memory
 from mindex.model.spaces import Made
-from mindex.pieces import pieces_of
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.local import MINILM
-from mindex.providers.ready_made import EMBEDDERS
+from mindex.providers.packaged_models import EMBEDDERS
 
 _LOT = 8
 # What the store was embedded with before; nobody asks it any more.

@@ -17,7 +17,7 @@ from mindex.memory import Memory
 from mindex.model import Filters
 from mindex.providers.embed.local import MINILM
 from mindex.search.query import parse
-from mindex.store.sqlite.scope import match_expression
+from mindex.store.sqlite.filter_sql import match_expression
 
 _CANDIDATES = 200  # what each half of a search brings
 _TOP = 30

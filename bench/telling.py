@@ -12,11 +12,11 @@ from pathlib import Path
 from ground import Ground
 from measure import Row, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
+from mindex.memories.lifecycle import Memories, Told
 from mindex.memory import Memory
 from mindex.model import Filters, Record
-from mindex.remember.memories import Memories, Told
 from mindex.search.query import parse
-from mindex.store.sqlite.scope import match_expression
+from mindex.store.sqlite.filter_sql import match_expression
 
 _BARE_FTS = f"""
 SELECT rowid, bm25(records_fts, {", ".join(map(str, COLUMN_WEIGHTS.values()))}) AS score

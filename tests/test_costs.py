@@ -33,17 +33,17 @@ _FOR_OTHERS = {
     "onnxruntime",
     "tokenizers",
     "httpx2",
-    "mindex.model.reported",
-    "mindex.model.written",
-    "mindex.store.rows",
+    "mindex.model.reports",
+    "mindex.model.consolidation",
+    "mindex.store.export_rows",
     "mindex.store.sqlite.transfer",
     "mindex.store.sqlite.health",
-    "mindex.search.embedding",
+    "mindex.search.query_embedding",
     "mindex.search.expand",
     "mindex.search.rerank",
     "mindex.providers.rerank.base",
     "mindex.providers.generate.base",
-    "mindex.pieces",
+    "mindex.embedding_text",
 }
 
 

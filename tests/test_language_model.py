@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mindex.ingest.contextualize import MOST_CHARACTERS
+from mindex.memories.fact_extraction import FROM, LEAST_CONFIDENCE, LONGEST_FACT, MOST_FACTS
 from mindex.memory import Memory
 from mindex.providers.llama_cpp import stop_servers
-from mindex.remember.facts import FROM, LEAST_CONFIDENCE, LONGEST_FACT, MOST_FACTS
 from tests.conftest import write
 
 pytestmark = pytest.mark.slow

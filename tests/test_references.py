@@ -11,7 +11,7 @@ import pytest
 from mindex.clock import now_ms, to_iso
 from mindex.errors import AmbiguousIdError, UsageError
 from mindex.memory import Memory
-from mindex.present.found import show_found
+from mindex.present.records import show_found
 from tests.conftest import write
 from tests.running import wait_until
 

@@ -15,14 +15,14 @@ from mindex.modelling import Held
 from mindex.providers.embed.base import Embedder
 from mindex.search.boost import Boosts
 from mindex.search.fuse import FUSIONS
+from mindex.search.keyword_scoring import Refining
 from mindex.search.pipeline import Ranking, Searcher
-from mindex.search.wording import Refining
 from mindex.store.base import Access
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # what most questions do without
-    from mindex.search.embedding import QueryEmbedder
     from mindex.search.expand import Expander
+    from mindex.search.query_embedding import QueryEmbedder
     from mindex.search.rerank import Reranking
 
 _MOST_AROUND = 20
@@ -71,8 +71,8 @@ class Asking(Filing):
     def _query_embedder(self, embedder: Embedder | None) -> QueryEmbedder | None:
         if embedder is None:
             return None
-        from mindex.ingest.watched import Watched
-        from mindex.search.embedding import QueryEmbedder
+        from mindex.embedding.canary import Watched
+        from mindex.search.query_embedding import QueryEmbedder
 
         if isinstance(embedder, Watched):
             embedder = embedder.for_questions()
@@ -257,7 +257,7 @@ class Asking(Filing):
         )
 
     def _domain_of(self, current_file: str) -> str | None:
-        from mindex.ingest.describe import domain_of
+        from mindex.ingest.document_metadata import domain_of
 
         return domain_of(current_file, self.settings.pairs("index.domains"), self.store.domains())
 
@@ -282,7 +282,7 @@ def standing(record: Record) -> Record:
     kept = record.fields.get("anchor")
     if not isinstance(kept, Mapping):
         return record
-    from mindex.remember.anchors import anchored
+    from mindex.memories.anchors import anchored
 
     now = anchored(kept)
     return replace(record, fields={**record.fields, "anchor": {**kept, "at": now.at, "state": now.state}})

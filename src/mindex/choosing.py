@@ -13,10 +13,10 @@ from mindex.providers.base import IN_PROCESS, ProviderSettings, full_name
 
 if TYPE_CHECKING:
     from mindex.model import Check
-    from mindex.model.reported import KnownModel, Reembedded, Role
+    from mindex.model.reports import KnownModel, Reembedded, Role
     from mindex.model.spaces import Made, Space
     from mindex.providers.embed.base import Embedder
-    from mindex.providers.listing import Choice
+    from mindex.providers.model_list import Choice
 
 # What runs in this process needs time to load; a server is asked for an answer only this long.
 _LOADING_SECONDS = 60.0
@@ -47,8 +47,8 @@ class Choosing(Modelling):
         say). A `dry_run` says how much there is to do. Raises EmbeddingError when the model cannot be had: nothing has
         changed then.
         """
-        from mindex.ingest.reembed import reembed, rehearse
-        from mindex.remember.neighbours import link_near
+        from mindex.embedding.entries import link_near
+        from mindex.embedding.reembed import reembed, rehearse
 
         made, asked = self._target(provider, model, url, dimensions)
         embedder = self._make_embedder(asked)
@@ -101,7 +101,7 @@ class Choosing(Modelling):
         """Whose model is meant, when nobody says so."""
         if self.settings.said("embedding.provider"):
             return self._named.provider
-        from mindex.providers.listing import is_ready_made
+        from mindex.providers.model_list import is_ready_made
 
         return "local" if model and is_ready_made(full_name("local", model)) else active.provider
 
@@ -126,7 +126,7 @@ class Choosing(Modelling):
 
         `measure` has each installed one work for a moment; what was measured before on this machine is shown anyway.
         """
-        from mindex.providers.listing import list_models, with_speed
+        from mindex.providers.model_list import list_models, with_speed
 
         roles: tuple[Role, ...] = ("embedding", "rerank", "generation")
         asked = {role: self._provider_settings(role) for role in roles}
@@ -153,8 +153,8 @@ class Choosing(Modelling):
 
     def model_checks(self) -> tuple[Check, ...]:
         """Each configured provider asked for a sign of life, all at once; and how this memory's vectors stand."""
-        from mindex.providers.checking import all_at_once, check_generator, check_reranker
         from mindex.providers.generate.base import create_generator
+        from mindex.providers.model_check import all_at_once, check_generator, check_reranker
         from mindex.providers.rerank.base import create_reranker
 
         spaces = self.store.spaces()
@@ -171,9 +171,9 @@ class Choosing(Modelling):
 
     def _check_searched(self, space: Space | None) -> Check:
         """The embedder in use. A server is asked in a hurry; what runs in here is not loaded twice."""
-        from mindex.ingest.watched import Watched
-        from mindex.providers.checking import check_embedder
+        from mindex.embedding.canary import Watched
         from mindex.providers.embed.base import Unavailable
+        from mindex.providers.model_check import check_embedder
 
         asked = self._provider_settings("embedding")
 
@@ -200,7 +200,7 @@ class Choosing(Modelling):
     def _check_wanted(self, space: Space) -> Check:
         """The embedder that the settings name, where this memory was embedded with another."""
         from mindex.model import Check
-        from mindex.providers.checking import check_embedder
+        from mindex.providers.model_check import check_embedder
 
         asked = self._provider_settings("embedding")
         name = "configured model"

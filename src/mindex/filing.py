@@ -54,7 +54,7 @@ class Filing(Telling):
         from mindex.ingest.collections import collection_for
         from mindex.ingest.indexer import Boundary, Indexer
         from mindex.model import IndexReport
-        from mindex.remember.secrets import BOUNDARY_VERSION
+        from mindex.redaction.redact import BOUNDARY_VERSION
 
         started = monotonic()
         if name is not None and len(folders) != 1:
@@ -241,7 +241,7 @@ class Filing(Telling):
 
     def _boundary(self, *, reading: bool = False) -> Callable[[str], str]:
         """What a file's text crosses. Reading it never fails for a secret: it is only not shown."""
-        from mindex.remember.secrets import clean
+        from mindex.redaction.redact import clean
 
         mode = "redact" if reading and self._secrets_mode == "strict" else self._secrets_mode
         return lambda text: clean(text, mode, keep_lines=True).text

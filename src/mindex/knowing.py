@@ -15,11 +15,11 @@ from mindex.model import KINDS, Change, Filters, Record
 from mindex.store.base import Page
 
 if TYPE_CHECKING:  # as in telling: nothing of this is paid for by a search
+    from mindex.memories.contacts_projects_skills import Things
+    from mindex.memories.conversations import Conversations
+    from mindex.memories.field_specs import ThingKind
+    from mindex.memories.profile import Profiles
     from mindex.model import Due, Event
-    from mindex.remember.conversations import Conversations
-    from mindex.remember.fields import ThingKind
-    from mindex.remember.profile import Profiles
-    from mindex.remember.things import Things
 
 _MOST_LISTED = 500
 _MOST_EVENTS = 200
@@ -32,7 +32,7 @@ class Knowing(Learning):
 
     @cached_property
     def _conversations(self) -> Conversations:
-        from mindex.remember.conversations import Conversations
+        from mindex.memories.conversations import Conversations
 
         return Conversations(self.store, self._secrets_mode, self.settings.text("agent"))
 
@@ -71,7 +71,7 @@ class Knowing(Learning):
 
     def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
         """An exchange with its neighbours in the same session, in order."""
-        from mindex.remember.finding import find_told
+        from mindex.memories.find_entry import find_told
 
         return self.store.neighbours(find_told(self.store, id_).id, before, after)
 
@@ -87,7 +87,7 @@ class Knowing(Learning):
 
     @cached_property
     def _profiles(self) -> Profiles:
-        from mindex.remember.profile import Profiles
+        from mindex.memories.profile import Profiles
 
         return Profiles(self.store, self._crosses, self.settings.text("agent"))
 
@@ -112,12 +112,12 @@ class Knowing(Learning):
 
     @cached_property
     def _things(self) -> Things:
-        from mindex.remember.things import Things
+        from mindex.memories.contacts_projects_skills import Things
 
         return Things(self.store, self._crosses, self.settings.text("agent"))
 
     def create(self, kind: ThingKind, *, agent: str | None = None, **fields: object) -> Record:
-        """A contact, project or skill; the fields are those of `mindex.remember.fields`.
+        """A contact, project or skill; the fields are those of `mindex.memories.field_specs`.
 
         Whether its vector could be made say `vector_notes`.
         """
@@ -153,8 +153,8 @@ class Knowing(Learning):
 
     def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[Due, ...]:
         """The enabled skills whose time has come, longest due first. Running them is the agent's work."""
+        from mindex.memories.skill_schedule import due_at
         from mindex.model import Due
-        from mindex.remember.schedule import due_at
 
         moment = now or datetime.now(UTC)
         found = []
@@ -207,7 +207,7 @@ def _words(record: Record) -> set[str]:
 
 
 def _thing(kind: str) -> ThingKind:
-    from mindex.remember.fields import THING_KINDS
+    from mindex.memories.field_specs import THING_KINDS
 
     for known in THING_KINDS:
         if kind == known:

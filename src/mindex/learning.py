@@ -19,9 +19,9 @@ from mindex.model import TYPES, Filters, Progress, Record
 from mindex.telling import Telling
 
 if TYPE_CHECKING:
+    from mindex.memories.fact_extraction import Extractor, Run
     from mindex.model import Consolidation, Extracted, Proposal
     from mindex.providers.generate.base import Generator
-    from mindex.remember.facts import Extractor, Run
 
 _PAGE = 10
 _LISTED = 500
@@ -52,8 +52,8 @@ class Learning(Telling):
         A model that fails ends it with a note: what is left is asked the next time. An exchange that went unanswered
         is asked after all others, and rests for a day once that happened three times; `again` asks it all the same.
         """
-        from mindex.providers.generate.answers import wake
-        from mindex.remember.facts import Run, resting
+        from mindex.memories.fact_extraction import Run, resting
+        from mindex.providers.generate.answer_parsing import wake
 
         if most < 1:
             raise UsageError(f"{most} exchanges are too few", "use 1 or more")
@@ -84,8 +84,8 @@ class Learning(Telling):
         return self._extracted(run, scope, *run.notes, *extractor.notes)
 
     def _extracted(self, run: Run, scope: str, *notes: str) -> Extracted:
+        from mindex.memories.fact_extraction import MOST_TRIES, resting
         from mindex.model import Extracted
-        from mindex.remember.facts import MOST_TRIES, resting
 
         remaining = self.store.count_unextracted(scope, resting())
         unanswered = self.store.count_unextracted(scope) - remaining
@@ -113,7 +113,7 @@ class Learning(Telling):
             return Extracted(notes=(f"no facts were extracted: {error}",))
 
     def _extractor(self, generator: Generator) -> Extractor:
-        from mindex.remember.facts import Extractor
+        from mindex.memories.fact_extraction import Extractor
 
         return Extractor(self.store, generator, self._memories, self._followed)
 
@@ -173,9 +173,9 @@ class Learning(Telling):
         stay in the history: each proposal is carried out whole or not at all, and one `undo` takes it back.
         `older_than` spares what was told since (None: nothing is spared); `most` looks at the oldest so many only.
         """
+        from mindex.memories.consolidation import Consolidator
+        from mindex.memories.merge import carry_out
         from mindex.model import Consolidation
-        from mindex.remember.consolidate import Consolidator
-        from mindex.remember.replacing import carry_out
 
         if unknown := [type_ for type_ in types if type_ not in TYPES]:
             raise UsageError(f"unknown type '{unknown[0]}'", f"use one of {', '.join(TYPES)}")

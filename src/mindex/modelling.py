@@ -23,9 +23,9 @@ from mindex.store.base import Store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # a question by keyword waits for nothing of this
-    from mindex.ingest.backfill import Backfilled
+    from mindex.embedding.backfill import Backfilled
     from mindex.model import EmbeddingStatus, Tier
-    from mindex.model.reported import Reembedding
+    from mindex.model.reports import Reembedding
     from mindex.model.spaces import Made, Space
     from mindex.providers.generate.base import Generator
     from mindex.providers.rerank.base import Reranker
@@ -141,7 +141,7 @@ class Modelling:
 
     def _watched(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:
         """The embedder for this edition of a space, kept from storing vectors of a model that it has become."""
-        from mindex.ingest.watched import Watched
+        from mindex.embedding.canary import Watched
 
         if embedder is None or isinstance(embedder, Unavailable):
             return embedder
@@ -171,8 +171,8 @@ class Modelling:
         own; nor have a file of its choice read by a model's machinery.
         """
         from mindex.providers.addresses import is_known_here, is_near
+        from mindex.providers.known_servers import customary_url
         from mindex.providers.model_files import names_a_file
-        from mindex.providers.services import customary_url
 
         if not "".join((made.provider, made.model, made.url)).isprintable():
             raise EmbeddingError(
@@ -293,7 +293,7 @@ class Modelling:
 
     def _unfinished(self, spaces: tuple[Space, ...]) -> Reembedding | None:
         """The change of model that is under way, or was left half done."""
-        from mindex.model.reported import Reembedding
+        from mindex.model.reports import Reembedding
 
         for space in spaces:
             if space.next:
@@ -306,8 +306,8 @@ class Modelling:
         self, *, batch: int | None = None, most: int | None = None, report: Report | None = None
     ) -> Backfilled:
         """Embed what waits in the space that is searched, and go on in the next one when that changes meanwhile."""
-        from mindex.ingest.backfill import BATCH, Backfilled, backfill
-        from mindex.remember.neighbours import link_near
+        from mindex.embedding.backfill import BATCH, Backfilled, backfill
+        from mindex.embedding.entries import link_near
 
         done = Backfilled(0, 0)
         while True:

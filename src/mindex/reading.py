@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mindex.errors import AmbiguousIdError, ForbiddenPathError, MindexError, NotFoundError, UsageError
-from mindex.ingest.decode import BinaryFile, decode
+from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Document, Found, Record
 from mindex.present.text import amount
 from mindex.store.base import Store

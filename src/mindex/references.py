@@ -13,10 +13,10 @@ from dataclasses import replace
 from mindex.clock import parse_time, to_iso
 from mindex.errors import NotFoundError, UsageError
 from mindex.knowing import Knowing
+from mindex.memories import json_paths
 from mindex.model import Record
+from mindex.present.entries import changed_lines, timeline_text
 from mindex.present.text import amount
-from mindex.present.told import changed_lines, timeline_text
-from mindex.remember import paths
 
 _AROUND = re.compile(r"(?P<id>[a-z0-9]{3,64})(?:±|\+-|~)(?P<count>\d{1,2})", re.IGNORECASE)
 _PROFILE = re.compile(r"profile(?:(?:\.(?=[^.])|(?=\[))(?P<path>.+))?")
@@ -82,7 +82,7 @@ def _profile(memory: Knowing, path: str, as_of: str | None) -> list[Record]:
     if record is None:
         raise NotFoundError("there is no profile yet", "`mindex profile set` begins one")
     value = record.fields.get("data", {})
-    value = paths.read(value, path) if path else value
+    value = json_paths.read(value, path) if path else value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
     shown = replace(record, summary="", text=text)
     return [replace(shown, id=f"profile.{path}", title=path) if path else shown]

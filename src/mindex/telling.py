@@ -19,10 +19,10 @@ from mindex.providers.base import IN_PROCESS
 if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not wait for them to be compiled
     from logging import Logger
 
+    from mindex.memories.daily_log import Journal
+    from mindex.memories.lifecycle import Memories, Told
     from mindex.model import MemoryStatistics, Purged, Remembered, Suspect
-    from mindex.remember.journal import Journal
-    from mindex.remember.memories import Memories, Told
-    from mindex.remember.secrets import Mode
+    from mindex.redaction.redact import Mode
 
 _PAGE = 500
 _LONGEST_AGENT = 200
@@ -47,7 +47,7 @@ class Telling(Modelling):
 
     @cached_property
     def _memories(self) -> Memories:
-        from mindex.remember.memories import Memories
+        from mindex.memories.lifecycle import Memories
 
         return Memories(self.store, secrets=self._secrets_mode, by=self.settings.text("agent"))
 
@@ -58,7 +58,7 @@ class Telling(Modelling):
 
     def _crosses(self, text: str) -> str:
         """The boundary, for texts that are parts of something larger."""
-        from mindex.remember.secrets import clean
+        from mindex.redaction.redact import clean
 
         return clean(text, self._secrets_mode).text
 
@@ -88,7 +88,7 @@ class Telling(Modelling):
         `anchor` ties it to lines of a file (`src/app.py:10-40`): whoever recalls it is told whether they still stand.
         `fields` holds what only some client knows about it; it is kept, not searched.
         """
-        from mindex.remember.memories import Told
+        from mindex.memories.lifecycle import Told
 
         told = Told(
             text=text,
@@ -191,7 +191,7 @@ class Telling(Modelling):
     def _journal(self) -> Journal | None:
         if self.settings.workspace is None:
             return None
-        from mindex.remember.journal import Journal
+        from mindex.memories.daily_log import Journal
 
         return Journal(self.settings.workspace)
 
@@ -236,7 +236,7 @@ class Telling(Modelling):
     def scan(self) -> tuple[Suspect, ...]:
         """Secrets that are stored already, in what was told and in indexed files, everybody's."""
         from mindex.model import Suspect
-        from mindex.remember.secrets import find
+        from mindex.redaction.redact import find
 
         found: list[Suspect] = []
         offset = 0
@@ -334,7 +334,7 @@ class Telling(Modelling):
         return self._not_embedded
 
     def _tried(self, ids: Sequence[str]) -> str:
-        from mindex.remember.neighbours import embed_told
+        from mindex.embedding.entries import embed_told
 
         try:
             held = self.held()

@@ -12,7 +12,7 @@ from mindex.model import Progress
 from mindex.telling import Telling
 
 if TYPE_CHECKING:  # as in telling: nothing of this is paid for by a search
-    from mindex.model.transferred import ExportReport, Format, ImportReport
+    from mindex.model.transfer import ExportReport, Format, ImportReport
 
 Report = Callable[[Progress], None]
 
@@ -30,7 +30,7 @@ class Transferring(Telling):
         report: Report | None = None,
     ) -> ExportReport:
         """Write everything told, to one agent or to all, as JSONL (nothing is lost) or as a folder of markdown."""
-        from mindex.transfer.outgoing import export
+        from mindex.transfer.export import export
 
         place = Path(target).expanduser() if isinstance(target, str) else target
         return export(self.store, place, format, agent=agent, vectors=vectors, report=report)
@@ -50,8 +50,8 @@ class Transferring(Telling):
 
         `source` names what it is where that cannot be seen. `agent` gets all of it; `agents` says whose becomes whose.
         """
-        from mindex.transfer.base import detect, load_importer
-        from mindex.transfer.incoming import Mapped, import_
+        from mindex.transfer.import_rows import Mapped, import_
+        from mindex.transfer.importer import detect, load_importer
 
         place = Path(path).expanduser()
         if not place.exists():

@@ -10,12 +10,12 @@ import pytest
 
 from mindex.memory import Memory
 from mindex.model import Embedded, Model
-from mindex.model.reported import KnownModel
+from mindex.model.reports import KnownModel
 from mindex.model.spaces import Made
 from mindex.present.models import models_text
 from mindex.providers.base import full_name
 from mindex.providers.llama_cpp import INSTALL
-from mindex.providers.ready_made import EMBEDDERS, RERANKERS
+from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
 from tests.cli.conftest import Mindex
 from tests.providers.onnx_models import embedder
 from tests.running import is_one_error
@@ -208,9 +208,9 @@ def test_spaces_of_the_database_are_listed_whoever_made_them(mindex: Mindex, tmp
 def test_speed_is_measured_when_asked_for_and_shown_from_then_on(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindex.providers.listing._ROUNDS", 1)
-    monkeypatch.setattr("mindex.providers.ready_made.EMBEDDERS", ())
-    monkeypatch.setattr("mindex.providers.ready_made.RERANKERS", ())
+    monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
+    monkeypatch.setattr("mindex.providers.packaged_models.EMBEDDERS", ())
+    monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
     monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
     assert "milliseconds" not in one(mindex("models", "--json").json["models"], "all-MiniLM-L6-v2")
     ran = mindex("models", "--measure", "--json")
@@ -225,9 +225,9 @@ def test_speed_is_measured_when_asked_for_and_shown_from_then_on(
 def test_a_model_that_cannot_be_measured_says_why_and_the_others_are(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindex.providers.listing._ROUNDS", 1)
-    monkeypatch.setattr("mindex.providers.ready_made.EMBEDDERS", ())
-    monkeypatch.setattr("mindex.providers.ready_made.RERANKERS", ())
+    monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
+    monkeypatch.setattr("mindex.providers.packaged_models.EMBEDDERS", ())
+    monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
     monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("MINDEX_RERANK_PROVIDER", "http")
     monkeypatch.setenv("MINDEX_RERANK_URL", "http://127.0.0.1:9/v1/rerank")

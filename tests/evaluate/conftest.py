@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.evaluate.caching import open_cache
+from mindex.evaluate.cached_models import open_cache
 from mindex.store.sqlite.store import SqliteStore
 
 GARDEN = {
@@ -66,7 +66,7 @@ def cache(no_model: None) -> Iterator[SqliteStore]:
 @pytest.fixture
 def with_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The real models, their ready copies shared, what they said in this test kept apart."""
-    for room in ("caching", "filling"):
+    for room in ("cached_models", "populate"):
         monkeypatch.setattr(f"mindex.evaluate.{room}.evaluation_folder", lambda: tmp_path / "eval")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import GenerationError, UsageError
-from mindex.evaluate.assessing import Wanted, assess
+from mindex.evaluate.assessment import Wanted, assess
 from mindex.store.sqlite.store import SqliteStore
 from tests.evaluate.conftest import titled_set
 from tests.generating import Fails, chat_server

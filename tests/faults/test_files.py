@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import MindexError
+from mindex.ingest import file_scan as scan_module
 from mindex.ingest import indexer as indexer_module
-from mindex.ingest import scan as scan_module
-from mindex.ingest.scan import ScannedFile
+from mindex.ingest.file_scan import ScannedFile
 from mindex.memory import Memory
 from mindex.model import IndexReport, Progress, Skipped
 from tests.conftest import write

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mindex.memory import Memory
 from mindex.model import Answer
 from mindex.providers.embed.local import MINILM
-from mindex.providers.ready_made import BGE_SMALL
+from mindex.providers.packaged_models import BGE_SMALL
 from tests.conftest import HANDBOOK
 from tests.mcp.conftest import structured
 from tests.running import finish, run, start, wait_until

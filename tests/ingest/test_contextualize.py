@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.embedding_text import pieces_of
 from mindex.ingest.contextualize import MOST_CHARACTERS, prompt_of
 from mindex.memory import Memory
 from mindex.model import Document, Progress, Record
-from mindex.pieces import pieces_of
 from mindex.present.reports import index_json, index_text
-from mindex.store.caches import CONTEXT_CACHE, context_key
+from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 from tests.conftest import write
 from tests.generating import Answers, ChatServer, Fails, Hangs, Open, always, chat_server, memories
 from tests.running import kill, run_here, start, wait_until

@@ -11,8 +11,8 @@ import pytest
 
 from mindex.errors import CollectionError, UsageError
 from mindex.ingest import watch as watch_module
-from mindex.ingest.journal_lines import without_journal_lines
-from mindex.mcp.service import Options, Service
+from mindex.ingest.daily_log_lines import without_journal_lines
+from mindex.mcp.memory_host import Options, Service
 from mindex.memory import Memory
 from mindex.model import TYPES, IndexReport
 from tests.conftest import write

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from mcp import Client
 from mindex.errors import ConflictError, MindexError
 from mindex.mcp.dialects import dialect_named
+from mindex.mcp.memory_host import Options, Service
 from mindex.mcp.server import MindexServer
-from mindex.mcp.service import Options, Service
+from mindex.memories import notes
+from mindex.memories.notes import ROOT, Notes, checked_path
 from mindex.memory import Memory
-from mindex.remember import notes
-from mindex.remember.notes import ROOT, Notes, checked_path
 from tests.mcp.conftest import KEYWORD, structured, text
 
 pytestmark = pytest.mark.anyio

@@ -15,9 +15,9 @@ from mcp_types import CallToolResult
 
 from mcp import Client, StdioServerParameters
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.dialects.memorizer_rows import CATEGORIES, FAMILIES, end_of, plain, start_of
+from mindex.mcp.dialects.memorizer_format import CATEGORIES, FAMILIES, end_of, plain, start_of
+from mindex.mcp.memory_host import Options, Service
 from mindex.mcp.server import MindexServer
-from mindex.mcp.service import Options, Service
 from mindex.memory import Memory
 from mindex.model import TYPES
 from tests.generating import Answers, ChatServer, always, chat_server

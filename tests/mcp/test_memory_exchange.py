@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mcp import Client
-from mindex.ingest.describe import domain_of
+from mindex.ingest.document_metadata import domain_of
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.dialects.memory_exchange import domain_map
+from mindex.mcp.memory_host import Options, Service
 from mindex.mcp.server import MindexServer
-from mindex.mcp.service import Options, Service
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
 

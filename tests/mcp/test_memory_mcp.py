@@ -16,12 +16,12 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp import Client, MCPError, StdioServerParameters
 from mindex.clock import now_ms, parse_time
 from mindex.mcp.dialects.memory_mcp import all_words
+from mindex.mcp.dialects.memory_mcp_defaults import FAMILIES, classify, days_kept
 from mindex.mcp.dialects.memory_mcp_recall import Recalled, tokens_of
-from mindex.mcp.dialects.memory_mcp_rules import FAMILIES, classify, days_kept
-from mindex.mcp.strict import json_text
+from mindex.mcp.strict_tool import json_text
+from mindex.memories.lifecycle import Told
 from mindex.memory import Memory
 from mindex.model import TYPES, Answer, Hit, Record
-from mindex.remember.memories import Told
 from tests.mcp.conftest import Served, structured, text
 from tests.mcp.test_serve import MINDEX
 from tests.running import wait_until

@@ -12,8 +12,8 @@ from mcp_types import CallToolResult
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
+from mindex.mcp.memory_host import Options, Service
 from mindex.mcp.server import MindexServer
-from mindex.mcp.service import Options, Service
 from mindex.memory import Memory
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text

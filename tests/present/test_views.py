@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Record, Stage, Trace
-from mindex.present.export import formatted
+from mindex.present.formats import formatted
 from mindex.present.tokens import count_tokens
 from mindex.present.views import LEAST_BUDGET, VIEWS, View, compact_json, show
 

@@ -18,7 +18,7 @@ from mindex.memory import Memory
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, create_embedder
 from mindex.providers.embed.local import LocalEmbedder, pool
-from mindex.providers.ready_made import EMBEDDERS, RERANKERS
+from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
 from tests.providers import onnx_models
 from tests.providers.onnx_models import INPUTS, INT32, WORDS, rows, settings, tokenizer
 

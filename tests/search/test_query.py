@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.search.query import MAX_QUERY, parse
-from mindex.store.sqlite.scope import match_expression
+from mindex.store.sqlite.filter_sql import match_expression
 
 
 def test_plain_words_are_any_of_without_stop_words() -> None:

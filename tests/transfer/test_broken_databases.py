@@ -12,9 +12,9 @@ import pytest
 
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
 from mindex.memory import Memory
-from mindex.store import foreign
-from mindex.store.rows import Row
-from mindex.transfer.base import detect, load_importer
+from mindex.store import foreign_sqlite
+from mindex.store.export_rows import Row
+from mindex.transfer.importer import detect, load_importer
 from tests.running import is_one_error, run_here
 from tests.transfer import seeds
 from tests.transfer.seeds import mudpuppy
@@ -151,7 +151,7 @@ def test_what_is_still_in_the_write_ahead_log_comes_in(tmp_path: Path, keyword_m
 def test_a_locked_database_is_an_error_that_says_so(
     tmp_path: Path, keyword_memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign, "_SECONDS", 0.05)
+    monkeypatch.setattr(foreign_sqlite, "_SECONDS", 0.05)
     path = tmp_path / "locked.db"
     writer = sqlite3.connect(path, isolation_level=None)
     writer.executescript(mudpuppy.SCHEMA)

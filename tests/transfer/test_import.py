@@ -14,11 +14,11 @@ import pytest
 from mindex.errors import StoreError, UsageError
 from mindex.memory import Memory
 from mindex.model import Change, Filters, Model, Progress, Record
-from mindex.remember.secrets import clean
-from mindex.store.rows import Link, Row
-from mindex.transfer import crossing, incoming
-from mindex.transfer.base import IMPORTERS, ImportReport, Unread, detect, foreign_id, load_importer, profile_id
-from mindex.transfer.incoming import Mapped
+from mindex.redaction.redact import clean
+from mindex.store.export_rows import Link, Row
+from mindex.transfer import import_checks, import_rows
+from mindex.transfer.import_rows import Mapped
+from mindex.transfer.importer import IMPORTERS, ImportReport, Unread, detect, foreign_id, load_importer, profile_id
 from tests.running import finish, kill, start, wait_until
 from tests.transfer.conftest import OpenMemory, fill
 
@@ -54,7 +54,7 @@ def told(words: str, **changes: object) -> Record:
 
 def bring(memory: Memory, *found: Row | Unread, dry_run: bool = False, **options: object) -> ImportReport:
     options = {"by": "main", **options}
-    return incoming.import_(memory.store, Path(), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
+    return import_rows.import_(memory.store, Path(), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
 
 
 def everything(memory: Memory) -> list[Record]:
@@ -365,7 +365,7 @@ def test_a_name_may_betray_what_a_field_holds(memory: Memory) -> None:
 def test_no_secret_hides_among_other_rows(text: str, around: tuple[str, str]) -> None:
     assert clean(text).text != text
     rows = [Row(told(f"{one}", id=f"id{number}x")) for number, one in enumerate((around[0], text, around[1]))]
-    assert rows[1] in crossing.suspects(rows, "redact")
+    assert rows[1] in import_checks.suspects(rows, "redact")
 
 
 # ── dry runs, progress, kills ─────────────────────────────────────────────────────────────────────────────────
@@ -386,7 +386,7 @@ def test_a_dry_run_says_what_would_happen_and_writes_nothing(memory: Memory, oth
 
 
 def test_a_dry_run_sees_duplicates_across_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incoming, "_BATCH", 1)
+    monkeypatch.setattr(import_rows, "_BATCH", 1)
     rows = (Row(told("Same", number=1)), Row(told("Same", id="bbbb", number=2)), Row(told("Else", number=1)))
     foreseen = bring(memory, *rows, dry_run=True)
     assert (foreseen.added, foreseen.duplicates, foreseen.renumbered) == (2, 1, ((1, 2),))
@@ -400,21 +400,21 @@ def test_progress_is_told_batch_by_batch(memory: Memory, other: Memory, tmp_path
     memory.export(tmp_path / "a.jsonl")
     seen: list[Progress] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(incoming, "_BATCH", 5)
+        patch.setattr(import_rows, "_BATCH", 5)
         other.import_(tmp_path / "a.jsonl", report=seen.append)
     assert [(one.stage, one.done, one.total) for one in seen] == [("import", done, 12) for done in (5, 10, 12)]
 
 
 def test_long_texts_make_small_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incoming, "_BATCH_CHARACTERS", 1000)
-    sizes = [len(batch) for batch in incoming._batches(Row(told("x" * 400, id=f"id{n}x")) for n in range(7))]
+    monkeypatch.setattr(import_rows, "_BATCH_CHARACTERS", 1000)
+    sizes = [len(batch) for batch in import_rows._batches(Row(told("x" * 400, id=f"id{n}x")) for n in range(7))]
     assert sizes == [3, 3, 1]
 
 
 def test_a_store_that_fails_says_how_much_came_in(
     memory: Memory, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(incoming, "_BATCH", 2)
+    monkeypatch.setattr(import_rows, "_BATCH", 2)
     restore, left = memory.store.restore_rows, [1]
 
     def failing(*arguments: object, **options: object) -> object:

@@ -9,7 +9,7 @@ import pytest
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Filters, Record
-from mindex.transfer.base import IMPORTERS, detect, load_importer
+from mindex.transfer.importer import IMPORTERS, detect, load_importer
 from tests.conftest import write
 from tests.running import run_here
 from tests.transfer import seeds

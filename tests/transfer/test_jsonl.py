@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.memory import Memory
 from mindex.model import Embedded, Model
-from mindex.store.rows import Row
-from mindex.transfer import jsonl
+from mindex.store.export_rows import Row
+from mindex.transfer import jsonl_export
 from mindex.transfer.importers import jsonl as reading
-from mindex.transfer.lines import Malformed, history_json, history_of, moment_of, row_json, row_of, stamp
+from mindex.transfer.jsonl_rows import Malformed, history_json, history_of, moment_of, row_json, row_of, stamp
 from tests.transfer.conftest import OpenMemory, fill
 
 
@@ -157,7 +157,7 @@ def test_a_history_tells_one_from_true(memory: Memory) -> None:
 def test_a_long_history_goes_on_in_the_lines_below(
     memory: Memory, other: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonl, "_LONGEST_HISTORY", 300)
+    monkeypatch.setattr(jsonl_export, "_LONGEST_HISTORY", 300)
     first = memory.add("Version 0")
     for version in range(1, 9):
         memory.update(first.id, text=f"Version {version}")
@@ -271,7 +271,7 @@ def test_an_export_that_fails_leaves_the_old_one(
     def full(*_: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jsonl, "record_lines", full)
+    monkeypatch.setattr(jsonl_export, "record_lines", full)
     with pytest.raises(MindexError, match="No space left"):
         memory.export(folder / "a.jsonl")
     assert (folder / "a.jsonl").read_bytes() == before

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mindex.errors import ConflictError, UsageError
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.transfer import markdown, outgoing
-from mindex.transfer.base import Row, Unread
+from mindex.transfer import export, markdown_export
+from mindex.transfer.importer import Row, Unread
 from mindex.transfer.importers.markdown import importer
 from tests.transfer.conftest import fill
 
@@ -74,7 +74,7 @@ def test_any_record_survives_its_section(records: list[Record]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for place, record in enumerate(records):
             file = Path(folder, f"{place}.md")
-            text = markdown.head(record) + markdown.section(record) + markdown.section(record)
+            text = markdown_export.head(record) + markdown_export.section(record) + markdown_export.section(record)
             file.write_bytes(text.encode())
         found = list(importer.read(Path(folder)))
     assert [row.record for row in found if isinstance(row, Row)] == [one for one in records for _ in range(2)]
@@ -172,7 +172,7 @@ def test_a_file_of_somebody_else_is_never_replaced(memory: Memory, tmp_path: Pat
 
 
 def test_many_months_are_not_all_open_at_once(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outgoing, "_MOST_OPEN", 2)
+    monkeypatch.setattr(export, "_MOST_OPEN", 2)
     for _ in range(2):
         for month in range(1, 7):
             memory.add_conversation("Ping", "Pong", at=f"2026-0{month}-15T12:00:00Z")

@@ -8,8 +8,8 @@ import pytest
 
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.store.rows import Row
-from mindex.transfer.base import Unread, detect, load_importer
+from mindex.store.export_rows import Row
+from mindex.transfer.importer import Unread, detect, load_importer
 from tests.conftest import write
 from tests.transfer.seeds import lines
 

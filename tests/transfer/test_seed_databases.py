@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.transfer.base import Unread, load_importer
+from mindex.transfer.importer import Unread, load_importer
 from tests.transfer import seeds
 from tests.transfer.seeds import DAY, NOON, memory_mcp, memory_search
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mindex.cli.output import Context
-from mindex.present.consolidated import consolidation_json, consolidation_text
+from mindex.present.consolidation import consolidation_json, consolidation_text
 
 
 @click.command("consolidate")

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import click
 
+from mindex.cli.memories import read
 from mindex.cli.output import Context, ProgressBar
-from mindex.cli.words import read
 from mindex.errors import NotFoundError, UsageError
-from mindex.present import people
-from mindex.present.consolidated import extracted_json, extracted_text
+from mindex.present import profile_contacts_skills as present
+from mindex.present.consolidation import extracted_json, extracted_text
 from mindex.present.views import show
 from mindex.search.pipeline import MAX_LIMIT
 
@@ -50,7 +50,10 @@ def add(
         lacking = memory.vector_notes(turn.id)
         found = memory.extract_facts_of(turn)
         found = replace(found, notes=(*lacking, *found.notes))
-    context.emit(people.turn_added_json(turn, redacted, found), lambda: people.turn_added_text(turn, redacted, found))
+    context.emit(
+        present.turn_added_json(turn, redacted, found),
+        lambda: present.turn_added_text(turn, redacted, found),
+    )
 
 
 @conversation_command.command("extract")
@@ -106,4 +109,7 @@ def show_one(context: Context, reference: str, around: int) -> None:
         turns = memory.conversation(reference) or memory.around(reference, around, around)
     if not turns:
         raise NotFoundError(f"'{reference}' is not part of a conversation", "search for it first")
-    context.emit(people.turns_json(turns), lambda: people.turns_text(turns, colour=context.colour))
+    context.emit(
+        present.turns_json(turns),
+        lambda: present.turns_text(turns, colour=context.colour),
+    )

@@ -13,7 +13,7 @@ import click
 from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.model import Progress
-from mindex.present.rows import Json
+from mindex.present.record_fields import Json
 from mindex.values import dataclass
 
 

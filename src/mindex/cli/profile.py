@@ -9,7 +9,7 @@ import click
 
 from mindex.cli.output import Context
 from mindex.errors import UsageError
-from mindex.present import people
+from mindex.present import profile_contacts_skills as present
 
 
 @click.group("profile")
@@ -24,7 +24,7 @@ def get(context: Context, path: str) -> None:
     """Show the profile, or what stands at a path: user.name, projects[0].title."""
     with context.memory() as memory:
         value = memory.profile(path)
-    context.emit(people.profile_json(value, path), lambda: people.profile_text(value))
+    context.emit(present.profile_json(value, path), lambda: present.profile_text(value))
 
 
 @profile_command.command("set")
@@ -46,7 +46,7 @@ def set_(context: Context, path: str | None, value: str | None, remove: str | No
         changes = {path: parsed(value)}
     with context.memory() as memory:
         change = memory.set_profile(changes, reason)
-    context.emit(people.changed_json(change), lambda: people.changed_text(change, "changed"))
+    context.emit(present.changed_json(change), lambda: present.changed_text(change, "changed"))
 
 
 def parsed(text: str) -> Any:
@@ -69,7 +69,7 @@ def history(context: Context) -> None:
     """Every version with what changed in it: when, by whom and why."""
     with context.memory() as memory:
         changes = memory.profile_history()
-    context.emit(people.versions_json(changes), lambda: people.versions_text(changes))
+    context.emit(present.versions_json(changes), lambda: present.versions_text(changes))
 
 
 @profile_command.command("rollback")
@@ -80,4 +80,7 @@ def rollback(context: Context, version: int, reason: str) -> None:
     """Bring the profile back to how a version left it; that is a change like any other."""
     with context.memory() as memory:
         change = memory.rollback_profile(version, reason)
-    context.emit(people.changed_json(change), lambda: people.changed_text(change, f"is as version {version} again"))
+    context.emit(
+        present.changed_json(change),
+        lambda: present.changed_text(change, f"is as version {version} again"),
+    )

@@ -54,9 +54,9 @@ def serve_command(
     """
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-    from mindex.mcp.heap import share_one_heap
+    from mindex.mcp.malloc_arenas import share_one_heap
+    from mindex.mcp.memory_host import Options
     from mindex.mcp.run import serve
-    from mindex.mcp.service import Options
 
     for folder in (root, source_path):
         if folder is not None and not folder.is_dir():

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.evaluate.sets import Question, QuestionSet, Text, labels_of, numbered_lines
+from mindex.evaluate.question_sets import Question, QuestionSet, Text, labels_of, numbered_lines
 
 _QUERY_FIELDS = frozenset({"_id", "text", "group", "adversarial", "answer", "metadata"})
 

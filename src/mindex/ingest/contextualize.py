@@ -19,10 +19,10 @@ from mindex.analyzer import STOP_WORDS, analyze
 from mindex.errors import GenerationError, MindexError
 from mindex.model import ContextPlan, Document, Progress, Record
 from mindex.present.tokens import count_tokens
-from mindex.providers.generate.answers import UnusableAnswer, asked, plain_answer, wake
+from mindex.providers.generate.answer_parsing import UnusableAnswer, asked, plain_answer, wake
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.store.base import DocumentUpdate, Store
-from mindex.store.caches import CONTEXT_CACHE, context_key
+from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 
 MOST_CHARACTERS = 400
 THREADS = 4

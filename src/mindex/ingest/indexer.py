@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mindex.clock import now_ms
+from mindex.daily_log_format import FORMAT_VERSION
 from mindex.errors import MindexError
 from mindex.ids import short_hash
-from mindex.ingest.decode import BinaryFile, decode
-from mindex.ingest.describe import chunk_tags, describe
-from mindex.ingest.frontmatter import unique
-from mindex.ingest.journal_lines import cut_at_journal_lines, without_journal_lines
-from mindex.ingest.markdown import CHUNKER_VERSION, chunk_markdown, chunk_text
-from mindex.ingest.scan import ScannedFile, read, scan
-from mindex.journal_format import FORMAT_VERSION
+from mindex.ingest.chunker import CHUNKER_VERSION, chunk_markdown, chunk_text
+from mindex.ingest.daily_log_lines import cut_at_journal_lines, without_journal_lines
+from mindex.ingest.document_metadata import chunk_tags, describe
+from mindex.ingest.file_scan import ScannedFile, read, scan
+from mindex.ingest.front_matter import unique
+from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Collection, CollectionReport, Document, Progress, Record, Skipped
 from mindex.store.base import Applied, DocumentUpdate, Store
 

@@ -17,8 +17,8 @@ from watchfiles import Change
 from watchfiles import watch as watch_files
 
 from mindex.errors import MindexError
-from mindex.ingest.ignore import IGNORE_FILES
-from mindex.ingest.scan import SUFFIXES, ScannedFile, scan
+from mindex.ingest.file_scan import SUFFIXES, ScannedFile, scan
+from mindex.ingest.ignore_rules import IGNORE_FILES
 from mindex.model import Collection
 
 logger = logging.getLogger(__name__)

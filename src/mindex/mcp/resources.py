@@ -21,7 +21,7 @@ from mcp_types import (
 from pydantic import Field
 
 from mindex.errors import MindexError
-from mindex.mcp.service import Service
+from mindex.mcp.memory_host import Service
 from mindex.present.reports import found_text
 from mindex.present.views import show
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.service import Options, Service
+from mindex.mcp.memory_host import Options, Service
 
 if TYPE_CHECKING:
     from mindex.mcp.server import MindexServer

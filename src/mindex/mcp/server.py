@@ -16,8 +16,8 @@ from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resou
 from mindex import __version__
 from mindex.errors import MindexError
 from mindex.mcp.dialects import Dialect
+from mindex.mcp.memory_host import Service
 from mindex.mcp.resources import add_completions, add_prompt, add_resources, list_documents
-from mindex.mcp.service import Service
 
 # Tools, templates and prompts never change while a server runs.
 _AN_HOUR = CacheHint(ttl_ms=3_600_000, scope="public")

@@ -3,8 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mindex.model.answered import Answer, Found, Hit, Progress, Stage, Tier, Trace
-from mindex.model.asked import (
+from mindex.model.query import (
     MODES,
     AllOf,
     AnyOf,
@@ -17,7 +16,7 @@ from mindex.model.asked import (
     Term,
     Without,
 )
-from mindex.model.kept import (
+from mindex.model.records import (
     KINDS,
     TYPES,
     Change,
@@ -29,10 +28,12 @@ from mindex.model.kept import (
     Model,
     Record,
 )
+from mindex.model.results import Answer, Found, Hit, Progress, Stage, Tier, Trace
 
 if TYPE_CHECKING:
-    from mindex.model.kept import Vectors
-    from mindex.model.reported import (
+    from mindex.model.consolidation import Consolidation, Extracted, Proposal
+    from mindex.model.records import Vectors
+    from mindex.model.reports import (
         Check,
         CollectionReport,
         CollectionStatus,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
         Status,
         Suspect,
     )
-    from mindex.model.written import Consolidation, Extracted, Proposal
 
 __all__ = [
     "KINDS",
@@ -102,7 +102,7 @@ __all__ = [
 ]
 
 # Making a dataclass takes longer than many a query: those that a search does without are made when first asked for.
-_LATER = ("mindex.model.reported", "mindex.model.written")
+_LATER = ("mindex.model.reports", "mindex.model.consolidation")
 
 
 def __getattr__(name: str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindex.model.kept import Model
+from mindex.model.records import Model
 from mindex.values import dataclass
 
 

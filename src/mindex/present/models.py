@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from mindex.model.reported import KnownModel, Reembedded
+from mindex.model.reports import KnownModel, Reembedded
 from mindex.model.spaces import model_title
-from mindex.present.rows import Json
+from mindex.present.record_fields import Json
 from mindex.present.text import aligned
 
 _MINUTE = 60

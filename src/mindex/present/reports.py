@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from mindex.clock import to_iso
 from mindex.model import Found, Record
-from mindex.present.found import show_found
-from mindex.present.rows import Json, record_row
+from mindex.present.record_fields import Json, record_row
+from mindex.present.records import show_found
 from mindex.present.text import aligned, amount, record_text
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mindex.present.rows import Json, Row, field_text
+from mindex.present.record_fields import Json, Row, field_text
 
 if TYPE_CHECKING:
     from mindex.present.views import Shown

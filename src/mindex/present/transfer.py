@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mindex.model.transferred import ExportReport, ImportReport
-from mindex.present.rows import Json
+from mindex.model.transfer import ExportReport, ImportReport
+from mindex.present.record_fields import Json
 from mindex.present.text import amount
 
 _MOST_LINES = 20

@@ -9,7 +9,17 @@ from typing import Literal, TypeAlias
 
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit
-from mindex.present.rows import Json, Row, compact_row, digest_row, full_row, index_row, lean_row, plain_row, shortened
+from mindex.present.record_fields import (
+    Json,
+    Row,
+    compact_row,
+    digest_row,
+    full_row,
+    index_row,
+    lean_row,
+    plain_row,
+    shortened,
+)
 from mindex.present.text import answer_text, dual_text
 from mindex.present.tokens import count_tokens
 from mindex.values import dataclass

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from mindex.providers.small_files import small_file, write_small
+from mindex.providers.cache_files import small_file, write_small
 from mindex.values import dataclass
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from mindex.providers.small_files import drop_small, read_small, small_file, write_small
+from mindex.providers.cache_files import drop_small, read_small, small_file, write_small
 from mindex.values import dataclass
 
 FAILURES = 3

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mindex.errors import ProviderError
-from mindex.providers.small_files import read_small, small_file, write_small
+from mindex.providers.cache_files import read_small, small_file, write_small
 
 
 def names_a_file(provider: str, model: str) -> bool:

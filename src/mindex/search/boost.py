@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from mindex.search.signals import standing
+from mindex.search.importance_recency import standing
 from mindex.store.base import Signals
 from mindex.values import dataclass
 

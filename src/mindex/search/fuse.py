@@ -10,7 +10,7 @@ from dataclasses import field
 from math import sqrt
 
 from mindex.errors import UsageError
-from mindex.search.signals import frequency, importance, recency
+from mindex.search.importance_recency import frequency, importance, recency
 from mindex.store.base import Scored, Signals
 from mindex.values import dataclass
 

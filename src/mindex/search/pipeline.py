@@ -14,17 +14,17 @@ from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.fuse import LIFTS_NEIGHBOURS, NEEDS_SIGNALS, Candidates, Contribution, Fused, fuse, fusion_named
-from mindex.search.neighbours import lift_neighbours
+from mindex.search.keyword_scoring import Refining
 from mindex.search.query import MAX_QUERY, ParsedQuery
 from mindex.search.relevance import relevance
-from mindex.search.retrieve import Retrieved, Retriever
-from mindex.search.wording import Refining
+from mindex.search.retrieval import Retrieved, Retriever
+from mindex.search.turn_neighbours import lift_neighbours
 from mindex.store.base import Signals, Store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # what most questions do without is imported by those that ask for it
-    from mindex.search.embedding import QueryEmbedder
     from mindex.search.expand import Expander
+    from mindex.search.query_embedding import QueryEmbedder
     from mindex.search.rerank import Reranking
 
 MAX_LIMIT = 50

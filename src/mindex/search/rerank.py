@@ -117,7 +117,7 @@ class _Passages(Sequence[str]):
 
 def passage(query: str, record: Record) -> str:
     """What the cross-encoder is given of a record: its title, once, and the piece that holds most of the question."""
-    from mindex.pieces import split, telling_title  # its patterns are for those who read
+    from mindex.embedding_text import split, telling_title  # its patterns are for those who read
 
     title = telling_title(record)
     pieces = split(_without_heading(record.text, title))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mindex.model import Check, MemoryStatistics, Purged, Vectors
     from mindex.model.spaces import Made, Space
-    from mindex.store.rows import Dump, Link, Rehearsal, Restored, Restoring, Row
+    from mindex.store.export_rows import Dump, Link, Rehearsal, Restored, Restoring, Row
 
 
 class Store(Protocol):

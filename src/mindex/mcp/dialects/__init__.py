@@ -13,14 +13,14 @@ from mindex.errors import UsageError
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-    from mindex.mcp.service import Service
-    from mindex.mcp.strict import StrictTool
+    from mindex.mcp.memory_host import Service
+    from mindex.mcp.strict_tool import StrictTool
     from mindex.memory import Memory
 
 NATIVE = "native"
 # `--tools NAME` → the module whose `DIALECT` says the rest. Another dialect is one file and one line here.
 DIALECTS = {
-    NATIVE: "mindex.mcp.tools",
+    NATIVE: "mindex.mcp.native_tools",
     "memory-exchange": "mindex.mcp.dialects.memory_exchange",
     "memory-mcp": "mindex.mcp.dialects.memory_mcp",
     "mudpuppy": "mindex.mcp.dialects.mudpuppy",

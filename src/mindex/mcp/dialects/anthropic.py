@@ -10,13 +10,13 @@ from pydantic import Field
 
 from mindex.errors import MindexError, UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.service import Service
-from mindex.mcp.strict import REVISES, StrictTool, Unsaid, answer
+from mindex.mcp.memory_host import Service
+from mindex.mcp.strict_tool import REVISES, StrictTool, Unsaid, answer
+from mindex.memories.notes import ROOT, Notes, Written, checked_path
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.rows import Json
-from mindex.remember.notes import ROOT, Notes, Written, checked_path
-from mindex.remember.secrets import Mode
+from mindex.present.record_fields import Json
+from mindex.redaction.redact import Mode
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 

@@ -10,14 +10,14 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 
 from mindex.mcp.dialects import Dialect
+from mindex.mcp.dialects.memorizer_contacts_projects import People
+from mindex.mcp.dialects.memorizer_export_import import Files
 from mindex.mcp.dialects.memorizer_facts import Facts
-from mindex.mcp.dialects.memorizer_files import Files
-from mindex.mcp.dialects.memorizer_people import People
-from mindex.mcp.dialects.memorizer_rows import failed
-from mindex.mcp.dialects.memorizer_skills import Skills
-from mindex.mcp.dialects.memorizer_upkeep import Upkeep
-from mindex.mcp.service import Service
-from mindex.mcp.strict import READS, REFRESHES, REVISES, StrictTool
+from mindex.mcp.dialects.memorizer_format import failed
+from mindex.mcp.dialects.memorizer_maintenance import Upkeep
+from mindex.mcp.dialects.memorizer_profile_skills import Skills
+from mindex.mcp.memory_host import Service
+from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, StrictTool
 from mindex.memory import Memory
 
 

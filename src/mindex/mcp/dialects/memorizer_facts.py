@@ -8,8 +8,8 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
-from mindex.mcp.dialects.memorizer_room import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
-from mindex.mcp.dialects.memorizer_rows import (
+from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
+from mindex.mcp.dialects.memorizer_format import (
     FAMILIES,
     SEARCH_MODES,
     Category,
@@ -21,7 +21,7 @@ from mindex.mcp.dialects.memorizer_rows import (
     plain,
     start_of,
 )
-from mindex.mcp.strict import Unsaid
+from mindex.mcp.strict_tool import Unsaid
 from mindex.model import Answer, Change, Kind, Remembered
 
 _LEFT_OUT = "secrets were left out"

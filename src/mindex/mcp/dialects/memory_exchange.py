@@ -14,12 +14,12 @@ from pydantic import Field
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.service import Service
-from mindex.mcp.strict import READS, StrictTool, answer
+from mindex.mcp.memory_host import Service
+from mindex.mcp.strict_tool import READS, StrictTool, answer
 from mindex.memory import Memory
 from mindex.model import Collection, Found, Hit
-from mindex.present.found import show_found
-from mindex.present.rows import Json
+from mindex.present.record_fields import Json
+from mindex.present.records import show_found
 from mindex.present.views import show
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"

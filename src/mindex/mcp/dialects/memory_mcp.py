@@ -21,14 +21,14 @@ from pydantic import BeforeValidator, Field, ValidationError
 from mindex.clock import now_ms, parse_expiry
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
+from mindex.mcp.dialects.memory_mcp_defaults import FAMILIES, Family, classify, days_kept, moment_after
 from mindex.mcp.dialects.memory_mcp_recall import Recalled, standard_memory
-from mindex.mcp.dialects.memory_mcp_rules import FAMILIES, Family, classify, days_kept, moment_after
-from mindex.mcp.service import Service
-from mindex.mcp.strict import READS, REFRESHES, StrictTool, Unsaid, json_answer
+from mindex.mcp.memory_host import Service
+from mindex.mcp.strict_tool import READS, REFRESHES, StrictTool, Unsaid, json_answer
+from mindex.memories.importance import estimate
+from mindex.memories.validation import MAX_BYTES
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.remember.importance import estimate
-from mindex.remember.kinds import MAX_BYTES
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.query import parse
 
@@ -194,7 +194,7 @@ class MemoryMcpTools:
     # ── looking up ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _live(self, id_: str) -> Record:
-        from mindex.remember.memories import find_told
+        from mindex.memories.lifecycle import find_told
 
         record = find_told(self._service.memory.store, id_.strip())
         if record.kind != "memory" or record.retired_at is not None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from mindex.clock import to_iso
-from mindex.mcp.dialects.memory_mcp_rules import family_of
-from mindex.mcp.strict import json_text
+from mindex.mcp.dialects.memory_mcp_defaults import family_of
+from mindex.mcp.strict_tool import json_text
 from mindex.model import Answer, Record
-from mindex.present.rows import Json, summary_of
+from mindex.present.record_fields import Json, summary_of
 from mindex.present.views import most_that_fit
 from mindex.store.base import Signals
 

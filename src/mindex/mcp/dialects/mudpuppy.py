@@ -17,11 +17,11 @@ from pydantic import Field, ValidationError
 
 from mindex.errors import UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.service import Service
-from mindex.mcp.strict import READS, REFRESHES, Mistakes, StrictTool, Unsaid, json_answer
+from mindex.mcp.memory_host import Service
+from mindex.mcp.strict_tool import READS, REFRESHES, Mistakes, StrictTool, Unsaid, json_answer
 from mindex.memory import Memory
 from mindex.model import Hit, Mode, Record
-from mindex.present.rows import Json
+from mindex.present.record_fields import Json
 
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
 

@@ -14,11 +14,11 @@ from pydantic import Field
 
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.service import Service
-from mindex.mcp.strict import READS, StrictTool
+from mindex.mcp.memory_host import Service
+from mindex.mcp.strict_tool import READS, StrictTool
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.rows import Json, record_row, summary_of
+from mindex.present.record_fields import Json, record_row, summary_of
 
 _LIMIT = 10
 _DOC, _RECORD = "doc://", "memory://"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known import space
+from mindex.providers.embed.known_models import space
 from mindex.providers.embed.openai import wire
 from mindex.providers.embed.remote import RemoteEmbedder
 from mindex.providers.server import Server
@@ -14,7 +14,7 @@ from mindex.providers.server import Server
 def create(settings: ProviderSettings) -> Embedder:
     deployment = settings.model
     return RemoteEmbedder(
-        Server(services.azure("embedding", settings, deployment)),
+        Server(known_servers.azure("embedding", settings, deployment)),
         wire(deployment, settings.dimensions),
         space(settings.provider, deployment),
         settings.dimensions,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known import space
+from mindex.providers.embed.known_models import space
 from mindex.providers.embed.remote import RemoteEmbedder, Wire
 from mindex.providers.server import Server
 
@@ -18,7 +18,7 @@ _POOLING = "cls"
 def create(settings: ProviderSettings) -> Embedder:
     model = settings.model or DEFAULT
     return RemoteEmbedder(
-        Server(services.cloudflare("embedding", settings, model)),
+        Server(known_servers.cloudflare("embedding", settings, model)),
         Wire(f"/{model}", _body, _vectors),
         space(settings.provider, model, pooling=_POOLING),
     )

@@ -14,7 +14,7 @@ from mindex.model import Model
 from mindex.providers.base import ProviderSettings, clean, failing_as
 from mindex.providers.embed.base import Embedder, Unavailable
 from mindex.providers.embed.fluency import SAMPLE, fluency_of_pieces
-from mindex.providers.embed.known import space
+from mindex.providers.embed.known_models import space
 from mindex.providers.llama_cpp import (
     MOST_TOKENS,
     GgufModel,
@@ -170,7 +170,7 @@ class LlamaEmbedder:
     # ── what is only known once it has run ────────────────────────────────────────────────────────────────────
 
     def _measure(self) -> None:
-        from mindex.providers.embed.background import background_of
+        from mindex.providers.embed.cosine_background import background_of
 
         prefixes = (self._model.query_prefix, self._model.text_prefix)
         as_questions, as_texts = (lambda texts, prefix=prefix: self._embed(texts, prefix) for prefix in prefixes)

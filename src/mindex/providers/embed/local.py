@@ -16,7 +16,7 @@ from mindex.model import Model
 from mindex.providers.base import ProviderSettings, failing_as
 from mindex.providers.embed.base import Embedder, Unavailable
 from mindex.providers.onnx.engine import Engine, ModelFiles, open_engine
-from mindex.providers.ready_made import EMBEDDERS, EMBEDDING_MODEL
+from mindex.providers.packaged_models import EMBEDDERS, EMBEDDING_MODEL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def create(settings: ProviderSettings) -> Embedder:
             f"set embedding.model to one of {names}, or to a folder",
         )
 
-    from mindex.providers.embed.folder import folder_recipe
+    from mindex.providers.embed.onnx_folder import folder_recipe
 
     try:
         return LocalEmbedder(recipe=folder_recipe(wanted))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known import space
+from mindex.providers.embed.known_models import space
 from mindex.providers.embed.remote import RemoteEmbedder, Wire
 from mindex.providers.server import Server
 
@@ -24,7 +24,7 @@ def create(settings: ProviderSettings) -> Embedder:
         return {"model": model, "input": list(texts), "truncate": False, **shortened}
 
     return RemoteEmbedder(
-        Server(services.ollama("embedding", settings, model)),
+        Server(known_servers.ollama("embedding", settings, model)),
         Wire("/api/embed", body, _vectors),
         space(settings.provider, model),
         settings.dimensions,

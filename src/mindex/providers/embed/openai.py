@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known import space
+from mindex.providers.embed.known_models import space
 from mindex.providers.embed.remote import RemoteEmbedder, Wire, by_index
 from mindex.providers.server import Server
 
@@ -17,7 +17,7 @@ DEFAULT = "text-embedding-3-small"
 def create(settings: ProviderSettings) -> Embedder:
     model = settings.model or DEFAULT
     return RemoteEmbedder(
-        Server(services.openai("embedding", settings, model)),
+        Server(known_servers.openai("embedding", settings, model)),
         wire(model, settings.dimensions),
         space(settings.provider, model),
         settings.dimensions,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError
 from mindex.model import Model
-from mindex.providers.embed.background import background_of
-from mindex.providers.embed.cards import MOST_DIMENSIONS, UNRELATED, Card, CardFile
+from mindex.providers.embed.cosine_background import background_of
+from mindex.providers.embed.server_model_cards import MOST_DIMENSIONS, UNRELATED, Card, CardFile
 from mindex.providers.server import ATTEMPTS, Rejected, Server
 from mindex.values import dataclass
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.generate.base import Generator
 from mindex.providers.generate.chat import ChatGenerator
@@ -10,4 +10,4 @@ from mindex.providers.server import Server
 
 
 def create(settings: ProviderSettings) -> Generator:
-    return ChatGenerator(Server(services.azure("generation", settings, settings.model)))
+    return ChatGenerator(Server(known_servers.azure("generation", settings, settings.model)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.generate.base import Generator
 from mindex.providers.generate.chat import ChatGenerator
@@ -12,4 +12,4 @@ DEFAULT = "llama-3.1-8b-instant"
 
 
 def create(settings: ProviderSettings) -> Generator:
-    return ChatGenerator(Server(services.groq("generation", settings, settings.model or DEFAULT)))
+    return ChatGenerator(Server(known_servers.groq("generation", settings, settings.model or DEFAULT)))

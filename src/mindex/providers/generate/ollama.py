@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.generate.chat import MOST_BYTES, READY, finished, messages
@@ -20,7 +20,7 @@ _CHARACTERS_PER_TOKEN = 3
 
 
 def create(settings: ProviderSettings) -> Generator:
-    return OllamaGenerator(Server(services.ollama("generation", settings, settings.model or DEFAULT)))
+    return OllamaGenerator(Server(known_servers.ollama("generation", settings, settings.model or DEFAULT)))
 
 
 class OllamaGenerator:

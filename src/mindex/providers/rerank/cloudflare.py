@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.rerank.base import Reranker
-from mindex.providers.rerank.scores import RemoteReranker, listed
+from mindex.providers.rerank.remote import RemoteReranker, listed
 from mindex.providers.server import Server
 
 DEFAULT = "@cf/baai/bge-reranker-base"
@@ -15,7 +15,7 @@ DEFAULT = "@cf/baai/bge-reranker-base"
 
 def create(settings: ProviderSettings) -> Reranker:
     model = settings.model or DEFAULT
-    return RemoteReranker(Server(services.cloudflare("rerank", settings, model)), f"/{model}", _body, _rows)
+    return RemoteReranker(Server(known_servers.cloudflare("rerank", settings, model)), f"/{model}", _body, _rows)
 
 
 def _body(query: str, texts: Sequence[str]) -> dict[str, object]:

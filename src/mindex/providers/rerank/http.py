@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import services
+from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.rerank.base import Reranker
-from mindex.providers.rerank.scores import RemoteReranker, listed
+from mindex.providers.rerank.remote import RemoteReranker, listed
 from mindex.providers.server import Server
 
 
@@ -16,7 +16,7 @@ def create(settings: ProviderSettings) -> Reranker:
         asked: dict[str, object] = {"query": query, "documents": list(texts), "top_n": len(texts)}
         return {"model": settings.model, **asked} if settings.model else asked
 
-    return RemoteReranker(Server(services.rerank_endpoint(settings)), "/rerank", body, _rows)
+    return RemoteReranker(Server(known_servers.rerank_endpoint(settings)), "/rerank", body, _rows)
 
 
 def _rows(answer: object) -> list[tuple[object, object]]:

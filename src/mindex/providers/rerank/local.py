@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mindex.errors import ProviderError, RerankError
 from mindex.providers.base import ProviderSettings, failing_as
 from mindex.providers.onnx.engine import Engine, ModelFiles, OutOfTime, open_engine
-from mindex.providers.ready_made import RERANKER, RERANKERS
+from mindex.providers.packaged_models import RERANKER, RERANKERS
 from mindex.providers.rerank.base import Reranker, Unavailable
 
 if TYPE_CHECKING:

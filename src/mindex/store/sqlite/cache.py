@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import now_ms
-from mindex.store.caches import CONTEXT_CACHE, context_key
-from mindex.store.sqlite.scope import marks
+from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
+from mindex.store.sqlite.filter_sql import marks
 
 CACHE_ROWS = 10_000
 _KEYS_AT_ONCE = 500

@@ -14,7 +14,7 @@ from math import log
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
 from mindex.model import AnyOf, Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.base import Scored, TermStatistics
-from mindex.store.sqlite.scope import Condition, batches, condition, marks, match_expression, sees_everything
+from mindex.store.sqlite.filter_sql import Condition, batches, condition, marks, match_expression, sees_everything
 
 _WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
 _RANKED = f"""

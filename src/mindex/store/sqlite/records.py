@@ -14,7 +14,7 @@ from mindex.errors import CollectionError
 from mindex.model import Collection, Document, Filters, Record
 from mindex.store.base import Applied, DocumentUpdate, Page, Signals
 from mindex.store.sqlite import cache, keyword
-from mindex.store.sqlite.scope import batches, condition, marks, path_clause
+from mindex.store.sqlite.filter_sql import batches, condition, marks, path_clause
 
 _RECORD = """
 SELECT r.id, r.kind, r.text, r.title, r.tags, r.agent, r.created_at, r.updated_at, d.id, c.name, d.path, r.first_line,

@@ -27,13 +27,13 @@ from mindex.store.base import (
     StoreStatus,
     TermStatistics,
 )
-from mindex.store.sqlite import access, cache, keyword, records, told, turns
+from mindex.store.sqlite import access, cache, entries, keyword, records, turns
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import DEFAULT_WAIT, Database
 from mindex.store.sqlite.migrations import migrate, version_of
-from mindex.store.sqlite.moving import Moving
+from mindex.store.sqlite.model_outputs import Written
 from mindex.store.sqlite.spaces import Spaces
-from mindex.store.sqlite.written import Written
+from mindex.store.sqlite.transfer_methods import Moving
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.model import Check, MemoryStatistics, Purged
@@ -174,14 +174,14 @@ class SqliteStore(Moving, Written, Spaces):
     ) -> tuple[Added, ...]:
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
-            return tuple(told.add(connection, record, by, reason, unique=unique, once=once) for record in added)
+            return tuple(entries.add(connection, record, by, reason, unique=unique, once=once) for record in added)
 
     def revise(
         self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
     ) -> Change:
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
-            return told.revise(
+            return entries.revise(
                 connection, id_, change, by=by, action=action, reason=reason, now=self._now(), unique=unique
             )
 
@@ -189,40 +189,40 @@ class SqliteStore(Moving, Written, Spaces):
         self._background.flush()  # what waits there may hold words of what goes
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
-            purged = told.purge(connection, ids)
+            purged = entries.purge(connection, ids)
             cache.clear(connection, cache.OF_WORDS)
         self._vectors.pack(force=True)
         return replace(purged, erased=self._database.compact())
 
     def record(self, id_: str) -> Record | None:
         with self._database.read() as connection:
-            return told.one(connection, id_)
+            return entries.one(connection, id_)
 
     def by_number(self, agent: str, number: int) -> str | None:
         with self._database.read() as connection:
-            return told.by_number(connection, agent, number)
+            return entries.by_number(connection, agent, number)
 
     def agents(self) -> tuple[str, ...]:
         with self._database.read() as connection:
-            return told.agents(connection)
+            return entries.agents(connection)
 
     def history(self, id_: str) -> tuple[Change, ...]:
         with self._database.read() as connection:
-            return told.history(connection, id_)
+            return entries.history(connection, id_)
 
     def change(self, number: int) -> Change | None:
         with self._database.read() as connection:
-            return told.change(connection, number)
+            return entries.change(connection, number)
 
     def superseded(self, id_: str) -> tuple[str, ...]:
         with self._database.read() as connection:
-            return told.superseded(connection, id_)
+            return entries.superseded(connection, id_)
 
     def changes_between(self, after: int, before: int) -> Iterator[Change]:
         beyond = 0
         while True:
             with self._database.read() as connection:
-                page = told.changes_between(connection, after, before, beyond)
+                page = entries.changes_between(connection, after, before, beyond)
             if not page:
                 return
             yield from page
@@ -230,19 +230,19 @@ class SqliteStore(Moving, Written, Spaces):
 
     def memory_statistics(self, agent: str) -> MemoryStatistics:
         with self._database.read() as connection:
-            return told.statistics(connection, agent, now_ms())
+            return entries.statistics(connection, agent, now_ms())
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         with self._database.read() as connection:
-            return told.states_at(connection, moment)
+            return entries.states_at(connection, moment)
 
     def link(self, source: str, target: str, kind: str, weight: float) -> None:
         with self._database.write() as connection:
-            told.link(connection, source, target, kind, weight, now_ms())
+            entries.link(connection, source, target, kind, weight, now_ms())
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         with self._database.read() as connection:
-            return told.linked(connection, id_, kind)
+            return entries.linked(connection, id_, kind)
 
     def neighbours(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         with self._database.read() as connection:

@@ -14,10 +14,10 @@ from math import isfinite
 from mindex.clock import now_ms
 from mindex.ids import content_hash
 from mindex.model import Change, Record
-from mindex.store.rows import Dump, Extraction, Kept, Link, Rehearsal, Restored, Restoring, Row, StoredVectors
-from mindex.store.sqlite import records, told
+from mindex.store.export_rows import Dump, Extraction, Kept, Link, Rehearsal, Restored, Restoring, Row, StoredVectors
+from mindex.store.sqlite import entries, records
+from mindex.store.sqlite.filter_sql import batches, marks
 from mindex.store.sqlite.records import note_changes
-from mindex.store.sqlite.scope import batches, marks
 from mindex.store.sqlite.spaces import active, has_canary
 
 # No client counts further, and it leaves the engine room to count on.
@@ -67,7 +67,7 @@ def dump(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> Dump:
     (total,) = connection.execute(
         f"SELECT count(*) FROM records WHERE kind != 'chunk' AND agent IN {marks(agents)}", agents
     ).fetchone()
-    last = {name: told.last_number(connection, name) for name in agents}
+    last = {name: entries.last_number(connection, name) for name in agents}
     return Dump(last, total, _rows(connection, agents, vectors))
 
 
@@ -80,7 +80,7 @@ def _rows(connection: sqlite3.Connection, agents: Sequence[str], vectors: bool) 
                     kept = connection.execute(_VECTORS, (record.id,)) if vectors else ()
                     spaces = tuple(StoredVectors(*row) for row in kept)
                     yield Row(
-                        record, told.history(connection, record.id), links, spaces, _extraction(connection, record)
+                        record, entries.history(connection, record.id), links, spaces, _extraction(connection, record)
                     )
 
 
@@ -111,7 +111,7 @@ def restore(
     elif stored:
         _store(connection, stored, restoring)
         for agent in {row.record.agent for row in stored}:
-            told.raise_number(connection, agent, known.last_numbers[agent])
+            entries.raise_number(connection, agent, known.last_numbers[agent])
     return tuple(restored)
 
 
@@ -149,7 +149,7 @@ def _known(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Resto
             if record.number is not None and 0 < record.number <= LAST_NUMBER:
                 numbers[record.agent].append(record.number)
     for agent in {record.agent for record in told_records}:
-        known.last_numbers[agent] = max(told.last_number(connection, agent), restoring.above.get(agent, 0))
+        known.last_numbers[agent] = max(entries.last_number(connection, agent), restoring.above.get(agent, 0))
         for some in batches(numbers[agent]):
             taken = connection.execute(
                 f"SELECT number FROM records WHERE agent = ? AND number IN {marks(some)}", (agent, *some)
@@ -219,7 +219,7 @@ def _numbered(row: Row, number: int | None) -> Row:
 
 
 def _store(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring) -> None:
-    keys = [told.insert(connection, row.record) for row in rows]
+    keys = [entries.insert(connection, row.record) for row in rows]
     _store_history(connection, rows, restoring)
     for key, row in zip(keys, rows, strict=True):
         if row.vectors and row.record.retired_at is None:
@@ -250,7 +250,7 @@ def _store_history(connection: sqlite3.Connection, rows: Sequence[Row], restorin
         )
         (kept if keep else renumbered).extend(
             (change.change if keep else None, record.id, change.at, change.by, change.action, change.reason,
-             None if change.before is None else told.snapshot(change.before), told.snapshot(change.after))
+             None if change.before is None else entries.snapshot(change.before), entries.snapshot(change.after))
             for change in changes
         )  # fmt: skip
     connection.executemany(_ADD_CHANGE, kept)  # first: the engine's own numbers are above them

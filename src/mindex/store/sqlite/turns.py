@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from mindex.model import Filters, Record
-from mindex.store.sqlite import records, told
-from mindex.store.sqlite.scope import batches, condition, marks
+from mindex.store.sqlite import entries, records
+from mindex.store.sqlite.filter_sql import batches, condition, marks
 
 # The exchange next to `a` in its session; what was forgotten has no place in it any more.
 _NEXT = """
@@ -51,7 +51,7 @@ def beside(
 
 
 def neighbours(connection: sqlite3.Connection, id_: str, before: int, after: int) -> tuple[Record, ...]:
-    centre = told.one(connection, id_)
+    centre = entries.one(connection, id_)
     if centre is None or centre.kind != "turn":
         return ()
     ids = [

@@ -17,9 +17,9 @@ from mindex.model.spaces import Made
 from mindex.store.base import Nearest, Scored
 from mindex.store.sqlite import spaces
 from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.filter_sql import batches, condition, marks, sees_everything
 from mindex.store.sqlite.records import note_changes
-from mindex.store.sqlite.scope import batches, condition, marks, sees_everything
-from mindex.store.vector_index import Block, Floats, Keys, Ranked, VectorIndex, encode
+from mindex.store.sqlite.vector_index import Block, Floats, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
 # Packing rewrites every block, so it waits until enough is unpacked to be worth it.

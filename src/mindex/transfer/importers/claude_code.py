@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mindex.remember.conversations import turn
-from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.folders import files_below
+from mindex.memories.conversations import turn
+from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importers.folder_files import files_below
+from mindex.transfer.importers.foreign_values import moment, text_of
 from mindex.transfer.importers.json_lines import Json, first_objects, objects
-from mindex.transfer.importers.values import moment, text_of
 
 _FILES_LOOKED_AT = 20
 _SPEAKER = "assistant"

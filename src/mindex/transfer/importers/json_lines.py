@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mindex.transfer.base import Unread
-from mindex.transfer.jsonl import LONGEST_LINE
+from mindex.transfer.importer import Unread
+from mindex.transfer.jsonl_export import LONGEST_LINE
 
 # Each costs many times its two bytes in memory: a line of nothing else would be a bomb.
 _MOST_VALUES = 2_000_000

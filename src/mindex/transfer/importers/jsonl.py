@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import MindexError, UsageError
-from mindex.transfer.base import Row, Unread
-from mindex.transfer.jsonl import FORMAT, LONGEST_LINE
-from mindex.transfer.lines import Malformed, history_of, objects, row_of
+from mindex.transfer.importer import Row, Unread
+from mindex.transfer.jsonl_export import FORMAT, LONGEST_LINE
+from mindex.transfer.jsonl_rows import Malformed, history_of, objects, row_of
 
 # Each costs many times its few bytes in memory: a line of nothing else would be a bomb.
 _MOST_VALUES = 2_000_000

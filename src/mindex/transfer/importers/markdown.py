@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import UsageError
-from mindex.transfer.base import Row, Unread
-from mindex.transfer.lines import Malformed, row_of
-from mindex.transfer.markdown import MARK, OVERVIEW, SEPARATOR
+from mindex.transfer.importer import Row, Unread
+from mindex.transfer.jsonl_rows import Malformed, row_of
+from mindex.transfer.markdown_export import MARK, OVERVIEW, SEPARATOR
 
 _MOST_LOOKED_AT = 1_000
 _MOST_CHARACTERS = 16 * 1024 * 1024

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mindex.remember.conversations import turn
-from mindex.store.foreign import ForeignDatabase, ForeignRow, holds
-from mindex.transfer.base import Link, Row, Unread, foreign_id
-from mindex.transfer.importers.databases import EMPTY, DatabaseImporter, key_of, memory
+from mindex.memories.conversations import turn
+from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow, holds
+from mindex.transfer.importer import Link, Row, Unread, foreign_id
+from mindex.transfer.importers.foreign_values import confidence, iso, kept, listed, moment, text_of, type_of, whole
+from mindex.transfer.importers.memorizer_contacts_projects_skills import NAMING, THINGS, agent_of, thing, thing_id
 from mindex.transfer.importers.memorizer_profiles import profiles
-from mindex.transfer.importers.memorizer_things import NAMING, THINGS, agent_of, thing, thing_id
-from mindex.transfer.importers.values import confidence, iso, kept, listed, moment, text_of, type_of, whole
+from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, key_of, memory
 
 _FACT = (
     "id", "agent_id", "fact", "category", "source", "confidence", "created_at", "updated_at", "last_accessed_at",

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mindex.memories.json_paths import flattened
+from mindex.memories.profile import MAX_BYTES
 from mindex.model import Change, Record
-from mindex.remember.paths import flattened
-from mindex.remember.profile import MAX_BYTES
-from mindex.store.foreign import ForeignDatabase
-from mindex.transfer.base import Row, Unread, profile_id
-from mindex.transfer.importers.databases import key_of
-from mindex.transfer.importers.memorizer_things import agent_of
-from mindex.transfer.importers.values import loaded, moment, text_of
+from mindex.store.foreign_sqlite import ForeignDatabase
+from mindex.transfer.importer import Row, Unread, profile_id
+from mindex.transfer.importers.foreign_values import loaded, moment, text_of
+from mindex.transfer.importers.memorizer_contacts_projects_skills import agent_of
+from mindex.transfer.importers.sqlite_source import key_of
 
 _BY = "memorizer"
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mindex.store.foreign import ForeignDatabase, ForeignRow
-from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.databases import EMPTY, DatabaseImporter, key_of, memory
-from mindex.transfer.importers.values import kept, listed, moment, text_of, whole
+from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
+from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importers.foreign_values import kept, listed, moment, text_of, whole
+from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, key_of, memory
 
 _COLUMNS = (
     "id", "content", "source_file", "heading_path", "domain", "tags", "related_files", "is_instruction",

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mindex.model import Change, Record
-from mindex.store.foreign import ForeignDatabase, ForeignRow, holds
-from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.databases import EMPTY, DatabaseImporter, key_of, memory
-from mindex.transfer.importers.values import (
+from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow, holds
+from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importers.foreign_values import (
     expiry,
     importance,
     iso,
@@ -28,6 +27,7 @@ from mindex.transfer.importers.values import (
     type_of,
     whole,
 )
+from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, key_of, memory
 
 _COLUMNS = (
     "id", "content", "type", "importance", "created_at", "last_accessed", "expires_at", "metadata", "is_deleted",

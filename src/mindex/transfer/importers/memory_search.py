@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, StoreError, UsageError
-from mindex.store.foreign import ForeignDatabase
-from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.databases import EMPTY, DatabaseImporter, memory
-from mindex.transfer.importers.values import kept, listed, moment, text_of, whole
+from mindex.store.foreign_sqlite import ForeignDatabase
+from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importers.foreign_values import kept, listed, moment, text_of, whole
+from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, memory
 
 _TYPES = {
     "decision": "decision",

@@ -12,10 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mindex.model import Record
-from mindex.store.foreign import ForeignDatabase, ForeignRow
-from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.databases import EMPTY, DatabaseImporter, key_of, memory
-from mindex.transfer.importers.values import (
+from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
+from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importers.foreign_values import (
     confidence,
     expiry,
     importance,
@@ -27,6 +26,7 @@ from mindex.transfer.importers.values import (
     type_of,
     whole,
 )
+from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, key_of, memory
 
 _COLUMNS = (
     "id", "content", "entry_type", "source", "context", "confidence", "importance", "tags", "created_at",

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mindex.errors import UsageError
-from mindex.ingest.decode import BinaryFile, decode
-from mindex.ingest.markdown import chunk_markdown
-from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.databases import EMPTY, memory
-from mindex.transfer.importers.folders import files_below
+from mindex.ingest.chunker import chunk_markdown
+from mindex.ingest.text_decoding import BinaryFile, decode
+from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importers.folder_files import files_below
+from mindex.transfer.importers.sqlite_source import EMPTY, memory
 
 _NAMES = frozenset(("claude.md", "claude.local.md", "agents.md", "memory.md", "gemini.md", "copilot-instructions.md"))
 _MAX_BYTES = 2 * 1024 * 1024

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mindex.transfer.base import Row, Unread, foreign_id
-from mindex.transfer.importers.databases import EMPTY, memory
+from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importers.foreign_values import said
 from mindex.transfer.importers.json_lines import Json, first_objects, objects
-from mindex.transfer.importers.values import said
+from mindex.transfer.importers.sqlite_source import EMPTY, memory
 
 
 class ReferenceMemory:

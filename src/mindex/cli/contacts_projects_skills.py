@@ -1,0 +1,160 @@
+"""`mindex contact`, `project` and `skill`: one option for each field of `mindex.memories.field_specs`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from mindex.cli.output import Context
+from mindex.clock import parse_time
+from mindex.errors import UsageError
+from mindex.memories.field_specs import FIELDS, Field, ThingKind
+from mindex.present import profile_contacts_skills as present
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _option(field: Field, *, help_: str = "") -> Callable[[F], F]:
+    more = {"text": "", "texts": " May be given again.", "json": " As JSON."}[field.shape]
+    return click.option(
+        f"--{field.name.replace('_', '-')}",
+        field.name,
+        multiple=field.shape == "texts",
+        metavar="JSON" if field.shape == "json" else "T",
+        help=help_ or field.help + more,
+    )
+
+
+def _options(kind: ThingKind) -> Callable[[F], F]:
+    def add_all(command: F) -> F:
+        for field in reversed(FIELDS[kind]):
+            command = _option(field)(command)
+        return command
+
+    return add_all
+
+
+def _filters(kind: ThingKind) -> Callable[[F], F]:
+    def add_all(command: F) -> F:
+        if kind == "project":
+            command = click.option("--contact", metavar="ID", help="Only those this contact has part in.")(command)
+        for field in reversed(FIELDS[kind]):
+            if field.shape == "text":
+                part = " (a part is enough)" if field.name == "name" else ""
+                command = _option(field, help_=f"Only those with this {field.name}{part}.")(command)
+        return command
+
+    return add_all
+
+
+def _given(kind: ThingKind, options: dict[str, Any]) -> dict[str, Any]:
+    """The fields that were given, as values; an empty text takes one away."""
+    given: dict[str, Any] = {}
+    for field in FIELDS[kind]:
+        value = options[field.name]
+        if value is None or value == ():
+            continue
+        if field.shape == "texts":
+            given[field.name] = [one for one in value if one] or None
+        elif field.shape == "json":
+            given[field.name] = _json(field.name, value) if value else None
+        else:
+            given[field.name] = value
+    return given
+
+
+def _json(name: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError(f"{name} is not JSON", """write it like '{"schedule": "0 9 * * 1-5"}'""") from None
+
+
+def _group(kind: ThingKind, about: str) -> click.Group:
+    """Create, list, get, update, delete: the same for every kind."""
+    group = click.Group(kind, help=about)
+
+    @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
+    @click.argument("named", required=False, metavar="[NAME]")
+    @_options(kind)
+    @click.pass_obj
+    def add(context: Context, /, named: str | None, **options: Any) -> None:
+        if named is not None and options["name"] is not None:
+            raise UsageError("the name is given twice", "give it once")
+        options["name"] = options["name"] if named is None else named
+        with context.memory() as memory:
+            record = memory.create(kind, **_given(kind, options))
+            notes = memory.vector_notes(record.id)
+        context.emit(
+            present.thing_added_json(record, notes),
+            lambda: present.thing_added_text(record, notes),
+        )
+
+    @group.command("list", help=f"List {kind}s, oldest first.")
+    @_filters(kind)
+    @click.option("--limit", default=50, show_default=True, help="How many, at most 500.")
+    @click.pass_obj
+    def list_(context: Context, /, limit: int, **wanted: Any) -> None:
+        with context.memory() as memory:
+            page = memory.things_found(kind, limit=limit, **wanted)
+        context.emit(
+            present.things_json(page.records, page.total),
+            lambda: present.things_text(page.records, page.total),
+        )
+
+    @group.command("get", help=f"Show a {kind} by its id, a unique start of it, or its name.")
+    @click.argument("id_", metavar="ID")
+    @click.pass_obj
+    def get(context: Context, id_: str) -> None:
+        with context.memory() as memory:
+            record = memory.thing(kind, id_)
+        context.emit(present.thing_json(record), lambda: present.thing_text(record))
+
+    @group.command("update", help=f"Change a {kind}: what is given is replaced (by '': taken away), the rest stays.")
+    @click.argument("id_", metavar="ID")
+    @_options(kind)
+    @click.option("--reason", default="", metavar="R", help="Why, for the history.")
+    @click.pass_obj
+    def update(context: Context, /, id_: str, reason: str, **options: Any) -> None:
+        with context.memory() as memory:
+            change = memory.update_thing(kind, id_, reason, **_given(kind, options))
+        context.emit(
+            present.changed_json(change),
+            lambda: present.changed_text(change, "updated"),
+        )
+
+    @group.command("delete", help=f"Forget a {kind}; `mindex restore` brings it back.")
+    @click.argument("id_", metavar="ID")
+    @click.option("--reason", default="", metavar="R", help="Why, for the history.")
+    @click.pass_obj
+    def delete(context: Context, id_: str, reason: str) -> None:
+        with context.memory() as memory:
+            change = memory.delete_thing(kind, id_, reason)
+        context.emit(
+            present.changed_json(change),
+            lambda: present.changed_text(change, "forgotten"),
+        )
+
+    return group
+
+
+contact_command = _group("contact", "The people you deal with.")
+project_command = _group("project", "What you work on.")
+skill_command = _group(
+    "skill", "What an agent is to do by itself, and when. mindex says what is due; the agent runs it."
+)
+
+
+@skill_command.command("due")
+@click.option("--at", metavar="T", help="At this time (default: now).")
+@click.pass_obj
+def due(context: Context, at: str | None) -> None:
+    """The enabled skills whose time has come, longest due first."""
+    moment = datetime.fromtimestamp(parse_time(at) / 1000, UTC) if at else None
+    with context.memory() as memory:
+        found = memory.due(moment)
+    context.emit(present.due_json(found), lambda: present.due_text(found))

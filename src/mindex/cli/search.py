@@ -1,0 +1,172 @@
+"""Commands that ask: search, get, list."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import click
+
+from mindex.cli.output import Context
+from mindex.errors import UsageError
+from mindex.model import KINDS, MODES, Mode
+from mindex.present.formats import FORMATS, WITHOUT_NOTES, formatted
+from mindex.present.records import ShownRecords, show_found
+from mindex.present.views import VIEWS, Shown, View, show
+from mindex.search.fuse import FUSIONS
+from mindex.search.pipeline import MAX_LIMIT
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def scope_options(command: F) -> F:
+    """The filters that search and list share."""
+    for option in reversed(
+        (
+            click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."),
+            click.option("--type", "types", multiple=True, metavar="T", help="Only memories of this type."),
+            click.option("--collection", "collections", multiple=True, metavar="C", help="Only this indexed folder."),
+            click.option("--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
+            click.option("--tag", "tags", multiple=True, metavar="T", help="Only records with any of these tags."),
+            click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
+            click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
+            click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01."),
+            click.option("--before", metavar="T", help="Before this time."),
+            click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
+            click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
+            click.option("--as-of", metavar="T", help="What was told as it stood then."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
+@click.option("--limit", default=5, show_default=True, help=f"How many results, at most {MAX_LIMIT}.")
+@click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
+@click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
+@click.option("--digest", "view", flag_value="digest", help="Ids and places or first words, ~10-20 tokens a result.")
+@click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
+)
+@click.option("--budget", type=int, metavar="N", help="Never print more than N tokens.")
+@click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask.")
+@click.option("--fusion", type=click.Choice(list(FUSIONS)), help="How to make one score of two.")
+@click.option("--current-file", default="", metavar="PATH", help="The file you work on: lifts results of its domain.")
+@click.option(
+    "--rerank/--no-rerank", default=None, help="Have a cross-encoder read the first 40 (default: if configured)."
+)
+@click.option("--expand", is_flag=True, help="Have the language model put the question in other words, too.")
+@click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
+@scope_options
+@click.pass_obj
+def search_command(
+    context: Context,
+    /,
+    words: tuple[str, ...],
+    limit: int,
+    offset: int,
+    view: View,
+    form: str,
+    budget: int | None,
+    mode: Mode,
+    fusion: str | None,
+    current_file: str,
+    rerank: bool | None,
+    expand: bool,
+    explain: bool,
+    **scope: Any,
+) -> None:
+    """Search everything that is indexed.
+
+    Plain words find what holds any of them, best first. "exact phrase", AND, OR, NOT, prefix*, title:word and
+    {content}: word make it strict.
+    """
+    _refuse_two_forms(context, form)
+    if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
+        raise UsageError("--explain needs room", "use it with --view full or dual, as text or JSON")
+    dual = view == "dual"
+    with context.memory() as memory:
+        answer = memory.search(
+            " ".join(words),
+            limit=MAX_LIMIT if dual and limit >= 1 else limit,
+            offset=offset,
+            mode=mode,
+            fusion=fusion or "",
+            current_file=current_file,
+            rerank=rerank,
+            expand=expand,
+            **scope,
+        )
+        shown = show(answer, view, budget=budget, explain=explain, details=limit if dual else None)
+        _print(context, shown, form)
+
+
+def _refuse_two_forms(context: Context, form: str) -> None:
+    if context.as_json and form not in ("text", "json"):
+        raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
+
+
+def _print(context: Context, shown: Shown | ShownRecords, form: str) -> None:
+    if form != "text":
+        click.echo(formatted(shown, form))
+        for note in shown.notes if form in WITHOUT_NOTES else ():
+            click.echo(f"note: {note}", err=True)
+    else:
+        context.emit(shown.json(), lambda: shown.text(colour=context.colour))
+
+
+@click.command("get")
+@click.argument("references", nargs=-1, required=True, metavar="ID|PATH|PATH:10-40|GLOB|…")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
+)
+@click.option("--budget", type=int, metavar="N", help="Never print more than N tokens.")
+@click.option("--as-of", metavar="T", help="What was told as it stood then.")
+@click.pass_obj
+def get_command(
+    context: Context, references: tuple[str, ...], form: str, budget: int | None, as_of: str | None
+) -> None:
+    """Show records by id (a unique start is enough), file, lines of a file, or glob.
+
+    Also profile or profile.user.name, history:ID, timeline:2026-03..2026-04, due, and ID±2 (or ID~2) for an exchange
+    with its neighbours.
+    """
+    _refuse_two_forms(context, form)
+    with context.memory() as memory:
+        found = memory.get(*references, as_of=as_of)
+    if context.as_json or form == "json":
+        _print(context, show_found(found, budget=budget), form)
+    else:  # what is missing is said once: as an error
+        shown = show_found(replace(found, missing=(), why=()), budget=budget)
+        if shown.rows or shown.notes:
+            _print(context, shown, form)
+        if found.missing:
+            why = "; ".join(found.why) or "search for it first"
+            click.echo(f"error: nothing found for {', '.join(found.missing)}; {why}", err=True)
+    if found.missing:
+        sys.exit(1)
+
+
+@click.command("list")
+@click.option("--limit", default=20, show_default=True, help=f"How many, at most {MAX_LIMIT}.")
+@click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
+@scope_options
+@click.pass_obj
+def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> None:
+    """List records, newest first."""
+    from mindex.present.reports import list_json, list_text
+
+    with context.memory() as memory:
+        page = memory.list(memory.filters(**scope), limit=limit, offset=offset)
+    if limit > MAX_LIMIT:
+        click.echo(f"note: limit cut to {MAX_LIMIT}", err=True)
+    if page.total and offset >= page.total:
+        click.echo(f"note: nothing is left after {offset}: there are {page.total}", err=True)
+    context.emit(
+        list_json(page.records, page.total, offset), lambda: list_text(page.records, page.total, colour=context.colour)
+    )

@@ -1,0 +1,78 @@
+"""Commands that tell how things stand: status, doctor, config, paths."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from mindex.cli.output import Context
+from mindex.config import Configured, bare_address, cache_folder, load_settings, user_config
+from mindex.present.record_fields import Json
+from mindex.present.reports import doctor_json, doctor_text, status_json, status_text, table_text
+from mindex.present.text import aligned
+
+_WIDEST_VALUE = 32  # most are shorter; a long one moves only its own line apart
+
+
+@click.command("status")
+@click.pass_obj
+def status_command(context: Context) -> None:
+    """What is in the memory, where it is, and what is still pending."""
+    with context.memory() as memory:
+        status = memory.status()
+    context.emit(status_json(status), lambda: status_text(status))
+
+
+@click.command("doctor")
+@click.pass_obj
+def doctor_command(context: Context) -> None:
+    """Check the database, the indexes, the folders and the model; say how to mend what is broken."""
+    with context.memory() as memory:
+        checks = memory.doctor()
+    context.emit(doctor_json(checks), lambda: doctor_text(checks))
+    if not all(check.ok for check in checks):
+        sys.exit(1)
+
+
+@click.command("config")
+@click.pass_obj
+def config_command(context: Context) -> None:
+    """Every setting, its value, and where the value comes from."""
+    settings = load_settings({"db": context.db, "agent": context.agent})
+    for note in settings.notes:
+        click.echo(f"note: {note}", err=True)
+    shown: dict[str, Json] = {
+        "settings": [
+            {
+                "key": one.setting.key,
+                "value": _json_value(one),
+                "origin": one.origin,
+                "variable": one.setting.variable,
+                "meaning": one.setting.meaning,
+            }
+            for one in settings
+        ]
+    }
+    rows = [[one.setting.key, str(_json_value(one)), one.origin, one.setting.meaning] for one in settings]
+    context.emit(shown, lambda: "\n".join(aligned(rows, widest=_WIDEST_VALUE)))
+
+
+def _json_value(one: Configured) -> Json:
+    if one.setting.secret:
+        return "(set)" if one.value else ""
+    if one.setting.address:
+        bare = bare_address(str(one.value))
+        return "(malformed)" if bare is None else bare
+    if isinstance(one.value, tuple):
+        return list(one.value)
+    return dict(one.value) if isinstance(one.value, dict) else one.value  # type: ignore[return-value]  # the table parsed it
+
+
+@click.command("paths")
+@click.pass_obj
+def paths_command(context: Context) -> None:
+    """Where mindex keeps its files."""
+    settings = load_settings({"db": context.db, "agent": context.agent})
+    paths = {"db": str(settings.database), "config": str(user_config()), "cache": str(cache_folder())}
+    context.emit(dict(paths), lambda: table_text(paths))

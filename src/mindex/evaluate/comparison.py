@@ -1,0 +1,114 @@
+"""Whether one run is better than another, or only luckier: tests on the questions that both were asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mindex.errors import NotFoundError, UsageError
+from mindex.model.evaluation import METRICS, NDCG, Assessment, Compared
+from mindex.present.evaluation import as_written
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SEED = 20_240_229
+_FLIPS = 10_000
+_AT_ONCE = 500  # rows of random numbers in memory at a time
+_INTERVAL = (2.5, 97.5)
+
+PerQuestion = Mapping[str, Mapping[str, Mapping[str, float]]]  # way → question → metric → score
+
+
+def read_earlier(path: Path) -> dict[str, PerQuestion]:
+    """The scores by question of an earlier `mindex eval --json`, by set."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no {path}", "make one with `mindex eval DIR --json > OTHER.json`") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"cannot read {path}: {error}", "make one with `mindex eval DIR --json`") from None
+    sets = read.get("sets", [read]) if isinstance(read, dict) else None
+    try:
+        found = {one["set"]: _checked(one["per_query"]) for one in sets or ()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        found = {}
+    if not found:
+        raise UsageError(f"{path} holds no scores by question", "make one with `mindex eval DIR --json`")
+    return found
+
+
+def _checked(per_query: Mapping[str, Mapping[str, Mapping[str, float]]]) -> PerQuestion:
+    return {
+        str(way): {
+            str(id_): {name: float(scores[name]) for name in METRICS if name in scores}
+            for id_, scores in questions.items()
+        }
+        for way, questions in per_query.items()
+    }
+
+
+def compared(now: Assessment, earlier: Mapping[str, PerQuestion], metric: str = NDCG) -> Assessment:
+    """The assessment with what changed since the earlier run of the same set."""
+    before = earlier.get(now.name)
+    if before is None:
+        return replace(now, notes=(*now.notes, f"the other run does not know the set '{now.name}'"))
+    found = tuple(_ways(now, before, metric))
+    if not found:
+        return replace(now, notes=(*now.notes, "the other run shares no mode and question with this one"))
+    return replace(now, compared=found)
+
+
+def _ways(now: Assessment, before: PerQuestion, metric: str) -> Iterator[Compared]:
+    """Both sides as a file holds them: what is the same must not differ in digits that were never written."""
+    for way, run in now.runs.items():
+        earlier = before.get(way, {})
+        shared = sorted(id_ for id_ in run.per_question if metric in earlier.get(id_, {}))
+        if shared:
+            old = [as_written(earlier[id_][metric]) for id_ in shared]
+            new = [as_written(run.per_question[id_][metric]) for id_ in shared]
+            yield compare(way, metric, old, new)
+
+
+def compare(way: str, metric: str, old: list[float], new: list[float]) -> Compared:
+    """Paired scores of the same questions: a randomisation test, and an interval for the mean difference."""
+    import numpy as np
+
+    differences = np.array(new) - np.array(old)
+    low, high = bootstrap_interval(differences)
+    return Compared(
+        way, metric, len(old), float(np.mean(old)), float(np.mean(new)), low, high, randomisation_p(differences)
+    )
+
+
+def randomisation_p(differences: NDArray[np.float64]) -> float:
+    """If it made no difference which run a score came from, how often would the mean differ as much? Two-sided."""
+    import numpy as np
+
+    random = np.random.default_rng(_SEED)
+    # Sums in different orders differ in their last digits: what is equal must count as equal.
+    observed = abs(differences.mean()) * (1 - 1e-9)
+    as_large = 0
+    for start in range(0, _FLIPS, _AT_ONCE):
+        rows = min(_AT_ONCE, _FLIPS - start)
+        signs = random.integers(0, 2, (rows, len(differences))) * 2 - 1
+        as_large += int((abs((signs * differences).mean(axis=1)) >= observed).sum())
+    return (as_large + 1) / (_FLIPS + 1)
+
+
+def bootstrap_interval(differences: NDArray[np.float64]) -> tuple[float, float]:
+    """Where 95 % of the means lie when the questions are drawn again and again, some twice and some not at all."""
+    import numpy as np
+
+    random = np.random.default_rng(_SEED)
+    means = []
+    for start in range(0, _FLIPS, _AT_ONCE):
+        rows = min(_AT_ONCE, _FLIPS - start)
+        drawn = random.integers(0, len(differences), (rows, len(differences)))
+        means.append(differences[drawn].mean(axis=1))
+    low, high = np.percentile(np.concatenate(means), _INTERVAL)
+    return float(low), float(high)

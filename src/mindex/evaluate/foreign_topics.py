@@ -1,0 +1,126 @@
+"""Whether silence can be trusted: the questions of one set have no answer in the texts of another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindex.errors import UsageError
+from mindex.evaluate.assessment import Wanted, effective
+from mindex.evaluate.language_detection import language_of
+from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings
+from mindex.evaluate.metrics import auroc, mean
+from mindex.evaluate.populate import filled
+from mindex.evaluate.question_sets import Question, answerable, read_set, sampled
+from mindex.evaluate.run_questions import Asker, asker_for
+from mindex.model import Progress
+from mindex.model.evaluation import FloorTried, ForeignPair, ForeignTopics
+from mindex.store.base import Store
+
+Report = Callable[[Progress], None]
+
+DEFAULT_SAMPLE = 100
+_FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What became of some questions: the relevance of each top hit and of the most relevant one on its page, and how
+    many the floor let no hit through for."""
+
+    relevances: tuple[float, ...]
+    best: tuple[float, ...]
+    silent: int
+
+    @property
+    def share(self) -> float:
+        return self.silent / len(self.relevances)
+
+    def below(self, floor: float) -> float:
+        return mean([float(value < floor) for value in self.best])
+
+
+def foreign_topics(
+    folders: Sequence[Path], wanted: Wanted, cache: Store, *, way: str = "hybrid", report: Report | None = None
+) -> ForeignTopics:
+    """Every ordered pair of sets in one language: own questions against those of the other set."""
+    sets = [read_set(folder, split=wanted.split, adversarial=wanted.adversarial) for folder in folders]
+    asked = {one.name: sampled(answerable(one, one.questions), wanted.sample or DEFAULT_SAMPLE) for one in sets}
+    languages = {one.name: language_of(question.text for question in one.questions) for one in sets}
+    settings = effective(wanted.settings, (way,))
+    pairs: list[ForeignPair] = []
+    heard: list[tuple[_Heard, _Heard]] = []
+    model, floor, changed = "", 0.0, {}
+    for texts in sets:
+        strangers = [one for one in sets if one is not texts and languages[one.name] == languages[texts.name]]
+        if not strangers:
+            continue
+        with ExitStack() as opened:
+            made = opened.enter_context(filled(texts, settings, cache, report=report))
+            memory = opened.enter_context(MeasuredMemory(made.database, settings, cache))
+            asker = asker_for(texts, made, memory, timed=0)
+            floor, changed = memory.settings.number("search.floor"), changed_settings(memory.settings)
+            model = memory.embedder.model.name if memory.embedder else ""
+            own = _hear(asker, asked[texts.name], way, None, report, f"{texts.name} own")
+            groups = sorted({question.group for question in texts.questions})
+            for other in strangers:
+                label = f"{other.name} → {texts.name}"
+                foreign = _hear(asker, asked[other.name], way, groups, report, label)
+                pairs.append(_pair(other.name, texts.name, own, foreign))
+                heard.append((own, foreign))
+    if not pairs:
+        told = ", ".join(f"{name} {language}" for name, language in languages.items())
+        raise UsageError(f"no two of these sets are in one language ({told})", "name at least two that are")
+    alone = [name for name in languages if all(name not in (pair.questions, pair.texts) for pair in pairs)]
+    notes = tuple(f"{name} is the only set in its language ({languages[name]})" for name in alone)
+    return ForeignTopics(floor, model, changed, languages, tuple(pairs), _tried(heard), notes)
+
+
+def _tried(heard: Sequence[tuple[_Heard, _Heard]]) -> tuple[FloorTried, ...]:
+    """Other floors, told from what was heard without one: near enough to choose among them, without asking again."""
+    found = []
+    for floor in _FLOORS:
+        refused = [foreign.below(floor) for _, foreign in heard]
+        found.append(FloorTried(floor, mean([own.below(floor) for own, _ in heard]), mean(refused), min(refused)))
+    return tuple(found)
+
+
+def _hear(
+    asker: Asker,
+    questions: Sequence[Question],
+    way: str,
+    groups: Sequence[str] | None,
+    report: Report | None,
+    name: str,
+) -> _Heard:
+    """Ask twice: without a floor for the relevance of the top hit, and with the one of the settings."""
+    relevances, best, silent = [], [], 0
+    for done, question in enumerate(questions):
+        if report is not None and done % 10 == 0:
+            report(Progress("ask", done, len(questions), name))
+        group = question.group if groups is None else _some(groups, question)
+        page = asker.ask(question, way, group=group, depth=1).answer.hits
+        relevances.append(page[0].relevance if page else 0.0)
+        best.append(max((hit.relevance for hit in page), default=0.0))
+        silent += not asker.ask(question, way, group=group, depth=1, floor=None).hits
+    return _Heard(tuple(relevances), tuple(best), silent)
+
+
+def _some(groups: Sequence[str], question: Question) -> str:
+    """A group for a question that has none here: always the same one, and all of them in turn."""
+    return groups[int(hashlib.sha256(question.id.encode("utf-8", "surrogatepass")).hexdigest(), 16) % len(groups)]
+
+
+def _pair(questions: str, texts: str, own: _Heard, foreign: _Heard) -> ForeignPair:
+    return ForeignPair(
+        questions,
+        texts,
+        len(own.relevances),
+        len(foreign.relevances),
+        auroc(own.relevances, foreign.relevances),
+        own.share,
+        foreign.share,
+    )

@@ -1,0 +1,92 @@
+"""One setting at several values, and which value would have been chosen without looking at a set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mindex.config import Settings
+from mindex.errors import UsageError
+from mindex.evaluate.assessment import Wanted, effective
+from mindex.evaluate.measured_memory import MeasuredMemory, settings_for, shown_value
+from mindex.evaluate.metrics import mean
+from mindex.evaluate.populate import filled
+from mindex.evaluate.question_sets import answerable, read_set, sampled
+from mindex.evaluate.run_questions import asker_for, measure
+from mindex.model import Progress
+from mindex.model.evaluation import NDCG, LeftOut, Sweep
+from mindex.store.base import Store
+
+Report = Callable[[Progress], None]
+
+_FLOOR = "search.floor"
+
+
+def sweep(
+    folders: Sequence[Path],
+    swept: Mapping[str, Sequence[str]],
+    wanted: Wanted,
+    cache: Store,
+    *,
+    way: str = "hybrid",
+    metric: str = NDCG,
+    report: Report | None = None,
+) -> tuple[Sweep, ...]:
+    """Each key at its present value and at those given, the other keys as they are, over every set."""
+    if _FLOOR in swept:
+        raise UsageError(
+            f"ranking is measured without a floor, so {_FLOOR} changes nothing here",
+            "`mindex eval DIR DIR --silence` says what other floors would do",
+        )
+    values = {key: _values(wanted.settings, key, given) for key, given in swept.items()}
+    scores: dict[str, dict[str, dict[str, float]]] = {key: {value: {} for value in values[key]} for key in swept}
+    sets = [read_set(folder, split=wanted.split, adversarial=wanted.adversarial) for folder in folders]
+    asked = [answerable(found, sampled(found.questions, wanted.sample)) for found in sets]
+    for found, questions in zip(sets, asked, strict=True):
+        known: dict[tuple[tuple[str, str], ...], float] = {}  # every key's present value is the same run
+        for key, value in [(one, value) for one in swept for value in values[one]]:
+            tried = effective({**wanted.settings, key: value}, (way,))
+            same = tuple((one.setting.key, shown_value(one.value)) for one in settings_for(tried))
+            if same not in known:
+                with (
+                    filled(found, tried, cache, report=report) as made,
+                    MeasuredMemory(made.database, tried, cache) as memory,
+                ):
+                    run = measure(asker_for(found, made, memory, timed=0), questions, way, report, found.name)
+                known[same] = run.scores[metric]
+            scores[key][value][found.name] = known[same]
+    return tuple(
+        Sweep(key, metric, way, values[key][0], by_value, left_one_out(by_value)) for key, by_value in scores.items()
+    )
+
+
+def _values(settings: Mapping[str, str], key: str, given: Sequence[str]) -> list[str]:
+    """The present value first, then those to try; every one is checked before anything is measured."""
+
+    def value_of(read: Settings) -> str:
+        return next(shown_value(one.value) for one in read if one.setting.key == key)
+
+    if not given:
+        raise UsageError(f"no value of {key} is given", f"write --sweep {key}=A,B,C")
+    present = settings_for(settings)
+    tried = [value_of(settings_for({**settings, key: value}, option="--sweep")) for value in given]
+    return list(dict.fromkeys((value_of(present), *tried)))
+
+
+def left_one_out(scores: Mapping[str, Mapping[str, float]]) -> tuple[LeftOut, ...]:
+    """For each set: the value the others choose by their mean, and what the set gets by it.
+
+    Where values are equally good, the first one stands: the present value.
+    """
+    sets = list(next(iter(scores.values()), {}))
+    if len(sets) < 2:
+        return ()
+
+    def chosen(among: Sequence[str]) -> str:
+        return max(scores, key=lambda value: round(mean([scores[value][name] for name in among]), 9))
+
+    found = []
+    for name in sets:
+        others, best = chosen([other for other in sets if other != name]), chosen([name])
+        found.append(LeftOut(name, others, scores[others][name], best, scores[best][name]))
+    return tuple(found)

@@ -1,0 +1,239 @@
+"""Puts a set into a memory of its own, through the same doors as everybody's words: `index` and `add_conversation`."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import mindex
+from mindex.errors import ProviderError, UsageError
+from mindex.evaluate.cached_models import evaluation_folder
+from mindex.evaluate.measured_memory import MeasuredMemory, settings_for
+from mindex.evaluate.question_sets import QuestionSet, Text
+from mindex.ingest.chunker import chunk_markdown
+from mindex.memory import Memory
+from mindex.model import CollectionReport, Progress, Record
+from mindex.store.base import Store
+
+Report = Callable[[Progress], None]
+
+_DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
+# Filled memories that are kept for the next run; the ones not used for longest go first.
+_MOST_KEPT = 24
+# What decides the content of a filled memory beside the set itself.
+_ROOMS = (
+    "analyzer.py", "evaluate/filling.py", "ids.py", "ingest", "knowing.py", "model", "pieces.py", "providers/embed",
+    "remember", "store",
+)  # fmt: skip
+_SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A filled memory's file, and the way from what it finds back to the set's ids."""
+
+    database: Path
+    documents: int
+    ids: Mapping[str, str] = field(default_factory=dict)  # record id or path → document id; empty: the path is the id
+    groups: Mapping[str, str] = field(default_factory=dict)  # group → collection and agent
+    notes: tuple[str, ...] = ()
+
+    def id_of(self, record: Record) -> str:
+        if not self.ids:
+            return record.path
+        return self.ids[f"{record.collection}/{record.path}" if record.path else record.id]
+
+
+@contextlib.contextmanager
+def filled(
+    found: QuestionSet,
+    settings: Mapping[str, str],
+    cache: Store,
+    *,
+    keep: Path | None = None,
+    report: Report | None = None,
+) -> Iterator[Filled]:
+    """A memory that holds the set. It goes when the block ends; a corpus that was filled before is taken as it was.
+
+    With `keep` it is made in that folder and stays there.
+    """
+    if keep is not None:
+        yield _fill(found, settings, cache, _kept_in(keep / found.name), report)
+        return
+    with tempfile.TemporaryDirectory(prefix="mindex-eval-", ignore_cleanup_errors=True) as folder:
+        if not found.digest:
+            yield _fill(found, settings, cache, Path(folder), report)
+            return
+        kept = evaluation_folder() / "filled" / _key(found, settings)
+        known = _taken(kept)
+        if known is None:
+            made = _fill(found, settings, cache, Path(folder), report)
+            known = _given(made, kept)
+        yield known
+
+
+def _kept_in(work: Path) -> Path:
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        taken = any(work.iterdir())
+    except OSError as error:
+        raise UsageError(f"nothing can be kept in {work}: {error.strerror}", "name a folder for --keep") from None
+    if taken:
+        raise UsageError(f"{work} is not empty", "keep it in another folder, or remove that one first")
+    return work
+
+
+# ── filling ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _fill(found: QuestionSet, settings: Mapping[str, str], cache: Store, work: Path, report: Report | None) -> Filled:
+    database = work / _DATABASE
+    groups = {group: f"g{number:04}" for number, group in enumerate(dict.fromkeys(one.group for one in found.texts))}
+    ids = _write_files(found, work / _DOCUMENTS, groups)
+    told = [one for one in found.texts if one.is_turn]
+    if told:
+        # Without a model: the vectors follow in one go, as they do after an import.
+        quiet = {**settings, "embedding.provider": "none", "generation.provider": "none"}
+        with MeasuredMemory(database, quiet, cache) as memory:
+            for done, one in enumerate(told):
+                if report is not None and done % 50 == 0:
+                    report(Progress("tell", done, len(told), found.name))
+                ids[tell(memory, one, groups[one.group])] = one.id
+    with MeasuredMemory(database, settings, cache) as memory:
+        notes = _index(memory, found, work / _DOCUMENTS, report)
+        if memory.embedder is not None:
+            _, remaining = memory.backfill(batch=200, report=report)
+            if remaining:
+                raise ProviderError(
+                    f"{remaining} {'record has' if remaining == 1 else 'records have'} no vector",
+                    "mend the model, or use --modes keyword",
+                )
+        documents = len(told) + sum(one.documents for one in memory.status().collections)
+    if not documents:
+        raise UsageError(f"nothing of {found.folder} could be indexed", "; ".join(notes[:3]) or "is it empty?")
+    return Filled(database, documents, ids, groups, notes)
+
+
+def tell(memory: Memory, turn: Text, agent: str) -> str:
+    """One turn of a conversation, as a client would tell it; answers the record's id."""
+    session = f"{turn.group} {turn.session}".strip()
+    said = f"{turn.title}\n{turn.text}" if turn.title else turn.text
+    record, _ = memory.add_conversation(said, "", session_id=session, speaker=turn.speaker, at=turn.date, agent=agent)
+    return record.id
+
+
+def _write_files(found: QuestionSet, folder: Path, groups: Mapping[str, str]) -> dict[str, str]:
+    ids: dict[str, str] = {}
+    for number, one in enumerate(found.texts):
+        if one.is_turn:
+            continue
+        root = folder / groups[one.group]
+        root.mkdir(parents=True, exist_ok=True)
+        written = as_markdown(one)
+        # Markdown drops headings without a body; a text that is nothing else is kept as plain text.
+        name = f"{number:06}.md" if chunk_markdown(written).chunks else f"{number:06}.txt"
+        (root / name).write_bytes(written.encode("utf-8", "replace"))
+        ids[f"{groups[one.group]}/{name}"] = one.id
+    return ids
+
+
+def as_markdown(document: Text) -> str:
+    """The title as a heading, the text as it is. A heading without a body would be no document, so it is its own."""
+    title = " ".join(document.title.split())
+    if not document.text.strip():
+        return f"{title}\n"
+    if title:
+        return f"# {title}\n\n{document.text}\n"
+    # What begins like front matter is text here, and on the second line nothing is front matter.
+    return f"\n{document.text}\n" if document.text.startswith("---") else f"{document.text}\n"
+
+
+def _index(memory: Memory, found: QuestionSet, folder: Path, report: Report | None) -> tuple[str, ...]:
+    roots = [found.root] if found.root is not None else sorted(folder.iterdir()) if folder.is_dir() else []
+    if not roots:
+        return ()
+    outcome = memory.index(*roots, report=report)
+    if memory.embedder is not None and outcome.notes:
+        raise ProviderError(
+            f"not everything has a vector: {outcome.notes[0]}", "mend the model, or use --modes keyword"
+        )
+    skipped = (f"{skip.path} was left out: {skip.reason}" for skip in outcome.skipped)
+    return (*skipped, *_lost(memory, found, outcome.collections))
+
+
+def _lost(memory: Memory, found: QuestionSet, indexed: Sequence[CollectionReport]) -> Iterator[str]:
+    """Answers in real files that nothing was indexed of: whoever asks for them is told why they score nothing."""
+    if found.root is None:
+        return
+    documents = {path: one.id for report in indexed for path, one in memory.store.documents(report.name).items()}
+    right = {path: None for one in found.questions for path in [line.path for line in one.lines] or one.gains}
+    lost = [path for path in right if path not in documents or not memory.store.chunks(documents[path])]
+    if lost:
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        yield f"nothing is indexed of {lost[0]}{more}, which is to answer questions: it cannot be found"
+
+
+# ── kept for the next run ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _key(found: QuestionSet, settings: Mapping[str, str]) -> str:
+    """Names everything that decides what a filled memory holds."""
+    parts = [mindex.__version__, found.digest, _sources()]
+    parts += [
+        f"{one.setting.key}={one.value}"
+        for one in settings_for(settings)
+        if one.setting.key.startswith(_SETTINGS) and not one.setting.secret
+    ]
+    return f"{found.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
+
+
+def _sources() -> str:
+    """A hash of the code that cuts, describes and stores: whoever changes it must not be shown old chunks."""
+    root = Path(mindex.__file__).parent
+    digest = hashlib.sha256()
+    for room in _ROOMS:
+        path = root / room
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _taken(kept: Path) -> Filled | None:
+    try:
+        read = json.loads((kept / _MAP).read_text(encoding="utf-8"))
+        (kept / _MAP).touch()
+        return Filled(kept / _DATABASE, read["documents"], read["ids"], read["groups"], tuple(read["notes"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _given(made: Filled, kept: Path) -> Filled:
+    """Copy a memory to where the next run finds it, whole or not at all: others may be looking for the same."""
+    staged = kept.with_name(f"{kept.name}.{os.getpid()}")
+    try:
+        staged.mkdir(parents=True)
+        shutil.copyfile(made.database, staged / _DATABASE)
+        said = {"documents": made.documents, "ids": made.ids, "groups": made.groups, "notes": made.notes}
+        (staged / _MAP).write_text(json.dumps(said), encoding="utf-8")
+        staged.rename(kept)
+        _bound(kept.parent)
+    except OSError:  # somebody was faster, or the disk is full: no reason not to measure
+        pass
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+    return made
+
+
+def _bound(folder: Path) -> None:
+    def used(path: Path) -> float:
+        return (path / _MAP).stat().st_mtime if (path / _MAP).exists() else 0.0
+
+    for old in sorted(folder.iterdir(), key=used, reverse=True)[_MOST_KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)

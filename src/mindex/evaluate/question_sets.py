@@ -1,0 +1,158 @@
+"""Sets of questions whose answers are known, and which of three layouts a folder has."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from mindex.errors import NotFoundError, UsageError
+
+QUESTIONS_FILE = "questions.yaml"
+# Labels that a table is split by without being asked.
+CATEGORIES = ("category", "difficulty")
+_LONGEST_LABEL = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One document of a corpus. With speaker and date it is a turn of a conversation, else it becomes a file."""
+
+    id: str
+    text: str
+    title: str = ""
+    group: str = ""
+    speaker: str = ""
+    date: str = ""
+    session: str = ""
+
+    @property
+    def is_turn(self) -> bool:
+        return bool(self.speaker and self.date)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of a file that hold the answer: what else the file says is no answer."""
+
+    path: str
+    first: int
+    last: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.path}:{self.first}-{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and what answers it: ids with their gains. With `silent` nothing answers it, and nothing should."""
+
+    id: str
+    text: str
+    gains: Mapping[str, int] = field(default_factory=dict)
+    group: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    adversarial: bool = False
+    silent: bool = False
+    lines: tuple[Lines, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """A folder as it was read. Either `texts` or `root`, a folder of real files, holds what is searched."""
+
+    name: str
+    folder: Path
+    questions: tuple[Question, ...]
+    texts: tuple[Text, ...] = ()
+    root: Path | None = None
+    digest: str = ""  # of the corpus; empty for real files, which are read anew each time
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def label(self) -> str:
+        """The label that tells its questions apart, if they carry one of the usual ones."""
+        return next((name for name in CATEGORIES if any(name in one.labels for one in self.questions)), "")
+
+
+def read_set(folder: Path, *, split: str = "test", adversarial: bool = False) -> QuestionSet:
+    """Read a folder in whichever layout it has. Questions made to mislead are left out unless asked for."""
+    from mindex.evaluate.beir import read_beir
+    from mindex.evaluate.questions_yaml import read_notes
+
+    if not folder.is_dir():
+        raise NotFoundError(f"there is no folder {folder}", "name a folder with questions and what they are put to")
+    reader: Callable[[Path, str], QuestionSet]
+    if (folder / "queries.jsonl").is_file():
+        reader = read_beir
+    elif (folder / QUESTIONS_FILE).is_file():
+        reader = read_notes
+    else:
+        raise NotFoundError(
+            f"{folder} holds neither queries.jsonl nor {QUESTIONS_FILE}",
+            f"put a {QUESTIONS_FILE} beside your notes, or name a folder in BEIR layout",
+        )
+    found = reader(folder, split)
+    if not found.questions:
+        raise UsageError(f"{folder} holds no question that could be judged", "check its judgements")
+    return found if adversarial else _without_adversarial(found)
+
+
+def _without_adversarial(found: QuestionSet) -> QuestionSet:
+    kept = tuple(one for one in found.questions if not one.adversarial)
+    if len(kept) == len(found.questions):
+        return found
+    if not kept:
+        raise UsageError(f"every question of {found.folder} is adversarial", "measure them with --adversarial")
+    return replace(found, questions=kept, left_out={**found.left_out, "adversarial": len(found.questions) - len(kept)})
+
+
+def sampled(questions: Sequence[Question], count: int | None) -> tuple[Question, ...]:
+    """The same `count` questions each time, in whatever order the file has them: the first by a hash of their ids."""
+    if count is None or count >= len(questions):
+        return tuple(questions)
+    chosen = {question.id for question in sorted(questions, key=lambda one: _place(one.id))[:count]}
+    return tuple(question for question in questions if question.id in chosen)
+
+
+def answerable(found: QuestionSet, questions: Sequence[Question]) -> tuple[Question, ...]:
+    """Those with an answer. Where only they say anything, a set without any is an error."""
+    kept = tuple(question for question in questions if not question.silent)
+    if not kept:
+        raise UsageError(
+            f"none of the {len(questions)} questions of {found.name} has an answer",
+            "leave the set out, or take a larger sample",
+        )
+    return kept
+
+
+def _place(id_: str) -> str:
+    return hashlib.sha256(id_.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def labels_of(given: Mapping[str, object], fields: Collection[str]) -> dict[str, str]:
+    """Whatever else is said of a question in a word: what questions may be told apart by."""
+    said = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+        if name not in fields and isinstance(value, str | int | float | date)
+    }
+    return {name: word for name, word in said.items() if word and (name in CATEGORIES or len(word) <= _LONGEST_LABEL)}
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file that say something, with their numbers. Only `\\n` ends a line."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no {path}", "see `mindex eval --help` for the layout") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 ({error.reason} at byte {error.start})", "convert the file") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check its rights") from None
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, line.rstrip("\r")

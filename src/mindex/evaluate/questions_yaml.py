@@ -1,0 +1,214 @@
+"""One's own notes: any folder with a `questions.yaml` in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+
+import yaml
+
+from mindex.errors import UsageError
+from mindex.evaluate.question_sets import (
+    CATEGORIES,
+    QUESTIONS_FILE,
+    Lines,
+    Question,
+    QuestionSet,
+    labels_of,
+    numbered_lines,
+)
+from mindex.ingest.file_scan import SUFFIXES, scan
+from mindex.ingest.ignore_rules import IGNORE_FILES
+from mindex.ingest.text_decoding import BinaryFile, decode
+from mindex.model import Skipped
+
+_FIELDS = ("id", "question", "answer", "none", "lines", "group", "adversarial")
+_LINES = re.compile(r"(\d+)(?:-(\d+))?")
+# So much alike, a field of one's own is more likely a slip of the pen: `anwser`, `line`, `dificulty`.
+_ALIKE = 0.8
+_AS_WRITTEN = "begin each with `- question: …` and write `answer: path` below it, two spaces further in"
+
+
+class _Loader(yaml.SafeLoader):
+    """Remembers where a question stands, so that an error can say it."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
+    loader.flatten_mapping(node)
+    return {**loader.construct_mapping(node, deep=True), "__line__": node.start_mark.line + 1}
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def read_notes(folder: Path, split: str) -> QuestionSet:
+    """`- question: …`, `answer: path` or a list of paths, `lines: 10-40`, `id`, `group`, or `none: true`.
+
+    Whatever else is said of a question tells categories apart.
+    """
+    path = folder / QUESTIONS_FILE
+    if split != "test":
+        raise UsageError(f"{path} has no splits", "leave --split out")
+    text = "\n".join(_whole(path))
+    try:
+        loaded = yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not YAML ({' '.join(str(error).split())})", "mend the file") from None
+    if not isinstance(loaded, list) or not loaded:
+        raise UsageError(f"{path} is not a list of questions", _AS_WRITTEN)
+    notes = _Notes.below(folder)
+    questions = tuple(_question(notes, path, one, number) for number, one in enumerate(loaded, start=1))
+    ids = [question.id for question in questions]
+    for one in ids:
+        if ids.count(one) > 1:
+            raise UsageError(f"{path} asks '{one}' twice", "keep one of them, or give each an id")
+    return QuestionSet(folder.resolve().name, folder, questions, root=folder)
+
+
+def _whole(path: Path) -> list[str]:
+    """Every line, the empty ones in their places."""
+    lines: list[str] = []
+    for number, line in numbered_lines(path):
+        lines += [""] * (number - 1 - len(lines))
+        lines.append(line)
+    return lines
+
+
+# ── the files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """The folder, and what of it would be indexed whatever the settings: only that can be an answer."""
+
+    folder: Path
+    files: frozenset[str]
+    skipped: Mapping[str, str]  # path → why
+
+    @classmethod
+    def below(cls, folder: Path) -> _Notes:
+        found = list(scan(folder, max_bytes=sys.maxsize))
+        return cls(
+            folder,
+            frozenset(one.path for one in found if not isinstance(one, Skipped)),
+            {one.path: one.reason for one in found if isinstance(one, Skipped)},
+        )
+
+    def path_of(self, said: str, place: str) -> str:
+        """As the index has it: below the folder, with `/`."""
+        path = Path(os.path.relpath(self.folder / said, self.folder)).as_posix()
+        if path.startswith("../") or path == "..":
+            raise UsageError(f"{place} names {said}, which is outside {self.folder}", "name a file or folder below it")
+        return path
+
+    def file_of(self, said: str, place: str) -> str:
+        path = self.path_of(said, place)
+        names = f"{place} names {said}, which"
+        if not (self.folder / path).is_file():
+            raise UsageError(f"{names} is not in {self.folder}", "write the path below the folder")
+        if not path.lower().endswith(SUFFIXES):
+            kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+            raise UsageError(f"{names} is no kind of file that is indexed", f"name one that ends in {kinds}")
+        if path in self.skipped:
+            raise UsageError(f"{names} is not indexed: {self.skipped[path]}", "name a file that is")
+        if path not in self.files:
+            ignored = " and ".join(IGNORE_FILES)
+            raise UsageError(f"{names} is not indexed", f"look for it in {ignored}, for a link, or for its spelling")
+        return path
+
+    def lines_of(self, path: str, place: str) -> list[str]:
+        try:
+            return decode((self.folder / path).read_bytes()).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        except BinaryFile as error:
+            raise UsageError(f"{place} names {path}, which is not indexed: {error}", "name a text") from None
+        except OSError as error:
+            raise UsageError(f"{place} names {path}, which cannot be read: {error.strerror}", "check it") from None
+
+
+# ── the questions ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _question(notes: _Notes, path: Path, given: object, number: int) -> Question:
+    place = f"question {number} of {path}"
+    if not isinstance(given, dict):
+        raise UsageError(f"{place} is not a mapping", _AS_WRITTEN)
+    place = f"{path}:{given.pop('__line__')}"
+    said = {str(name): value for name, value in given.items()}
+    _check_fields(said, place)
+    text = said.get("question")
+    if not isinstance(text, str) or not text.strip():
+        raise UsageError(f"{place} has no question", "write `- question: …`")
+    id_ = text if said.get("id") in (None, "") else str(said["id"])
+    labels, misleads = labels_of(said, _FIELDS), said.get("adversarial") is True
+    group = _group(notes, said, place)
+    if said.get("none") is True:
+        if said.get("answer"):
+            raise UsageError(f"{place} has an answer and says there is none", "keep one of the two")
+        return Question(id_, text, group=group, labels=labels, adversarial=misleads, silent=True)
+    paths = _paths(notes, said, group, place)
+    lines = _lines(notes, said, paths, place)
+    gains = {one.id: 1 for one in lines} or dict.fromkeys(paths, 1)
+    return Question(id_, text, gains, group, labels, misleads, lines=lines)
+
+
+def _check_fields(said: Mapping[str, object], place: str) -> None:
+    """Further fields are welcome, unless they look like one of ours: a misspelt one would go unnoticed."""
+    known = (*_FIELDS, *CATEGORIES)
+    for name in said:
+        meant = [] if name in known else get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)
+        if meant:
+            raise UsageError(
+                f"{place} says '{name}', which means nothing", f"write '{meant[0]}', or choose a name less like it"
+            )
+        if name not in _FIELDS and not isinstance(said[name], str | int | float | date | None):
+            raise UsageError(f"{name} of {place} is not one word or number", "write one, or leave the field out")
+
+
+def _group(notes: _Notes, said: Mapping[str, object], place: str) -> str:
+    named = str(said.get("group") or "").strip("/")
+    if not named:
+        return ""
+    group = notes.path_of(named, place)
+    if not (notes.folder / group).is_dir():
+        raise UsageError(
+            f"{place} names the group {named}, which is no folder of {notes.folder}", "name a folder below it"
+        )
+    return "" if group == "." else group
+
+
+def _paths(notes: _Notes, said: Mapping[str, object], group: str, place: str) -> list[str]:
+    answer = said.get("answer")
+    named = answer if isinstance(answer, list) else [answer]
+    if not named or not all(isinstance(one, str) and one.strip() for one in named):
+        raise UsageError(f"{place} has no answer", "name the file that answers it, or write `none: true`")
+    paths = [notes.file_of(str(one), place) for one in named]
+    for path in paths:
+        if group and not path.startswith(f"{group}/"):
+            raise UsageError(
+                f"{place} is put to the group {group}, and its answer {path} is not there", "mend one of the two"
+            )
+        notes.lines_of(path, place)
+    return paths
+
+
+def _lines(notes: _Notes, said: Mapping[str, object], paths: list[str], place: str) -> tuple[Lines, ...]:
+    if said.get("lines") is None:
+        return ()
+    read = _LINES.fullmatch(str(said["lines"]).strip())
+    if read is None or len(paths) != 1 or int(read[1]) < 1 or int(read[2] or read[1]) < int(read[1]):
+        raise UsageError(f"lines of {place} make no sense", "write `lines: 10-40` with one file as the answer")
+    named = Lines(paths[0], int(read[1]), int(read[2] or read[1]))
+    written = notes.lines_of(named.path, place)
+    if not any(line.strip() for line in written[named.first - 1 : named.last]):
+        last = max((number for number, line in enumerate(written, start=1) if line.strip()), default=0)
+        raise UsageError(
+            f"{place} names {'lines' if read[2] else 'line'} {read[0]} of {named.path}, where nothing is written",
+            f"its last line is {last}; mend `lines`, or leave it out if the whole file is the answer",
+        )
+    return (named,)

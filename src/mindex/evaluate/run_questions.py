@@ -1,0 +1,185 @@
+"""Puts a set's questions to a filled memory, one way of searching after the other, and measures the answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+from mindex.errors import UsageError
+from mindex.evaluate.measured_memory import MeasuredMemory
+from mindex.evaluate.metrics import DEPTH, mean, mean_scores, percentile, scores_of
+from mindex.evaluate.populate import Filled
+from mindex.evaluate.question_sets import Question, QuestionSet, sampled
+from mindex.model import Answer, Hit, Progress
+from mindex.model.evaluation import NDCG, Failure, Place, Run, Scores, Silence
+from mindex.present.views import show
+from mindex.search.pipeline import MAX_LIMIT
+
+Report = Callable[[Progress], None]
+
+# What `search` is told for each row of the table.
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "keyword": {"mode": "keyword"},
+    "vector": {"mode": "vector"},
+    "hybrid": {"mode": "hybrid"},
+    "hybrid+rerank": {"mode": "hybrid", "rerank": True},
+    "hybrid+expand": {"mode": "hybrid", "expand": True},
+    "hybrid+expand+rerank": {"mode": "hybrid", "expand": True, "rerank": True},
+}
+# So many questions a way are timed; the others take their vectors from the cache of earlier runs.
+TIMED = 100
+_SHOWN = 5
+_DEEPEST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one question was answered with: documents in order, each where its best chunk stands."""
+
+    ranked: tuple[str, ...]
+    hits: tuple[tuple[str, Hit], ...]  # the best chunk of each
+    answer: Answer  # the first page
+    ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """One filled memory and the set it was filled with."""
+
+    memory: MeasuredMemory
+    filled: Filled
+    turns: bool
+    timed: frozenset[str] = frozenset()
+
+    def ask(
+        self, question: Question, way: str, *, group: str | None = None, depth: int = DEPTH, floor: float | None = 0.0
+    ) -> Asked:
+        """Ask, and read on until `depth` documents are there. Only the first page is timed, and only of some."""
+        asked = {**self._told(way), **self._scope(question.group if group is None else group), "floor": floor}
+        paying = question.id in self.timed
+        before = self.memory.asked
+        self.memory.paying(paying)
+        started = perf_counter()
+        answer = self.memory.search(question.text, limit=DEPTH, **asked)
+        ms = (perf_counter() - started) * 1000
+        self.memory.paying(False)
+        from_models = self.memory.asked > before or not _is_costly(way)
+        found: dict[str, Hit] = {}
+        page, seen = answer, 0
+        while True:
+            for hit in page.hits:
+                found.setdefault(self._id_of(question, hit), hit)
+            seen += len(page.hits)
+            if len(found) >= depth or not page.has_more or not page.hits:
+                break
+            page = self.memory.search(question.text, limit=MAX_LIMIT, offset=seen, **asked)
+        return Asked(tuple(found), tuple(found.items()), answer, ms if paying and from_models else None)
+
+    def prepare(self, question: Question, way: str) -> None:
+        """Load whatever is loaded once. A model that cannot be had is an error: nobody means to measure without."""
+        self.ask(question, way.partition("+")[0], depth=1)
+        if "rerank" in way and self.memory.reranker is not None:
+            self.memory.reranker.load()
+        if "expand" in way and self.memory.generator is not None:
+            self.memory.generator.load()
+
+    def _told(self, way: str) -> dict[str, Any]:
+        """With a reranker in the settings, the ways without one say that they want none."""
+        told = dict(WAYS[way])
+        if "rerank" not in told and self.memory.reranker is not None:
+            told["rerank"] = False
+        return told
+
+    def _scope(self, group: str) -> dict[str, Any]:
+        """Each group is a store of its own: a collection, an agent, or, of real files, a folder."""
+        if not self.filled.groups:
+            return {"path": f"{group}/"} if group else {}
+        if self.turns:
+            everyone = not group and "" not in self.filled.groups
+            return {"agent": "*" if everyone else self.filled.groups[group]}
+        return {"collections": [self.filled.groups[group]]} if group else {}
+
+    def _id_of(self, question: Question, hit: Hit) -> str:
+        for lines in question.lines:
+            record = hit.record
+            if record.path == lines.path and record.first_line <= lines.last and record.last_line >= lines.first:
+                return lines.id
+        return self.filled.id_of(hit.record)
+
+
+def asker_for(found: QuestionSet, filled: Filled, memory: MeasuredMemory, *, timed: int = TIMED) -> Asker:
+    chosen = frozenset(question.id for question in sampled(found.questions, timed))
+    turns = any(text.is_turn for text in found.texts)
+    if turns and len(filled.groups) > 1 and not all(text.is_turn for text in found.texts):
+        raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
+    return Asker(memory, filled, turns, chosen)
+
+
+def _is_costly(way: str) -> bool:
+    return "+" in way
+
+
+def measure(asker: Asker, questions: Sequence[Question], way: str, report: Report | None = None, name: str = "") -> Run:
+    """One way of searching over the questions that have an answer."""
+    asked = [question for question in questions if not question.silent]
+    if asked:
+        asker.prepare(asked[0], way)
+    scores: dict[str, Scores] = {}
+    tokens: list[float] = []
+    times: list[float] = []
+    said: Counter[str] = Counter()
+    for done, question in enumerate(asked):
+        if report is not None and done % 10 == 0:
+            report(Progress("ask", done, len(asked), f"{name} {way}"))
+        outcome = asker.ask(question, way)
+        scores[question.id] = scores_of(outcome.ranked, question.gains)
+        tokens.append(_cost(outcome.answer))
+        if outcome.ms is not None:
+            times.append(outcome.ms)
+        said.update(note.partition(";")[0] for note in outcome.answer.notes)  # what follows differs each time
+    return Run(
+        scores=mean_scores(list(scores.values())) if scores else {},
+        tokens=mean(tokens),
+        p50_ms=percentile(times, 0.5) if times else None,
+        p95_ms=percentile(times, 0.95) if times else None,
+        timed=len(times),
+        per_question=scores,
+        notes=tuple(f"{count} of {len(asked)} answers: {note}" for note, count in said.most_common(5)),
+    )
+
+
+def _cost(answer: Answer) -> int:
+    """Tokens of the first five hits, shown in full."""
+    return show(replace(answer, hits=answer.hits[:_SHOWN], notes=()), "full").tokens
+
+
+def measure_silence(asker: Asker, questions: Sequence[Question]) -> Silence:
+    heard = {question.id: bool(asker.ask(question, "hybrid", depth=1, floor=None).ranked) for question in questions}
+    with_answer = [question for question in questions if not question.silent]
+    without = [question for question in questions if question.silent]
+    return Silence(
+        len(with_answer),
+        sum(not heard[question.id] for question in with_answer),
+        len(without),
+        sum(not heard[question.id] for question in without),
+    )
+
+
+def worst_of(
+    asker: Asker, questions: Sequence[Question], run: Run, way: str, count: int, label: str = ""
+) -> tuple[Failure, ...]:
+    """The questions with the lowest scores, looked at as deep as there are candidates."""
+    asked = [one for one in questions if one.id in run.per_question and run.per_question[one.id][NDCG] < 1]
+    asked.sort(key=lambda one: (*(run.per_question[one.id][name] for name in run.scores), one.id))
+    failures = []
+    for question in asked[:count]:
+        outcome = asker.ask(question, way, depth=_DEEPEST)
+        places = {id_: Place(id_, rank, hit) for rank, (id_, hit) in enumerate(outcome.hits, start=1)}
+        first = next(iter(places.values()), None)
+        expected = tuple(places.get(id_, Place(id_, None, None)) for id_ in question.gains)
+        category = question.labels.get(label, "")
+        failures.append(Failure(question.id, question.text, category, run.per_question[question.id], first, expected))
+    return tuple(failures)

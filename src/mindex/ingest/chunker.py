@@ -1,0 +1,89 @@
+"""The chunker: one file's text → chunks that know their section and their exact lines. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mindex.ingest.chunk_sizes import LIMIT, Span, fit, paragraphs
+from mindex.ingest.front_matter import FrontMatter, read_front_matter
+from mindex.ingest.markdown_blocks import Block, Section, line_starts, normalise_newlines, parse_blocks, sections
+from mindex.model import Chunk
+
+# Part of every document's fingerprint: raise it whenever the same text would be cut another way.
+CHUNKER_VERSION = 1
+
+# Beyond this a file is a log or a dump, whatever its name; as plain text it costs no parsing.
+MAX_LINES = 250_000
+
+_LEADING_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A file as the chunker understood it. `title` is the front matter's, else the first level-1 heading, else empty.
+
+    A chunk's text is exactly the file's lines `first_line` to `last_line`, with two exceptions, both with `parts` > 1:
+    parts of one overlong line share its number, and the later parts of an overlong table repeat its header.
+    """
+
+    title: str
+    front_matter: FrontMatter
+    chunks: tuple[Chunk, ...]
+
+
+def chunk_markdown(text: str) -> Parsed:
+    # The last line ends like the others: else a section at the limit would be cut anew once something follows it.
+    text = normalise_newlines(text).removesuffix("\n") + "\n"
+    if text.count("\n") > MAX_LINES:
+        return chunk_text(text)
+    starts = line_starts(text)
+    front = read_front_matter(text)
+    blocks = parse_blocks(text, starts, front.lines)
+    chunks: list[Chunk] = []
+    if front.says_more:
+        chunks += _chunks(text, starts, (), fit(text, [Block("paragraph", 0, min(starts[front.lines], len(text)))]))
+    for section in sections(blocks):
+        if body := _worth_keeping(text, section):
+            chunks += _chunks(text, starts, section.breadcrumb, fit(text, body))
+    title = front.title or next((block.title for block in blocks if block.level == 1 and block.title), "")
+    return Parsed(title, front, tuple(chunks))
+
+
+def chunk_text(text: str) -> Parsed:
+    """Plain text: no markup, only paragraphs, the same sizes."""
+    text = normalise_newlines(text)
+    chunks = _chunks(text, line_starts(text), (), fit(text, paragraphs(text)))
+    return Parsed("", FrontMatter(), tuple(chunks))
+
+
+def _worth_keeping(text: str, section: Section) -> list[Block]:
+    """The section's blocks, or none: a heading without a body says nothing that a breadcrumb does not.
+
+    Thematic breaks are not words. Left out here, they survive between two blocks of a chunk but never at its edge,
+    where a section added below would change the text of the one above.
+    """
+    blocks = [block for block in section.blocks if block.kind != "rule" and text[block.start : block.end].strip()]
+    return blocks if any(block.kind != "heading" for block in blocks) else []
+
+
+def _chunks(text: str, starts: Sequence[int], breadcrumb: tuple[str, ...], spans: Iterable[Span]) -> Iterable[Chunk]:
+    for span in spans:
+        start, end = _without_blank_lines(text, span)
+        if start < end:
+            first, last = bisect_right(starts, start), bisect_right(starts, end - 1)
+            yield Chunk(span.lead + text[start:end], breadcrumb, first, last, span.part, span.parts)
+
+
+def _without_blank_lines(text: str, span: Span) -> tuple[int, int]:
+    blank = _LEADING_BLANK_LINES.match(text, span.start, span.end)
+    start = blank.end() if blank else span.start
+    end = start + len(text[start : span.end].rstrip())
+    # The last line keeps its trailing spaces: two of them are a line break in markdown.
+    line_end = text.find("\n", end, span.end)
+    return start, span.end if line_end < 0 else line_end
+
+
+__all__ = ["CHUNKER_VERSION", "LIMIT", "Parsed", "chunk_markdown", "chunk_text"]

@@ -1,0 +1,159 @@
+"""What a file says about itself besides its text: domain, instruction flag, tags, links. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import translate
+from itertools import pairwise
+from posixpath import dirname, normpath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from mindex.ingest.front_matter import unique
+
+if TYPE_CHECKING:  # `domain_of` is asked by searches, which need no markdown parser
+    from mindex.ingest.chunker import Parsed
+
+ROOT_DOMAIN = "root"
+MAX_TAGS = 30
+MAX_LINKS = 200
+
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{2,80})`(?!`)")
+_NAME = re.compile(r"[@$.]?[^\W\d]\w*(?:(?:::|->|[./\-:#])\w+)*")
+_COMMIT = re.compile(r"(?=[a-f]*\d)[0-9a-f]{7,40}")
+_CONSTANTS = frozenset({"true", "false", "null", "none", "nil", "undefined"})
+
+_LINK = re.compile(r"(?P<image>!\[[^\[\]\n]*)?\]\(\s*(?:<(?P<angled>[^<>\n]+)>|(?P<bare>[^\s()<>]+))")
+_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]*\]:[ \t]*<?(?P<target>[^\s<>]+)>?", re.MULTILINE)
+_WIKI = re.compile(r"(?<!!)\[\[(?P<target>[^\[\]|#\n]+)[^\[\]\n]*\]\]")
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:|//")
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """`tags` of the whole file; a chunk's own come from `chunk_tags`. `links` are paths below the root."""
+
+    domain: str
+    instruction: bool
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+
+
+def describe(path: str, parsed: Parsed) -> Description:
+    """Describe the file at `path`, relative to the root and with `/`."""
+    prose = [_prose(chunk.text) for chunk in parsed.chunks]
+    names = (name for text in prose for name in _names(text))
+    targets = (target for text in prose for target in _links(text, path))
+    return Description(
+        domain=domain(path),
+        instruction=path.lower().endswith(".instructions.md"),
+        tags=unique((*parsed.front_matter.tags, *names), MAX_TAGS),
+        links=unique((target for target in targets if target != path), MAX_LINKS),
+    )
+
+
+def chunk_tags(text: str) -> tuple[str, ...]:
+    """The names in backticks of one chunk: `PolicyController`, `user_id`, `redis.conf`."""
+    return unique(_names(_prose(text)), MAX_TAGS)
+
+
+def domain(path: str) -> str:
+    """`domains/<x>/…` anywhere → x, else the top folder, else `root`."""
+    folders = path.split("/")[:-1]
+    for above, folder in pairwise(folders):
+        if above.casefold() == "domains":
+            return folder
+    return folders[0] if folders else ROOT_DOMAIN
+
+
+def domain_of(current_file: str, domain_map: Mapping[str, str], known: Collection[str]) -> str | None:
+    """The domain of a file someone is editing: by the config's map, else by a part of its path that names one.
+
+    A key of the map is a folder, a file or a glob, and matches at any part of the path, since editors send absolute
+    paths; the longest key wins. Case and the kind of slash never matter.
+    """
+    path = _slashes(current_file).casefold()
+    spelled = {name.casefold(): name for name in known}
+    for key in sorted(domain_map, key=lambda key: (-len(key), key)):
+        if _covers(_slashes(key).casefold(), path):
+            return spelled.get(domain_map[key].casefold(), domain_map[key])
+    *folders, name = path.split("/")
+    for part in (*reversed(folders), name.split(".")[0]):
+        # The domain of files that lie in no folder is not meant by whatever is called root on someone's disk.
+        if part in spelled and part != ROOT_DOMAIN:
+            return spelled[part]
+    return None
+
+
+def _covers(key: str, path: str) -> bool:
+    if not key:
+        return False
+    if any(character in key for character in "*?["):
+        return re.match(rf"(?:.*/)?{translate(key)}", path) is not None
+    return f"/{key}/" in f"/{path}/"
+
+
+def _slashes(path: str) -> str:
+    return path.replace("\\", "/").removeprefix("./").strip("/")
+
+
+def _prose(text: str) -> str:
+    """The text without its fenced code: what looks like a link or a name in there is neither."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    kept: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence):
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _names(prose: str) -> Iterator[str]:
+    for span in _CODE_SPAN.finditer(prose):
+        name = span[1].strip().removesuffix("()")
+        if len(name) > 1 and _NAME.fullmatch(name) and not _says_nothing(name):
+            yield name
+
+
+def _says_nothing(name: str) -> bool:
+    return name.lower() in _CONSTANTS or _COMMIT.fullmatch(name) is not None
+
+
+def _links(prose: str, path: str) -> Iterator[str]:
+    prose = _CODE_SPAN.sub("", prose)
+    here = dirname(path)
+    for link in _LINK.finditer(prose):
+        target = link["angled"] or link["bare"]
+        if not link["image"] and (resolved := _resolve(target, here)):
+            yield resolved
+    for definition in _DEFINITION.finditer(prose):
+        if resolved := _resolve(definition["target"], here):
+            yield resolved
+    for wiki in _WIKI.finditer(prose):
+        page = wiki["target"].strip()
+        page = page if "." in page.rsplit("/", 1)[-1] else f"{page}.md"
+        # A wiki link with folders starts at the root, one without names a neighbour.
+        if resolved := _resolve(page, "" if "/" in page and not page.startswith(".") else here):
+            yield resolved
+
+
+def _resolve(target: str, here: str) -> str:
+    """The path below the root that a link means; empty for anchors, addresses and what lies outside."""
+    if _SCHEME.match(target):
+        return ""
+    target = unquote(re.split(r"[#?]", target, maxsplit=1)[0]).replace("\\", "/")
+    if not target or not target.isprintable():
+        return ""
+    below_root = target.startswith("/") or not here
+    resolved = normpath(target.lstrip("/") if below_root else f"{here}/{target}")
+    return "" if resolved == "." or resolved.startswith(("../", "/")) or resolved == ".." else resolved

@@ -1,0 +1,144 @@
+"""Which files of a folder are to be indexed. Looks at names and sizes only; no folder makes it raise."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindex.ingest.ignore_rules import IGNORE_FILES, IgnoreRules, rules_above, rules_from
+from mindex.model import Skipped
+
+SUFFIXES = (".md", ".markdown", ".txt")
+
+_VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedFile:
+    """A file to index. `path` is relative to the root, with `/`, and valid UTF-8."""
+
+    path: str
+    location: str
+    size: int
+    mtime_ns: int
+
+    @property
+    def absolute(self) -> Path:
+        return Path(self.location)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: str  # relative, ends with "/" unless it is the root
+    location: str
+    rules: IgnoreRules
+
+
+def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator[ScannedFile | Skipped]:
+    """Every markdown and text file below `root`, in order of its path, and what was left out with the reason.
+
+    Not mentioned: what an ignore file or an `exclude` pattern (gitignore syntax) names, and files of other kinds.
+    The path of a folder that could not be read ends with `/` (the root's is `./`): what was known of the files below
+    it is not known to be gone. A link's path does not.
+    """
+    location = os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
+    excluded = rules_from(exclude)
+    waiting: list[_Folder | ScannedFile | Skipped] = [_Folder("", location, rules_above(location))]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, _Folder):
+            waiting += reversed(_look_into(found, excluded, max_bytes))
+        else:
+            yield found
+
+
+def read(file: ScannedFile, *, max_bytes: int) -> bytes | Skipped:
+    """The file's bytes. It may have changed since the scan: a link is still not followed, a pipe not waited for."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with open(os.open(file.location, flags), "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return Skipped(file.path, "not a regular file")
+            data = opened.read(max_bytes + 1)
+    except OSError as error:
+        return Skipped(file.path, _because(error))
+    return data if len(data) <= max_bytes else Skipped(file.path, _too_large(status.st_size, max_bytes))
+
+
+def _look_into(folder: _Folder, excluded: IgnoreRules, max_bytes: int) -> list[_Folder | ScannedFile | Skipped]:
+    try:
+        with os.scandir(folder.location) as listing:
+            entries = {entry.name: entry for entry in listing}
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError) and folder.path
+        return [] if gone else [Skipped(folder.path or "./", f"folder {_because(error)}")]
+    found: list[tuple[str, _Folder | ScannedFile | Skipped]] = []
+    rules = folder.rules
+    for name in IGNORE_FILES:
+        if name in entries:
+            rules, problem = rules.and_file(entries[name], folder.path)
+            if problem:
+                found.append((name, problem))
+    for name, entry in entries.items():
+        if outcome := _look_at(entry, folder, rules, excluded, max_bytes):
+            # As its path compares: "a.md" stands before "a/b.md", as it does in a sorted list of all paths.
+            found.append((f"{name}/" if isinstance(outcome, _Folder) else name, outcome))
+    found.sort(key=lambda pair: pair[0])
+    return [outcome for _, outcome in found]
+
+
+def _look_at(
+    entry: os.DirEntry[str], folder: _Folder, rules: IgnoreRules, excluded: IgnoreRules, max_bytes: int
+) -> _Folder | ScannedFile | Skipped | None:
+    path = folder.path + entry.name
+    try:
+        link = entry.is_symlink() or _is_junction(entry)
+        is_folder = entry.is_dir() if link else entry.is_dir(follow_symlinks=False)
+        if is_folder:
+            path += "/"
+        if not is_folder and not entry.name.lower().endswith(SUFFIXES):
+            return None
+        if (is_folder and entry.name in _VERSION_CONTROL) or excluded.ignores(path) or rules.ignores(path):
+            return None
+        if not _is_utf8(entry.name):
+            return Skipped(_printable(path), "its name is not valid UTF-8; rename it")
+        if link:
+            return Skipped(path.rstrip("/"), "symbolic link, not followed")
+        if is_folder:
+            return _Folder(path, entry.path, rules)
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:  # deleted since the folder was listed
+        return None
+    except OSError as error:
+        return Skipped(_printable(path), _because(error))
+    if not stat.S_ISREG(status.st_mode):
+        return Skipped(path, "not a regular file")
+    if status.st_size > max_bytes:
+        return Skipped(path, _too_large(status.st_size, max_bytes))
+    return ScannedFile(path, entry.path, status.st_size, status.st_mtime_ns)
+
+
+def _is_junction(entry: os.DirEntry[str]) -> bool:
+    # Windows' other kind of link, known to Python 3.12 and later.
+    check = getattr(entry, "is_junction", None)
+    return bool(check and check())
+
+
+def _is_utf8(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _printable(path: str) -> str:
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def _because(error: OSError) -> str:
+    return f"cannot be read: {error.strerror or type(error).__name__}"
+
+
+def _too_large(size: int, max_bytes: int) -> str:
+    return f"too large: {size:,} bytes, the limit is {max_bytes:,} (index.max_bytes)"

@@ -1,0 +1,174 @@
+"""Contacts and projects of the Memorizer dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from mindex.clock import to_iso
+from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
+from mindex.mcp.dialects.memorizer_format import Shown, contact_row, project_row
+from mindex.mcp.strict_tool import Unsaid
+from mindex.model import Record
+
+ContactType = Literal["work", "personal", "ignored"]
+ProjectType = Literal["work", "personal"]
+Status = Literal["active", "paused", "completed"]
+Priority = Literal["high", "medium", "low"]
+Limit = Annotated[int, Field(ge=1, description="Default 50")]
+
+
+class People(Room):
+    """Each public method is one tool."""
+
+    # ── contacts ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create_contact(
+        self,
+        name: str,
+        email: str,
+        company: str | Unsaid = None,
+        role: str | Unsaid = None,
+        type: Annotated[ContactType, Field(description="Default work")] = "work",
+        notes: str | Unsaid = None,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        given = {"name": name, "email": email, "company": company, "role": role, "type": type, "notes": notes}
+        record = self._memory.create("contact", agent=agent_id or None, **_said(given))
+        return self._created("contact_id", record)
+
+    def list_contacts(
+        self,
+        name: Annotated[str | Unsaid, Field(description="A part of it")] = None,
+        email: str | Unsaid = None,
+        company: str | Unsaid = None,
+        type: ContactType | Unsaid = None,
+        limit: Limit = 50,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        wanted = _said({"name": name, "email": email, "company": company, "type": type})
+        found = self._memory.things("contact", limit=MOST_LISTED, agent=self._agent(agent_id), **wanted)
+        rows: Shown = {"contacts": [contact_row(record) for record in found[:limit]], "total_count": len(found)}
+        return self._answer(rows, *cut(limit, len(found)))
+
+    def update_contact(
+        self,
+        contact_id: Number,
+        name: str | Unsaid = None,
+        email: str | Unsaid = None,
+        company: str | Unsaid = None,
+        role: str | Unsaid = None,
+        type: ContactType | Unsaid = None,
+        notes: str | Unsaid = None,
+        agent_id: WhoseId = "",
+    ) -> CallToolResult:
+        given = _said({"name": name, "email": email, "company": company, "role": role, "type": type, "notes": notes})
+        record = self._numbered("contact", contact_id, agent_id)
+        change = self._memory.update_thing("contact", record.id, "update_contact", **given)
+        return self._answer({"updated_fields": [*given]}, *change.notes)
+
+    # ── projects ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create_project(
+        self,
+        name: str,
+        status: Annotated[Status, Field(description="Default active")] = "active",
+        type: Annotated[ProjectType, Field(description="Default work")] = "work",
+        description: str | Unsaid = None,
+        company: str | Unsaid = None,
+        primary_contact_id: Number | Unsaid = None,
+        participants: Annotated[list[int] | Unsaid, Field(description="Ids of contacts")] = None,
+        priority: Priority | Unsaid = None,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        given = {
+            "name": name,
+            "status": status,
+            "type": type,
+            "description": description,
+            "company": company,
+            "priority": priority,
+        }
+        involved = self._involved(primary_contact_id, participants, self._agent(agent_id))
+        record = self._memory.create("project", agent=agent_id or None, **_said(given), **involved)
+        return self._created("project_id", record)
+
+    def list_projects(
+        self,
+        status: Status | Unsaid = None,
+        type: ProjectType | Unsaid = None,
+        company: str | Unsaid = None,
+        contact_id: Annotated[Number | Unsaid, Field(description="Primary contact or participant")] = None,
+        priority: Priority | Unsaid = None,
+        limit: Limit = 50,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        agent = self._agent(agent_id)
+        wanted = _said({"status": status, "type": type, "company": company, "priority": priority})
+        if contact_id is not None:
+            wanted["contact"] = self._numbered("contact", contact_id, agent).id
+        found = self._memory.things("project", limit=MOST_LISTED, agent=agent, **wanted)
+        numbers = self.numbers_of(found)
+        rows: Shown = {
+            "projects": [project_row(record, numbers) for record in found[:limit]],
+            "total_count": len(found),
+        }
+        return self._answer(rows, *cut(limit, len(found)))
+
+    def update_project(
+        self,
+        project_id: Number,
+        name: str | Unsaid = None,
+        status: Status | Unsaid = None,
+        type: ProjectType | Unsaid = None,
+        description: str | Unsaid = None,
+        company: str | Unsaid = None,
+        primary_contact_id: Number | Unsaid = None,
+        participants: Annotated[list[int] | Unsaid, Field(description="Ids of contacts")] = None,
+        priority: Priority | Unsaid = None,
+        agent_id: WhoseId = "",
+    ) -> CallToolResult:
+        record = self._numbered("project", project_id, agent_id)
+        given = {
+            "name": name,
+            "status": status,
+            "type": type,
+            "description": description,
+            "company": company,
+            "priority": priority,
+        }
+        changes = _said(given) | self._involved(primary_contact_id, participants, record.agent)
+        change = self._memory.update_thing("project", record.id, "update_project", **changes)
+        return self._answer({"updated_fields": [*changes]}, *change.notes)
+
+    def numbers_of(self, projects: Sequence[Record]) -> dict[str, int]:
+        """Of the contacts that these projects name, forgotten ones too: id → number."""
+        ids: set[str] = set()
+        for project in projects:
+            participants = project.fields.get("participants")
+            ids |= {str(one) for one in participants} if isinstance(participants, list) else set()
+            ids.add(str(project.fields.get("primary_contact_id")))
+        contacts = [self._memory.store.record(id_) for id_ in ids]
+        return {contact.id: contact.number for contact in contacts if contact and contact.number is not None}
+
+    def _involved(self, primary: int | None, participants: Sequence[int] | None, agent: str) -> dict[str, Any]:
+        """Contacts by their numbers here, by their ids in the record."""
+        involved: dict[str, Any] = {}
+        if primary is not None:
+            involved["primary_contact_id"] = self._numbered("contact", primary, agent).id
+        if participants is not None:
+            involved["participants"] = [self._numbered("contact", one, agent).id for one in participants]
+        return involved
+
+    def _created(self, name: str, record: Record) -> CallToolResult:
+        stored = self._memory.store.record(record.id)
+        assert stored is not None
+        shown: Shown = {name: stored.number, "created_at": to_iso(stored.created_at)}
+        return self._answer(shown, *self._memory.vector_notes(record.id))
+
+
+def _said(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}

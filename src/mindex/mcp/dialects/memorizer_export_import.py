@@ -1,0 +1,224 @@
+"""`export_memory` and `import_memory` of the Memorizer dialect: its own files, in one folder that is never left.
+
+The lossless way out is `mindex export`. These are the files that its users read, mend by hand and take back in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from mindex.clock import now_ms, to_iso
+from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
+from mindex.mcp.dialects.memorizer_base import AgentId, Room
+from mindex.mcp.dialects.memorizer_format import CATEGORIES, Shown, category_of, conversation_row, fact_row, utc_text
+from mindex.mcp.dialects.memorizer_profile_skills import with_default
+from mindex.memories.json_paths import flattened
+from mindex.memory import Memory
+from mindex.model import Record
+from mindex.present.record_fields import Json
+
+FOLDER_VARIABLE = "MEMORY_EXPORT_PATH"
+_MOST_CONVERSATIONS = 500
+_MOST_BYTES = 32 * 1024 * 1024
+_MOST_NOTES = 20
+
+
+class Files(Room):
+    """Each public method is one tool."""
+
+    def export_memory(
+        self,
+        format: Annotated[Literal["markdown", "json"], Field(description="Default markdown")] = "markdown",
+        include_conversations: Annotated[bool, Field(description="Default true")] = True,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        profile = with_default(self._memory.profile(agent=self._agent(agent_id)))
+        facts = list(self._all("memory", agent_id))
+        talks = list(self._all("turn", agent_id, _MOST_CONVERSATIONS)) if include_conversations else None
+        files = _as_json(profile, facts, talks) if format == "json" else _as_markdown(profile, facts, talks)
+        folder = export_folder(self._memory)
+        written: list[Json] = []
+        for name, text in files:
+            _write(folder, name, text)
+            written.append(name)
+        data: Shown = {"export_path": str(folder), "files_created": written, "exported_at": to_iso(now_ms())}
+        return self._answer(data)
+
+    def import_memory(
+        self,
+        file_path: Annotated[str, Field(description="profile.json or a file of facts, in the export folder")],
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        path = _inside(export_folder(self._memory), file_path)
+        value = _read(path)
+        if path.name.endswith("profile.json"):
+            return self._import_profile(value, self._agent(agent_id))
+        if "facts" in file_path:
+            return self._import_facts(value, self._agent(agent_id))
+        raise UsageError(f"{file_path} is neither a profile nor facts", "name …profile.json, or facts/all-facts.json")
+
+    def _import_profile(self, value: Any, agent: str) -> CallToolResult:
+        if not isinstance(value, dict) or any(set(name) & set(".[]") or not name for name in value):
+            raise UsageError("the file does not hold a profile", "it holds one object, its names without . and []")
+        there = with_default(self._memory.profile(agent=agent))
+        changes = {name: part for name, part in value.items() if part is not None and part != there.get(name)}
+        if changes:
+            self._memory.set_profile(changes, "import_memory", agent=agent)
+        return self._answer({"changes_applied": len(changes), "fields_updated": [*changes]})
+
+    def _import_facts(self, value: Any, agent: str) -> CallToolResult:
+        if not isinstance(value, list) or not all(_is_fact(item) for item in value):
+            raise UsageError("the file does not hold facts", "it holds an array of objects with fact and category")
+        changed: list[str] = []
+        notes: list[str] = []
+        for place, item in enumerate(value):
+            try:
+                changed += self._import_fact(item, agent)
+            except MindexError as error:  # the rest comes in, and this one is named
+                notes.append(f"fact {place} of the file was left out: {error}")
+        if len(notes) > _MOST_NOTES:
+            notes = [*notes[:_MOST_NOTES], f"{len(notes) - _MOST_NOTES} more were left out"]
+        return self._answer({"changes_applied": len(changed), "fields_updated": [*changed]}, *notes)
+
+    def _import_fact(self, item: Mapping[str, Any], agent: str) -> Iterator[str]:
+        """A fact that was mended by hand is known by its id and its time; any other is told anew, and once."""
+        text, category = item["fact"], item["category"]
+        existing = self._known(item, agent)
+        if existing is None:
+            told = self._memory.add(
+                text,
+                type=category,
+                confidence=float(item.get("confidence") or 1.0),
+                source=str(item.get("source") or ""),
+                agent=agent,
+            )
+            record = self._memory.store.record(told.id)
+            if told.created and record is not None:
+                yield f"fact {record.number}"
+            return
+        changes = {"text": text} if text.strip() != existing.text else {}
+        if category != category_of(existing.type):
+            changes["type"] = category
+        if changes:
+            self._memory.update(existing.id, reason="import_memory", **changes)
+            yield f"fact {existing.number}"
+
+    def _known(self, item: Mapping[str, Any], agent: str) -> Record | None:
+        number = item.get("id")
+        id_ = self._memory.store.by_number(agent, number) if isinstance(number, int) else None
+        record = self._memory.store.record(id_) if id_ else None
+        if record is None or record.kind != "memory" or record.retired_at is not None:
+            return None
+        return record if item.get("created_at") == utc_text(record.created_at) else None
+
+
+def _is_fact(item: object) -> bool:
+    return (
+        isinstance(item, dict)
+        and isinstance(item.get("fact"), str)
+        and item.get("category") in CATEGORIES
+        and isinstance(item.get("confidence") or 1.0, int | float)
+    )
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def export_folder(memory: Memory) -> Path:
+    """Where the seed's users said, or beside the database."""
+    said = os.environ.get(FOLDER_VARIABLE)
+    return Path(said).expanduser() if said else memory.settings.database.absolute().parent / "memory-export"
+
+
+def _inside(folder: Path, file_path: str) -> Path:
+    try:
+        path = (folder / Path(file_path).expanduser()).resolve(strict=True)
+        if not path.is_relative_to(folder.resolve()):
+            raise ForbiddenPathError(f"{file_path} lies outside {folder}", "copy the file there first")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise NotFoundError(
+            f"there is no file {file_path} in {folder}", "export_memory tells which it wrote"
+        ) from error
+    return path
+
+
+def _read(path: Path) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        if not path.is_file():  # a pipe would be waited for
+            raise UsageError(f"{path} is not a file", "name profile.json, or facts/all-facts.json")
+        if path.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"{path} has more than {_MOST_BYTES:,} bytes", "import it in parts")
+        return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=refuse)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{path} cannot be read as JSON ({type(error).__name__})", "mend or export it again"
+        ) from error
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    """Whole or not at all, and for nobody else's eyes; a link in its place is replaced, not followed."""
+    target = folder / name
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.parent.resolve().is_relative_to(folder.resolve()):
+            raise ForbiddenPathError(f"{target.parent} leads out of {folder}", "replace the link by a folder")
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".export-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
+                file.write(text)
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written ({error})", f"set {FOLDER_VARIABLE} to another folder") from error
+
+
+def _as_json(profile: Shown, facts: Sequence[Record], talks: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
+    yield "profile.json", _json(profile)
+    yield "facts/all-facts.json", _json([fact_row(record, source=False) for record in facts])
+    if talks is not None:
+        yield "conversations/recent.json", _json([conversation_row(record, session=False) for record in talks])
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _as_markdown(profile: Shown, facts: Sequence[Record], talks: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
+    yield "profile.md", _page("Profile", (f"- **{path}**: {value}" for path, value in flattened(profile)))
+    counted = []
+    for category in CATEGORIES:
+        of_it = [record for record in facts if category_of(record.type) == category]
+        counted.append(f"- {category}: {len(of_it)}")
+        lines = (f"- {_line(record.text)} ({utc_text(record.created_at)[:10]})" for record in of_it)
+        yield f"facts/{category}.md", _page(f"Facts: {category}", lines)
+    if talks is not None:
+        yield "conversations/recent.md", _page("Recent conversations", _talked(talks))
+        counted.append(f"- conversations: {len(talks)}")
+    yield "summary.md", _page("Summary", [f"Facts: {len(facts)}", "", *counted])
+
+
+def _talked(talks: Iterable[Record]) -> Iterator[str]:
+    for record in talks:
+        row = conversation_row(record)
+        yield f"## {row['created_at']}\n\n**User:** {row['user_message']}\n\n**Agent:** {row['agent_response']}\n"
+
+
+def _page(title: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"# {title}", "", *(list(lines) or ["Nothing yet."]), ""])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,231 @@
+"""The timeline of the Memorizer dialect, its numbers, its vectors, and what language models make of facts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Literal, get_args
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from mindex.analyzer import analyze
+from mindex.errors import ConfigError
+from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Room, cut
+from mindex.mcp.dialects.memorizer_contacts_projects import People
+from mindex.mcp.dialects.memorizer_format import (
+    CATEGORIES,
+    FAMILIES,
+    Category,
+    Shown,
+    category_of,
+    contact_row,
+    conversation_row,
+    end_of,
+    fact_row,
+    project_row,
+    skill_row,
+    start_of,
+    utc_text,
+)
+from mindex.mcp.strict_tool import Unsaid
+from mindex.model import Change, Kind
+from mindex.present.record_fields import Json
+
+Source = Literal["facts", "conversations", "profile_changes", "skills", "contacts", "projects"]
+SOURCES: tuple[Source, ...] = get_args(Source)
+_SOURCE_OF: Mapping[Kind, Source] = {
+    "memory": "facts",
+    "turn": "conversations",
+    "profile": "profile_changes",
+    "skill": "skills",
+    "contact": "contacts",
+    "project": "projects",
+}
+_MB = 1024 * 1024
+_MOST_MERGES = 200
+
+
+class Upkeep(Room):
+    """Each public method is one tool."""
+
+    # ── the timeline ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def query_timeline(
+        self,
+        date_from: Annotated[str, Field(description="YYYY-MM-DD")],
+        date_to: Annotated[str, Field(description="YYYY-MM-DD, that day included; default today")] = "",
+        categories: Annotated[list[Source] | Unsaid, Field(description="Default all")] = None,
+        query: str = "",
+        limit: Annotated[int, Field(ge=1, description="Default 50")] = 50,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        until = date_to or datetime.now(UTC).date().isoformat()
+        sources = categories or [*SOURCES]
+        wanted, agent = set(analyze(query).words), self._agent(agent_id)
+        events: list[Json] = []
+        total = 0
+        for change in self._memory.store.changes_between(start_of(date_from), end_of(until)):
+            record = change.after
+            if agent not in ("*", record.agent) or _SOURCE_OF.get(record.kind) not in sources or _is_blank(change):
+                continue
+            if wanted and wanted.isdisjoint((*analyze(record.text).words, *analyze(record.title).words)):
+                continue
+            total += 1
+            if len(events) < min(limit, MOST_LISTED):
+                events.append(self._event(change))
+        data: Shown = {
+            "events": events,
+            "total_count": total,
+            "date_range": {"from": date_from, "to": until},
+            "sources_queried": [*sources],
+        }
+        return self._answer(data, *cut(limit))
+
+    def _event(self, change: Change) -> Shown:
+        record = change.after
+        return {
+            "timestamp": utc_text(change.at),
+            "source": _SOURCE_OF[record.kind],
+            "event_type": _event_type(change),
+            "summary": record.summary or record.title,
+            "details": self._details(change),
+        }
+
+    def _details(self, change: Change) -> Shown:
+        """The row as it was after the change, its id under the name that the other tools have for it."""
+        record = change.after
+        if record.kind == "profile":
+            return {"history_id": change.change, "change_reason": change.reason or None}
+        rows: dict[Kind, tuple[str, Callable[[], Shown]]] = {
+            "memory": ("fact_id", lambda: fact_row(record)),
+            "turn": ("conversation_id", lambda: conversation_row(record)),
+            "skill": ("skill_id", lambda: skill_row(record)),
+            "contact": ("contact_id", lambda: contact_row(record)),
+            "project": ("project_id", lambda: project_row(record, People(self._service).numbers_of([record]))),
+        }
+        name, row = rows[record.kind]
+        shown = row()
+        return {name: shown.pop("id"), **shown}
+
+    # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_memory_stats(self, agent_id: AgentId = "") -> CallToolResult:
+        memory, agent = self._memory, self._agent(agent_id)
+        numbers = memory.statistics(agent)
+        by_category: Counter[str] = Counter()
+        for type_, count in numbers.by_type.items():
+            by_category[category_of(type_)] += count
+        talks = memory.filters(kinds=["turn"], agent=agent)
+        newest = memory.store.list(talks, limit=1)
+        oldest = memory.store.list(talks, limit=1, offset=max(0, newest.total - 1))
+        embedder, status = memory.embedder, memory.status()
+        by_vector = embedder is not None and embedder.loaded
+        capabilities: Shown = {
+            "sqlite_vec_loaded": embedder is not None,  # what the seed needs it for: vectors can be searched
+            "embedding_provider": status.embedding.provider,
+            "vector_search_enabled": embedder is not None,
+            "fts5_available": True,
+            "search_mode": "hybrid" if by_vector else "fts5_only",
+        }
+        data: Shown = {
+            "fact_count": numbers.total,
+            "conversation_count": newest.total,
+            "oldest_conversation": utc_text(oldest.records[0].created_at) if oldest.records else None,
+            "newest_conversation": utc_text(newest.records[0].created_at) if newest.records else None,
+            "facts_by_category": {name: by_category[name] for name in CATEGORIES if by_category[name]},
+            "database_size_mb": round(status.size_bytes / _MB, 2),
+            "search_capabilities": capabilities,
+        }
+        loading = embedder is not None and not embedder.loaded
+        return self._answer(data, *(["the embedding model is not loaded yet"] if loading else []))
+
+    # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def backfill_embeddings(
+        self,
+        batch_size: Annotated[int, Field(ge=1, le=200, description="1-200, default 50")] = 50,
+        agent_id: AgentId = "",  # noqa: ARG002 - vectors are given to whoever has none
+    ) -> CallToolResult:
+        embedded, remaining = self._memory.backfill(batch=batch_size, most=batch_size)
+        failed = min(remaining, batch_size - embedded)
+        data: Shown = {
+            "processed": embedded + failed,
+            "embedded": embedded,
+            "failed": failed,
+            "remaining": remaining,
+        }
+        return self._answer(data)
+
+    # ── what needs a language model ────────────────────────────────────────────────────────────────────────────────
+
+    def backfill_extract_facts(
+        self,
+        batch_size: Annotated[int, Field(ge=1, le=50, description="1-50, default 10")] = 10,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        found = self._memory.extract_facts(most=batch_size, agent=self._agent(agent_id))
+        data: Shown = {
+            "processed": found.processed,
+            "facts_extracted": found.facts,
+            "remaining": found.remaining,
+        }
+        return self._answer(data, *found.notes)
+
+    def synthesize_facts(
+        self,
+        category: Category | Unsaid = None,
+        max_facts_per_category: Annotated[int, Field(ge=1, le=200, description="1-200, default 100")] = 100,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        """The seed's ages nothing and asks nobody: it merges at once. Here the originals stay in the history."""
+        if self._memory.generator is None:
+            raise ConfigError(
+                "facts cannot be merged: no language model is configured", "merge them with update_fact and delete_fact"
+            )
+        chosen = [category] if category else [*CATEGORIES]
+        merges = deletions = updates = 0
+        summaries: Shown = {}
+        notes: list[str] = []
+        for one in chosen:
+            found = self._memory.consolidate(
+                older_than=None,
+                types=FAMILIES[one],
+                apply=True,
+                limit=_MOST_MERGES,
+                most=max_facts_per_category,
+                agent=self._agent(agent_id),
+            )
+            done = [proposal for proposal in found.proposals if proposal.applied]
+            merges += len(done)
+            deletions += found.retired
+            updates += sum(proposal.updated for proposal in done)
+            notes += found.notes
+            if done:
+                summaries[one] = " ".join(proposal.result for proposal in done)
+        data: Shown = {
+            "categories_processed": len(chosen),
+            "merges": merges,
+            "deletions": deletions,
+            "updates": updates,
+            "summaries": summaries,
+        }
+        return self._answer(data, *notes)
+
+
+def _is_blank(change: Change) -> bool:
+    """An empty profile that was made to be filled: nobody said anything yet."""
+    return change.after.kind == "profile" and change.before is None and not change.after.text
+
+
+def _event_type(change: Change) -> str:
+    """The seed deletes rows with their traces, so it has no word for that; here what was deleted stays in sight."""
+    if change.after.kind == "profile":
+        return "changed"
+    if change.before is None:
+        return "created"
+    if change.after.retired_at is not None:
+        return "deleted"
+    ran = change.before.fields.get("last_run_at") != change.after.fields.get("last_run_at")
+    return "executed" if ran else "updated"

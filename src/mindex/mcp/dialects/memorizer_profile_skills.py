@@ -1,0 +1,180 @@
+"""The profile and the skills of the Memorizer dialect."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Annotated, Any, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from mindex.clock import to_iso
+from mindex.errors import NotFoundError
+from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
+from mindex.mcp.dialects.memorizer_format import Shown, skill_row, trigger_of, utc_text
+from mindex.mcp.strict_tool import Unsaid
+from mindex.memories import json_paths
+
+# What a profile looks like before anything was said; places that were said stand in it since.
+DEFAULT_PROFILE: Shown = {
+    "user_info": {"name": None, "background": None, "timezone": None, "current_role": None},
+    "preferences": {"communication": None, "coding_languages": [], "tools": [], "working_style": None},
+    "current_projects": [],
+    "learned_patterns": [],
+}
+
+Trigger = Literal["cron", "manual", "event"]
+Config = Annotated[
+    dict[str, Any] | Unsaid,
+    Field(description="schedule (cron line) with timezone, or interval_minutes, or at (ISO), or in_minutes"),
+]
+Plan = Annotated[list[dict[str, Any]] | Unsaid, Field(description="Steps: id, toolName, parameters?, dependsOn?")]
+
+
+class Skills(Room):
+    """Each public method is one tool."""
+
+    # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_profile(self, agent_id: AgentId = "") -> CallToolResult:
+        memory, agent = self._memory, self._agent(agent_id)
+        record = memory.profile_record(agent=agent)
+        shown = with_default(memory.profile(agent=agent))
+        return self._answer({"profile": shown, "last_updated": utc_text(record.updated_at) if record else None})
+
+    def update_profile(
+        self,
+        updates: Annotated[
+            dict[str, Any], Field(description="Path → value: user_info.name, current_projects[0]; null takes it away")
+        ],
+        reason: Annotated[str, Field(description="Kept in the history")] = "",
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        agent = self._agent(agent_id)
+        there = self._memory.profile(agent=agent)
+        # The seed's null is a value; to us it takes a place away, and what is not there is away already.
+        changes = {path: value for path, value in updates.items() if value is not None or _is_there(there, path)}
+        notes: tuple[str, ...] = ()
+        if changes or not updates:
+            notes = self._memory.set_profile(changes, reason, agent=agent).notes
+        return self._answer({"updated_fields": [*updates]}, *notes)
+
+    # ── skills ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def store_skill(
+        self,
+        name: str,
+        trigger_type: Trigger,
+        instructions: str,
+        description: str | Unsaid = None,
+        trigger_config: Config = None,
+        required_tools: list[str] | Unsaid = None,
+        execution_plan: Plan = None,
+        max_steps: Annotated[int, Field(ge=1, description="Default 10")] = 10,
+        notify_on_completion: Annotated[bool, Field(description="Default true")] = True,
+        notify_interval_minutes: Annotated[int, Field(ge=0, description="Default 0")] = 0,
+        enabled: Annotated[bool, Field(description="Default true")] = True,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        record = self._memory.create(
+            "skill",
+            agent=agent_id or None,
+            name=name,
+            trigger_type=trigger_type,
+            instructions=instructions,
+            description=description,
+            trigger_config=trigger_config,
+            required_tools=required_tools,
+            execution_plan=execution_plan,
+            max_steps=max_steps,
+            notify_on_completion=notify_on_completion,
+            notify_interval_minutes=notify_interval_minutes,
+            enabled=enabled,
+        )
+        stored = self._memory.store.record(record.id)
+        assert stored is not None
+        shown: Shown = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
+        return self._answer(shown, *self._memory.vector_notes(record.id))
+
+    def list_skills(
+        self,
+        agent_id: Annotated[str, Field(description="Default: everyone's")] = "",
+        enabled: bool | Unsaid = None,
+        trigger_type: Trigger | Unsaid = None,
+    ) -> CallToolResult:
+        found = self._memory.things("skill", limit=MOST_LISTED, agent=agent_id or "*")
+        wanted = [
+            record
+            for record in found
+            if (enabled is None or bool(record.fields.get("enabled", True)) == enabled)
+            and (trigger_type is None or trigger_of(record) == trigger_type)
+        ]
+        rows: Shown = {"skills": [skill_row(record) for record in wanted], "total_count": len(wanted)}
+        return self._answer(rows, *cut(0, len(found)))
+
+    def get_skill(self, skill_id: Number, agent_id: WhoseId = "") -> CallToolResult:
+        return self._answer({"skill": skill_row(self._numbered("skill", skill_id, agent_id))})
+
+    def update_skill(
+        self,
+        skill_id: Number,
+        name: str | Unsaid = None,
+        trigger_type: Trigger | Unsaid = None,
+        instructions: str | Unsaid = None,
+        description: str | Unsaid = None,
+        trigger_config: Config = None,
+        required_tools: list[str] | Unsaid = None,
+        execution_plan: Plan = None,
+        max_steps: Annotated[int | Unsaid, Field(ge=1)] = None,
+        notify_on_completion: bool | Unsaid = None,
+        notify_interval_minutes: Annotated[int | Unsaid, Field(ge=0)] = None,
+        enabled: bool | Unsaid = None,
+        last_run_at: str | Unsaid = None,
+        last_run_status: str | Unsaid = None,
+        last_run_summary: str | Unsaid = None,
+        last_notified_at: str | Unsaid = None,
+        agent_id: WhoseId = "",
+    ) -> CallToolResult:
+        given = {
+            "name": name,
+            "trigger_type": trigger_type,
+            "instructions": instructions,
+            "description": description,
+            "trigger_config": trigger_config,
+            "required_tools": required_tools,
+            "execution_plan": execution_plan,
+            "max_steps": max_steps,
+            "notify_on_completion": notify_on_completion,
+            "notify_interval_minutes": notify_interval_minutes,
+            "enabled": enabled,
+            "last_run_at": last_run_at,
+            "last_run_status": last_run_status,
+            "last_run_summary": last_run_summary,
+            "last_notified_at": last_notified_at,
+        }
+        changes = {field: value for field, value in given.items() if value is not None}
+        record = self._numbered("skill", skill_id, agent_id)
+        change = self._memory.update_thing("skill", record.id, "update_skill", **changes)
+        return self._answer({"updated_fields": [*changes]}, *change.notes)
+
+    def delete_skill(self, skill_id: Number, agent_id: WhoseId = "") -> CallToolResult:
+        record = self._numbered("skill", skill_id, agent_id)
+        self._memory.delete_thing("skill", record.id, "delete_skill")
+        return self._answer({"deleted_skill": record.title})
+
+
+def with_default(profile: Any) -> Shown:
+    """The profile, with the places that its readers expect; nothing that was said is touched."""
+    shown = deepcopy(DEFAULT_PROFILE)
+    for name, value in (profile if isinstance(profile, dict) else {}).items():
+        expected = shown.get(name)
+        shown[name] = {**expected, **value} if isinstance(expected, dict) and isinstance(value, dict) else value
+    return shown
+
+
+def _is_there(profile: Any, path: str) -> bool:
+    try:
+        json_paths.read(profile, path)
+    except NotFoundError:
+        return False
+    return True

@@ -1,0 +1,72 @@
+"""What `remember` and `update` do with anything but a memory: exchanges, the profile, contacts, projects, skills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from mindex.errors import UsageError
+from mindex.memories.field_specs import FIELDS, ThingKind
+from mindex.memories.find_entry import find_told
+from mindex.memory import Memory
+from mindex.model import Extracted
+from mindex.present import profile_contacts_skills as present
+from mindex.present.record_fields import Json
+
+KINDS = ("memory", "turn", "profile", *get_args(ThingKind))
+_OF_A_TURN = ("user_message", "agent_response", "session_id", "at")
+
+Said = tuple[str, dict[str, Json]]
+
+
+def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], tags: Sequence[str]) -> Said:
+    """Keep something of another kind; answers what to say of it, as text and as JSON."""
+    if kind == "turn":
+        return _turn(memory, {**({"user_message": text} if text else {}), **fields}, tags)
+    if kind not in KINDS:
+        raise UsageError(f"a {kind} cannot be remembered", f"use one of {', '.join(KINDS)}")
+    if text or tags:
+        raise UsageError(f"a {kind} is told by its fields", "give all of it in fields")
+    if kind == "profile":
+        change = memory.set_profile(fields)
+        return present.changed_text(change, "changed"), present.changed_json(change)
+    record = memory.create(kind, **_named(kind, fields))  # type: ignore[arg-type]  # checked by name
+    notes = memory.vector_notes(record.id)
+    return present.thing_added_text(record, notes), present.thing_added_json(record, notes)
+
+
+def _turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> Said:
+    unknown = sorted(set(fields) - set(_OF_A_TURN))
+    if unknown:
+        raise UsageError(f"a turn has no '{unknown[0]}'", f"use {', '.join(_OF_A_TURN)}")
+    said = {name: str(value) for name, value in fields.items() if value is not None}
+    turn, redacted = memory.add_conversation(
+        said.get("user_message", ""),
+        said.get("agent_response", ""),
+        session_id=said.get("session_id", ""),
+        tags=tags,
+        at=said.get("at"),
+    )
+    beside = Extracted(notes=memory.vector_notes(turn.id))
+    return present.turn_added_text(turn, redacted, beside), present.turn_added_json(turn, redacted, beside)
+
+
+def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> Said:
+    """Change fields of a contact, project or skill, or places of the profile."""
+    record = find_told(memory.store, id_)
+    if record.kind == "profile":
+        change = memory.set_profile(fields, reason, agent=record.agent)
+    elif record.kind in FIELDS:
+        change = memory.update_thing(record.kind, record.id, reason, **_named(record.kind, fields))  # type: ignore[arg-type]  # checked by name
+    else:
+        raise UsageError(f"a {record.kind} has no fields to change", "give what changes by its own name")
+    return present.changed_text(change, "updated"), present.changed_json(change)
+
+
+def _named(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that are safe to give by name: an unknown one is an error that says which there are."""
+    known = [field.name for field in FIELDS[kind]]  # type: ignore[index]  # checked by name
+    unknown = sorted(set(fields) - set(known))
+    if unknown:
+        raise UsageError(f"a {kind} has no '{unknown[0]}'", f"use {', '.join(known)}")
+    return dict(fields)

@@ -1,0 +1,128 @@
+"""The daily log: a line in the workspace for each memory, for people to read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from mindex.daily_log_format import LOG_FOLDER, is_line_of, journal_line, local_day, log_header, log_name
+from mindex.model import Record
+
+# What comes from files must not go back into one.
+FILE_INDEX = "file-index"
+
+# Longer than any line takes to write, shorter than anyone wants to wait for a log.
+_PATIENCE_SECONDS = 2.0
+
+
+class Journal:
+    """The daily log of one workspace. Its methods raise OSError; a caller decides what a log that fails is worth."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._folder = workspace / LOG_FOLDER
+
+    def append(self, record: Record) -> None:
+        """Write a memory's line into the log of the day it was told; other records have none."""
+        if record.kind != "memory" or record.source == FILE_INDEX:
+            return
+        day = local_day(record.created_at)
+        entry = f"{journal_line(record, record.created_at)}\n"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._alone(), (self._folder / log_name(day)).open("ab+", buffering=0) as log:
+            size = os.fstat(log.fileno()).st_size
+            if size == 0:
+                entry = log_header(day) + entry
+            else:
+                log.seek(-1, os.SEEK_END)
+                if log.read(1) != b"\n":  # people's editors may leave the last line open
+                    entry = f"\n{entry}"
+            data = entry.encode()
+            if log.write(data) < len(data):
+                log.truncate(size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def remove(self, record: Record) -> bool:
+        """Take out the line of a memory, given as it was when it was told. No other line is touched."""
+        if not self._folder.is_dir():
+            return False
+        day = local_day(record.created_at)
+        # Whoever wrote it may live in another time zone, where it was another day.
+        days = (day, day - timedelta(days=1), day + timedelta(days=1))
+        with self._alone():
+            return any(_drop_line(self._folder / log_name(day), record) for day in days)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes of ours out: two headers, or a line that goes into a file just being replaced.
+
+        The folder is what is locked: it is there before the file and is never replaced. Windows has no such lock;
+        there an append is still one write.
+        """
+        if sys.platform == "win32":
+            yield
+            return
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            _lock(folder)
+            yield
+        finally:
+            os.close(folder)
+
+
+if sys.platform != "win32":
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(errno.ETIMEDOUT, "another process holds it") from None
+                time.sleep(0.002)
+            except OSError:  # a file system without locks: better a log that may have two headers than none
+                return
+
+
+def _drop_line(path: Path, record: Record) -> bool:
+    if not path.is_file():
+        return False
+    lines = path.read_bytes().splitlines(keepends=True)
+    texts = [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines]
+    ours = [number for number, text in enumerate(texts) if is_line_of(text, record, record.created_at)]
+    if not ours:
+        return False
+    # One memory, one line: two agents may have been told the same within a second.
+    exact = journal_line(record, record.created_at)
+    del lines[next((number for number in ours if texts[number] == exact), ours[0])]
+    _replace(path.resolve(), b"".join(lines))
+    return True
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """All of the new content or all of the old, whatever happens meanwhile."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, temporary)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+__all__ = ["FILE_INDEX", "Journal", "journal_line"]

@@ -1,0 +1,195 @@
+"""Files that an agent keeps under `/memories`: records of kind note, with a history, found like everything else.
+
+There is no folder on disk: a path is a name, and a directory is what paths have in common. So nothing can be escaped
+from; what looks like an attempt is refused all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from mindex.clock import now_ms
+from mindex.errors import ConflictError, ForbiddenPathError, NotFoundError, UsageError
+from mindex.ids import new_id
+from mindex.memories.field_specs import UNIQUE
+from mindex.memories.summary import summarize
+from mindex.memories.validation import MAX_BYTES
+from mindex.model import Filters, Record
+from mindex.redaction.redact import Mode, clean
+from mindex.store.base import Store
+
+ROOT = "/memories"
+MAX_FILES = 1_000
+MAX_PATH = 500
+_PAGE = 500
+_PATH = UNIQUE["note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file as it is now, and which kinds of secrets were left out of it."""
+
+    record: Record
+    redacted: tuple[str, ...] = ()
+
+
+def checked_path(path: str) -> str:
+    """A path below the root in its one spelling: without doubled or trailing slashes."""
+    if any(ord(sign) < 32 or ord(sign) == 127 or 0xD800 <= ord(sign) <= 0xDFFF for sign in path):
+        raise ForbiddenPathError("The path holds control characters")
+    decoded = unquote(unquote(path))  # twice: %252e is a dot to whoever decodes twice
+    if "\\" in decoded or ".." in decoded.split("/"):
+        raise ForbiddenPathError(f"The path {path} would escape {ROOT}")
+    if not (path == ROOT or path.startswith(f"{ROOT}/")):
+        raise ForbiddenPathError(f"Path must start with {ROOT}, got: {path[:MAX_PATH]}")
+    if len(path) > MAX_PATH:
+        raise UsageError(f"The path has {len(path)} characters, {MAX_PATH} are allowed")
+    spelt = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
+    if clean(spelt).text != spelt:
+        raise ForbiddenPathError("The path holds a secret or invisible characters")
+    return spelt
+
+
+class Notes:
+    """The files of one store. No two live ones of an agent share a path; a write is durable when its method returns."""
+
+    def __init__(self, store: Store, secrets: Mode, by: str) -> None:
+        self._store = store
+        self._secrets = secrets
+        self._by = by
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def files(self, agent: str, below: str = ROOT) -> dict[str, Record]:
+        """An agent's files at or below a path, by path, in order."""
+        found: list[Record] = []
+        scope = Filters(kinds=("note",), agent=agent)
+        while page := self._store.list(scope, limit=_PAGE, offset=len(found)).records:
+            found += page
+        by_path = {str(note.fields.get(_PATH)): note for note in found}
+        return {path: by_path[path] for path in sorted(by_path) if _is_within(path, below)}
+
+    def file(self, agent: str, path: str) -> Record:
+        found = self.files(agent, path).get(path)
+        if found is None:
+            raise _no_path(path)
+        return found
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create(self, agent: str, path: str, text: str) -> Written:
+        cleaned = clean(_checked_text(text), self._secrets, keep_lines=True)
+        now = now_ms()
+        record = Record(
+            id=new_id(),
+            kind="note",
+            text=cleaned.text,
+            title=path,
+            agent=agent,
+            created_at=now,
+            updated_at=now,
+            summary=_summary(path, cleaned.text),
+            fields={_PATH: path},
+        )
+        with self._store.together():  # nobody makes it a directory between the look and the write
+            files = self.files(agent)
+            self._refuse_taken(files, path, f"File {path} already exists")
+            if len(files) >= MAX_FILES:
+                raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
+            if not self._store.add([record], by=self._by, unique=_PATH)[0].created:
+                raise ConflictError(f"File {path} already exists")
+        return Written(record, cleaned.redacted)
+
+    def edit(self, agent: str, path: str, change: Callable[[str], str], reason: str) -> Written:
+        """Replace a file's text by what `change` makes of it as it is now: nobody's edit is lost."""
+        redacted: tuple[str, ...] = ()
+
+        def revised(record: Record) -> Record:
+            nonlocal redacted
+            cleaned = clean(_checked_text(change(record.text)), self._secrets, keep_lines=True)
+            redacted = cleaned.redacted
+            return replace(record, text=cleaned.text, summary=_summary(path, cleaned.text))
+
+        id_ = self.file(agent, path).id
+        done = self._store.revise(id_, revised, by=self._by, action="update", reason=reason)
+        return Written(done.after, redacted)
+
+    def delete(self, agent: str, path: str) -> int:
+        """Forget a file, or all that is below a directory, at once; answers how many files."""
+        if path == ROOT:
+            raise ForbiddenPathError(f"Cannot delete the {ROOT} directory itself")
+        with self._store.together() as now:
+            files = self.files(agent, path)
+            if not files:
+                raise _no_path(path)
+            for record in files.values():
+                self._store.revise(
+                    record.id,
+                    lambda note: replace(note, retired_at=now),
+                    by=self._by,
+                    action="forget",
+                    reason=f"delete {path}",
+                )
+        return len(files)
+
+    def rename(self, agent: str, old: str, new: str) -> int:
+        """Move a file, or all that is below a directory, at once; answers how many files."""
+        if ROOT in (old, new):
+            raise ForbiddenPathError(f"Cannot rename the {ROOT} directory itself")
+        with self._store.together():
+            return self._renamed(self.files(agent), old, new)
+
+    def _renamed(self, files: dict[str, Record], old: str, new: str) -> int:
+        moving = {path: record for path, record in files.items() if _is_within(path, old)}
+        if not moving:
+            raise _no_path(old)
+        if new == old or new.startswith(f"{old}/"):
+            raise ConflictError(f"The destination {new} already exists, or lies in {old}")
+        self._refuse_taken(files, new, f"The destination {new} already exists")
+        moved = {path: checked_path(new + path.removeprefix(old)) for path in moving}
+        for path, record in moving.items():
+            self._store.revise(
+                record.id,
+                _placed_at(moved[path]),
+                by=self._by,
+                action="update",
+                reason=f"rename {path} to {moved[path]}",
+                unique=_PATH,
+            )
+        return len(moving)
+
+    def _refuse_taken(self, files: dict[str, Record], path: str, message: str) -> None:
+        """What is a directory cannot become a file, nor a file a directory."""
+        if path == ROOT or any(_is_within(other, path) for other in files):
+            raise ConflictError(message)
+        for other in files:
+            if path.startswith(f"{other}/"):
+                raise ConflictError(f"{other} is a file, not a directory")
+
+
+def _placed_at(path: str) -> Callable[[Record], Record]:
+    return lambda note: replace(note, title=path, fields={**note.fields, _PATH: path})
+
+
+def _is_within(path: str, below: str) -> bool:
+    return path == below or path.startswith(f"{below}/")
+
+
+def _no_path(path: str) -> NotFoundError:
+    return NotFoundError(f"The path {path} does not exist. Please provide a valid path.")
+
+
+def _checked_text(text: str) -> str:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise UsageError("The text holds characters that cannot be stored") from None
+    if size > MAX_BYTES:
+        raise UsageError(f"The file would have {size:,} bytes, {MAX_BYTES:,} are allowed; split it")
+    return text
+
+
+def _summary(path: str, text: str) -> str:
+    return summarize(text) or path.rsplit("/", 1)[-1]

@@ -1,0 +1,1 @@
+"""Redaction: secrets and private sections are removed from every text before it is stored."""

@@ -1,0 +1,218 @@
+"""Both halves of a search: the keyword one runs while the question is being embedded.
+
+A half that cannot be had leaves the other standing, and a note says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypedDict
+
+from mindex.model import Filters, Model, Query, Record
+from mindex.search.as_of import admits
+from mindex.search.as_of import keyword as keyword_of_past
+from mindex.search.fuse import Candidates, standardised
+from mindex.search.keyword_scoring import Refining, Worded, by_words
+from mindex.search.query import ParsedQuery, parse, parse_plain
+from mindex.store.base import Nearest, Scored, Store, TermStatistics
+from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from mindex.model import Vectors
+    from mindex.search.expand import Variants
+    from mindex.search.query_embedding import QueryEmbedder
+
+# Words per word piece at which a model reads nothing of a language, and at which it reads it well.
+_UNREAD, _FLUENT = 0.50, 0.75
+# Characters of a filter that a note repeats.
+_MOST_NAMED = 100
+# Records of the past have no stored vector: so many of them are embedded for one question.
+_MOST_EMBEDDED = 200
+_NO_VECTORS = "nothing in scope has a vector yet: answered by keyword; `mindex backfill` makes the vectors"
+# Where the default model's cosines lie.
+_USUAL = Model("", "", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What both halves of a search brought, and what is to be said about it."""
+
+    parsed: ParsedQuery
+    candidates: Candidates
+    notes: tuple[str, ...] = ()
+    past: Mapping[str, Record] = field(default_factory=dict)  # records as they stood then, where they changed since
+    vacant: bool = False  # there is nothing that could have been found, and the notes say so
+
+
+class Retriever:
+    """Brings candidates from one store."""
+
+    def __init__(self, store: Store, embedder: QueryEmbedder | None, limit: int, refining: Refining) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._limit = limit
+        self._refining = refining
+
+    def retrieve(self, query: Query) -> Retrieved:
+        parsed = parse(query.text)
+        found = self._halves(query, parsed)
+        if parsed.strict and not found.candidates.keyword and not found.candidates.vector:
+            loose = self._halves(query, parse_plain(parsed.text))
+            if loose.candidates.keyword or query.mode == "vector":
+                note = "nothing matches all of it; this is what any of its words finds"
+                return replace(loose, notes=(note, *loose.notes))
+        if not found.candidates.keyword and not found.candidates.vector and not found.past:
+            vacant = _vacancy(self._store, query.filters)
+            return replace(found, notes=(vacant,), vacant=True) if vacant else found
+        return found
+
+    def _halves(self, query: Query, parsed: ParsedQuery) -> Retrieved:
+        # What a strict query demands holds for both halves: `NOT x` keeps x out of the nearest, too.
+        filters = replace(query.filters, matching=parsed.node) if parsed.strict else query.filters
+        past = self._past(query.filters)
+        words = Worded()
+        asks_vectors = query.mode != "keyword" and bool(parsed.words)
+        pending = self._embedder.start(parsed.text) if asks_vectors and self._embedder else None
+        if query.mode != "vector":
+            words = self._by_words(query, parsed, past)
+        nearest, note = None, ""
+        if self._embedder is not None and pending is not None:
+            embedded = self._embedder.finish(pending)
+            note = embedded.note
+            if embedded.vector is not None:
+                nearest = self._store.nearest(self._embedder.embedder.model, embedded.vector, filters, self._limit)
+                nearest, note = self._with_past(nearest, embedded.vector, parsed, past)
+        elif asks_vectors:
+            note = "no embedder is configured; answered by keyword"
+        if nearest is not None and not nearest.size:
+            nearest = None
+            note = "" if parsed.strict else _NO_VECTORS
+        if nearest is None and query.mode == "vector":
+            words = self._by_words(query, parsed, past)
+        candidates = self._candidates(query, parsed, words, nearest)
+        notes = [note] if note else []
+        if query.filters.as_of is not None:
+            notes.append("files answer as they are now; what was told, as it stood then")
+            if len(past) >= _MOST_EMBEDDED:
+                notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
+        return Retrieved(parsed, candidates, tuple(notes), past)
+
+    def _by_words(self, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> Worded:
+        return by_words(self._store, query, parsed, past, self._limit, self._refining)
+
+    # ── other words for the question ──────────────────────────────────────────────────────────────────────────
+
+    def variants(self, query: Query, variants: Variants, asked: Retrieved) -> list[Candidates]:
+        """What the variants of a question find, one half each: words by keyword, meanings by vector.
+
+        How near a hit of other words is to what was asked, the question itself has found out already.
+        """
+        found = []
+        for text in variants.lexical if query.mode != "vector" else ():
+            words = self._by_words(query, parse_plain(text), asked.past)
+            near = replace(asked.candidates, vector=(), z={}, signals={}, has_vector=False)
+            found.append(replace(near, keyword=words.hits, coverage=words.coverage, held=words.held))
+        if query.mode == "keyword" or self._embedder is None:
+            return found
+        pending = [self._embedder.start(text) for text in variants.semantic]
+        pending += [self._embedder.start_answer(variants.answer)] if variants.answer else []
+        for embedded in map(self._embedder.finish, pending):
+            if embedded.vector is not None:
+                model = self._embedder.embedder.model
+                nearest = self._store.nearest(model, embedded.vector, query.filters, self._limit)
+                found.append(Candidates(coverage=0.0, has_keyword=False, **_by_meaning(nearest, model)))
+        return found
+
+    # ── the past ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _past(self, filters: Filters) -> dict[str, Record]:
+        if filters.as_of is None:
+            return {}
+        return {record.id: record for record in self._store.states_at(filters.as_of) if admits(filters, record)}
+
+    def _with_past(
+        self, nearest: Nearest, vector: Vectors, parsed: ParsedQuery, past: Mapping[str, Record]
+    ) -> tuple[Nearest, str]:
+        """The nearest of the present and what changed since then, embedded for this question; or why only the first."""
+        if not past or len(past) >= _MOST_EMBEDDED or self._embedder is None:
+            return nearest, ""
+        if parsed.strict and parsed.node is not None:
+            fulfil = {hit.id for hit in keyword_of_past(parsed.node, tuple(past.values()), TermStatistics(1, {}))}
+            past = {id_: record for id_, record in past.items() if id_ in fulfil}
+        from mindex.embedding_text import pieces_of  # its patterns are for those who embed
+
+        pieces = {id_: pieces_of(record) for id_, record in past.items()}
+        # A question that was cached needs no model; the past does, and does without it when it cannot be had.
+        made = self._embedder.texts([piece for parts in pieces.values() for piece in parts])
+        if made.vector is None:
+            return nearest, f"what changed since then is found by keyword only: {made.note}"
+        cosines = iter((made.vector @ vector).tolist())
+        then = [Scored(id_, max(islice(cosines, len(parts)))) for id_, parts in pieces.items()]
+        hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
+        return replace(nearest, hits=tuple(hits), size=nearest.size + len(then)), ""
+
+    def _candidates(self, query: Query, parsed: ParsedQuery, words: Worded, nearest: Nearest | None) -> Candidates:
+        by_keyword = Candidates(
+            words.hits, coverage=words.coverage, held=words.held, has_vector=False, strict=parsed.strict
+        )
+        if nearest is None or self._embedder is None:
+            return by_keyword
+        return replace(
+            by_keyword,
+            **_by_meaning(nearest, self._embedder.embedder.model),
+            has_vector=True,
+            has_keyword=query.mode != "vector",
+        )
+
+
+def _vacancy(store: Store, filters: Filters) -> str:
+    """What is to be said where nothing can be found, whatever the words; nothing where something could."""
+    if not store.statistics(()).records:
+        return "the memory is empty; `mindex index FOLDER` or `mindex add` fills it"
+    if store.list(filters, limit=1).total:
+        return ""
+    if filters == Filters(agent=filters.agent):
+        return f"agent {filters.agent} was told nothing yet, and no folder is indexed"
+    asked = {
+        "kind": filters.kinds,
+        "type": filters.types,
+        "collection": filters.collections,
+        "path": (filters.path,) if filters.path else (),
+        "tag": filters.tags,
+        "entity": filters.entities,
+    }
+    named = [f"{name} {' or '.join(values)}" for name, values in asked.items() if values]
+    return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MOST_NAMED]}"
+
+
+class _Meaning(TypedDict):
+    vector: tuple[Scored, ...]
+    z: dict[str, float]
+    g: float
+    cosines: dict[str, float]
+    mean: float
+    size: int
+
+
+def _by_meaning(nearest: Nearest, model: Model) -> _Meaning:
+    """What candidates know of the vector half; cosines on one scale, since models differ in where theirs lie."""
+    background = (model.background_mean, model.background_std)
+    trust = nearest.size / (50 + nearest.size)
+    mean = trust * nearest.mean + (1 - trust) * model.background_mean
+    return {
+        "vector": nearest.hits,
+        "z": {
+            hit.id: standardised(hit.score, nearest.mean, nearest.std, nearest.size, background) for hit in nearest.hits
+        },
+        "g": min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD))),
+        "cosines": {hit.id: _usual(hit.score, model) for hit in nearest.hits},
+        "mean": _usual(mean, model),
+        "size": nearest.size,
+    }
+
+
+def _usual(cosine: float, model: Model) -> float:
+    """A cosine on the scale of the default model, by where each model's cosines of unrelated texts lie."""
+    return _USUAL.background_mean + (cosine - model.background_mean) * _USUAL.background_std / model.background_std

@@ -1,0 +1,150 @@
+"""Vectors for what has none: one bad text holds nobody up, and near duplicates are found by it as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mindex.embedding.backfill import backfill
+from mindex.errors import EmbeddingError, UsageError
+from mindex.memories.lifecycle import NEAR
+from mindex.memory import Memory
+from mindex.model import Model, Progress
+from mindex.model.spaces import Made
+from tests.conftest import write
+from tests.running import run
+
+
+class Lamp:
+    """A model that sees whether a text speaks of light, and does not take what it was told not to."""
+
+    model = Model("test", "lamp", 2)
+    loaded = True
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = refused
+        self.calls: list[int] = []
+
+    def load(self) -> None: ...
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        self.calls.append(len(texts))
+        if any(word in text for text in texts for word in self.refused):
+            raise EmbeddingError("the lamp does not take this", "say it in other words")
+        lit = [any(word in text for word in ("lamp", "bulb", "bright")) for text in texts]
+        return np.array([[1.0, 0.0] if light else [0.0, 1.0] for light in lit], np.float32)
+
+    def embed_query(self, text: str) -> np.ndarray:
+        return self.embed([text])[0]
+
+    def fluency(self, texts: Sequence[str]) -> list[float]:
+        return [1.0 for _ in texts]
+
+
+@pytest.fixture
+def memory(keyword_memory: Memory, tmp_path: Path) -> Memory:
+    pages = {f"{number:02}.md": f"Page number {number}." for number in range(40)}
+    keyword_memory.index(write(tmp_path / "docs", pages))
+    return keyword_memory
+
+
+SEVERAL = ("number 7.", "number 8.", "number 39.")
+IN_A_ROW = tuple(f"number {n}." for n in range(2, 9))
+
+
+@pytest.mark.parametrize("refused", [("number 0.",), SEVERAL, ("number 13.",), IN_A_ROW])
+def test_a_text_that_a_model_does_not_take_holds_nobody_up(memory: Memory, refused: tuple[str, ...]) -> None:
+    done = backfill(memory.store, Lamp(*refused), batch=16)
+    assert (done.embedded, done.remaining, done.unread) == (40 - len(refused), len(refused), len(refused))
+    assert done.note.startswith(f"{len(refused)} records have no vector (")
+    assert done.note.endswith("the lamp does not take this; say it in other words)")
+
+
+def test_a_model_that_takes_nothing_is_given_up_soon(memory: Memory) -> None:
+    lamp = Lamp("")
+    done = backfill(memory.store, lamp, batch=16)
+    assert (done.embedded, done.remaining, done.unread) == (0, 40, 0)
+    assert done.note == "no vectors: the lamp does not take this; say it in other words"
+    assert lamp.calls == [16, 1, 1, 1, 1]  # a batch, three of it, and any word at all
+
+
+def test_a_memory_says_why_nothing_was_embedded(memory: Memory) -> None:
+    memory.embedder = Lamp("number")
+    with pytest.raises(EmbeddingError, match="the lamp does not take this"):
+        memory.backfill()
+
+
+def test_so_many_at_the_most(memory: Memory) -> None:
+    lamp = Lamp()
+    done = backfill(memory.store, lamp, batch=16, most=20)
+    assert (done.embedded, done.remaining, lamp.calls) == (20, 20, [16, 4])
+
+
+def test_near_duplicates_that_only_vectors_show_are_linked(memory: Memory) -> None:
+    memory.embedder = Lamp()
+    ids = [
+        memory.add(text, embed=False).id
+        for text in ("Turn the lamp off at night", "Bulbs glow bright until morning", "Bread rises slowly")
+    ]
+    assert memory.store.linked(ids[0], NEAR) == ()
+    embedded, remaining = memory.backfill(batch=50)
+    assert (embedded, remaining) == (43, 0)
+    assert [memory.store.linked(id_, NEAR) for id_ in ids] == [(ids[1],), (ids[0],), ()]
+
+
+def test_progress_is_told_and_a_stop_loses_nothing(memory: Memory) -> None:
+    seen: list[Progress] = []
+
+    def stop_half_way(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.done == 32:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        backfill(memory.store, Lamp(), batch=16, report=stop_half_way)
+    assert seen == [Progress("embed", 16, 40), Progress("embed", 32, 40)]
+    assert backfill(memory.store, Lamp()).embedded == 8
+
+
+@pytest.mark.parametrize(("batch", "fault"), [(0, "a batch of 0 is too small"), (-3, "a batch of -3 is too small")])
+def test_a_batch_of_nothing_is_refused(memory: Memory, batch: int, fault: str) -> None:
+    memory.embedder = Lamp()
+    with pytest.raises(UsageError, match=fault):
+        memory.backfill(batch=batch)
+
+
+def test_vectors_that_an_import_brought_are_searched_where_they_fit(memory: Memory, tmp_path: Path) -> None:
+    memory.add("The lamp is bright")
+    backfill(memory.store, Lamp(), made=Made("test", "lamp"))
+    memory.export(tmp_path / "told.jsonl", vectors=True)
+    with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
+        other.import_(tmp_path / "told.jsonl")
+        assert other.store.space() == ""
+        assert backfill(other.store, Lamp(), made=Made("test", "lamp")).embedded == 0
+        assert other.store.space() == Lamp.model.fingerprint
+
+
+def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory, tmp_path: Path) -> None:
+    memory.add("The lamp is bright")
+    backfill(memory.store, Lamp())
+    memory.export(tmp_path / "told.jsonl", vectors=True)
+
+    class Candle(Lamp):
+        model = Model("test", "candle", 2)
+
+    with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
+        other.add("Candles burn")
+        backfill(other.store, Candle())
+        other.import_(tmp_path / "told.jsonl")
+        assert [space.model.name for space in other.store.spaces()] == ["candle"]
+        assert other.store.pending(Candle.model) == 1
+
+
+def test_the_command_cuts_a_batch_that_is_too_large_and_says_how_much_is_left(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    assert run("--db", db, "index", write(tmp_path / "few", {"a.md": "Parcels wait."}), "--no-embed").code == 0
+    ran = run("--db", db, "backfill", "--batch", 500, "--json")
+    assert (ran.json, "batch cut to 200" in ran.err) == ({"embedded": 1, "remaining": 0}, True)

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from mcp import Client
+from mindex.mcp.dialects import dialect_named
+from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.server import MindexServer
+from mindex.memory import Memory
+from mindex.model import IndexReport, Progress
+from tests.conftest import write
+from tests.mcp.conftest import KEYWORD, structured, text
+from tests.providers.servers import ModelServer, status
+from tests.running import wait_until
+
+pytestmark = pytest.mark.anyio
+
+LONG = 60.0
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    return write(tmp_path / "docs", {f"{n}.md": f"# Page {n}\n\nText of page {n}." for n in range(3)})
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[Service, MindexServer]]]:
+    opened: list[Service] = []
+
+    def make(**options: object) -> tuple[Service, MindexServer]:
+        given = {"db": str(tmp_path / "memory.db"), "root": tmp_path, "settings": KEYWORD, **options}
+        opened.append(Service(Options(**given)))  # type: ignore[arg-type]
+        return opened[-1], MindexServer(opened[-1], dialect_named("native"))
+
+    yield make
+    for service in opened:
+        service.close()
+
+
+def joined(service: Service) -> None:
+    """Wait for the work behind the server's back."""
+    for thread in service._threads:
+        thread.join(LONG)
+        assert not thread.is_alive()
+
+
+async def test_while_the_index_is_built_every_answer_says_how_far_it_is(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, server = serve(build=docs)
+    half_way, go_on = threading.Event(), threading.Event()
+    report = service._report
+
+    def held(progress: Progress) -> None:
+        report(progress)
+        if progress.done == 1:
+            half_way.set()
+            assert go_on.wait(LONG)
+
+    monkeypatch.setattr(service, "_report", held)
+    async with Client(server) as client:
+        first = await client.call_tool("search", {"query": "page"})
+        assert structured(first)["notes"][-1] in ("indexing: starting", "indexing: 1 of 3 files")
+        service.start()
+        assert half_way.wait(LONG)
+        for tool, arguments in (("search", {"query": "page"}), ("status", {})):
+            result = await client.call_tool(tool, arguments)
+            assert "indexing: 1 of 3 files" in structured(result)["notes"]
+            assert "note: indexing: 1 of 3 files" in text(result)
+        go_on.set()
+        joined(service)
+        after = await client.call_tool("search", {"query": "page"})
+    assert structured(after)["total"] == 3
+    assert not any("indexing" in note for note in structured(after)["notes"])
+
+
+async def test_the_first_message_sets_the_work_going(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, server = serve(build=docs)
+    started = anyio.Event()
+    monkeypatch.setattr(service, "start", started.set)
+    async with Client(server) as client:
+        await client.list_tools()
+        with anyio.fail_after(LONG):
+            await started.wait()
+
+
+async def test_a_folder_that_cannot_be_indexed_is_told_with_every_answer(
+    tmp_path: Path, serve: Callable[..., tuple[Service, MindexServer]]
+) -> None:
+    service, server = serve(build=tmp_path / "nope")
+    service.start()
+    joined(service)
+    async with Client(server) as client:
+        result = await client.call_tool("status", {})
+    assert f"indexing {tmp_path / 'nope'} failed: there is no folder" in text(result)
+
+
+def test_a_source_is_remembered_and_indexed_with_its_excludes(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]]
+) -> None:
+    service, _ = serve(source=docs, build=docs, exclude=("0.md",))
+    assert service.source is not None
+    assert (service.source.name, service.source.exclude) == ("docs", ("0.md",))
+    service.start()
+    joined(service)
+    assert service.memory.status().collections[0].documents == 2
+
+
+def test_watching_indexes_first_and_then_follows_the_files(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = serve(source=docs, watch=True)
+    seen = threading.Condition()
+    reports: list[IndexReport] = []
+    index = service.memory.index
+
+    def heard(*arguments: object, **options: object) -> IndexReport:
+        outcome = index(*arguments, **options)  # type: ignore[arg-type]
+        with seen:
+            reports.append(outcome)
+            seen.notify_all()
+        return outcome
+
+    monkeypatch.setattr(service.memory, "index", heard)
+    service.start()
+    with seen:
+        assert seen.wait_for(lambda: len(reports) >= 2, LONG)  # built, then looked at by the watch
+        write(docs, {"new.md": "# New\n\nText."})
+        assert seen.wait_for(lambda: any(r.collections[0].new == 1 for r in reports), LONG)
+    assert reports[0].collections[0].new == 3
+
+
+def test_closing_stops_an_index_that_is_being_built(
+    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = serve(build=docs)
+    begun = threading.Event()
+    report = service._report
+
+    def held(progress: Progress) -> None:
+        begun.set()
+        assert service._stop.wait(LONG)
+        report(progress)
+
+    monkeypatch.setattr(service, "_report", held)
+    service.start()
+    assert begun.wait(LONG)
+    service.close()
+    joined(service)
+
+
+def test_the_handshake_does_not_wait_for_a_locked_database(
+    serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = serve()
+    unlocked = threading.Event()
+    monkeypatch.setattr(service, "_memory", None)
+    opened = service._open
+    monkeypatch.setattr(service, "_open", lambda: unlocked.wait(LONG) and opened())
+    assert service.peek(0.01) is None
+    unlocked.set()
+    assert service.memory.status().tier == "keyword"
+
+
+async def test_a_question_that_comes_before_the_model_is_answered_by_keyword_and_says_so(
+    handbook_memory: Memory, serve: Callable[..., tuple[Service, MindexServer]]
+) -> None:
+    service, server = serve(db=str(handbook_memory.settings.database), settings={"embedding.wait": 0})
+    async with Client(server) as client:
+        early = structured(
+            await client.call_tool("search", {"query": "how long may a door status live, asked too early"})
+        )
+        assert early["tier"] == "keyword"
+        assert early["notes"] == ["the embedding model is still loading; answered by keyword"]
+        service.start()
+        embedder = service.memory.embedder
+        assert embedder is not None
+        wait_until(lambda: embedder.loaded, what="the model")
+        late = structured(await client.call_tool("search", {"query": "how old can a door status be before it expires"}))
+        status = structured(await client.call_tool("status", {}))
+    assert late["tier"] == "hybrid"
+    assert late["results"][0]["path"] == "domains/caching/redis.md"
+    assert "notes" not in status
+
+
+# ── vectors behind its back ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def model_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """A server of models; what it is like, and when it failed, is remembered in this test only."""
+    monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
+    with ModelServer() as served:
+        yield served
+
+
+def of(served: ModelServer) -> dict[str, object]:
+    return {"embedding.provider": "openai", "embedding.url": served.url, "embedding.model": "some-model"}
+
+
+def test_what_has_no_vector_gets_it_after_the_start_be_it_told_or_read(
+    docs: Path, model_server: ModelServer, serve: Callable[..., tuple[Service, MindexServer]], tmp_path: Path
+) -> None:
+    with Memory(tmp_path / "memory.db", options=of(model_server)) as memory:
+        memory.index(docs, embed=False)
+        memory.add("The user prefers dark mode.", embed=False)
+    service, _ = serve(settings=of(model_server))
+    service.start()
+    wait_until(lambda: service.memory.status().embedding.pending == 0, what="every vector")
+    assert service.memory.search("dark mode", mode="vector").total
+
+
+def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
+    docs: Path,
+    model_server: ModelServer,
+    serve: Callable[..., tuple[Service, MindexServer]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("mindex.mcp.memory_host._LOOK_SECONDS", 0.3)
+    model_server.always = status(503)
+    with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
+        memory.index(docs)
+    service, _ = serve(settings={**of(model_server), "embedding.timeout": 5.0})
+    service.start()
+    wait_until(lambda: "503" in capsys.readouterr().err, what="a word about the model")
+    asked = len(model_server.asked)
+    assert service.memory.status().embedding.pending == 3
+    model_server.always = None
+    for file in (tmp_path / "cache" / "breakers").glob("*"):
+        file.unlink()  # what half a minute does
+    wait_until(lambda: service.memory.status().embedding.pending == 0, what="every vector")
+    assert asked < 20
+
+
+def test_a_running_server_loads_the_model_that_the_memory_was_changed_to(
+    docs: Path,
+    model_server: ModelServer,
+    serve: Callable[..., tuple[Service, MindexServer]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mindex.mcp.memory_host._FOLLOW_SECONDS", 0.05)
+    service, _ = serve(settings={}, build=docs)
+    service.start()
+    wait_until(lambda: not service.notes() and service.memory.status().embedding.pending == 0, what="the index")
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.reembed(provider="openai", model="some-model", url=model_server.url)
+
+    def followed() -> bool:
+        held = service.memory._held
+        return held is not None and held.embedder is not None and held.embedder.model.name == "some-model"
+
+    wait_until(followed, what="the other model")  # though nobody asked anything
+    assert service.memory.search("text of page 1").tier == "hybrid"

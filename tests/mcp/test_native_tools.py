@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+
+from mcp import Client
+from mindex.mcp.dialects import dialect_named
+from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.native_tools import MOST_BUDGET
+from mindex.mcp.server import MindexServer
+from mindex.present.tokens import count_tokens
+from tests.conftest import write
+from tests.mcp.conftest import Served, structured, text
+
+pytestmark = pytest.mark.anyio
+
+
+# ── what a client sees before it calls ────────────────────────────────────────────────────────────────────────
+
+
+async def test_tools_come_in_a_fixed_order(client: Client) -> None:
+    names = [tool.name for tool in (await client.list_tools()).tools]
+    assert names == ["search", "get", "remember", "update", "forget", "index", "status"]
+
+
+async def test_all_schemas_together_are_lean(client: Client) -> None:
+    listed = [tool.model_dump(by_alias=True, exclude_none=True) for tool in (await client.list_tools()).tools]
+    published = json.dumps({"tools": listed}, ensure_ascii=False, separators=(",", ":"))
+    assert len(published) / 4 <= 1_550  # of the 1,700 that are allowed: more will come
+    for word in ('"title"', '"default"', '"anyOf"', '"outputSchema"'):
+        assert word not in published
+
+
+async def test_every_tool_says_what_it_does_to_the_world(client: Client) -> None:
+    told = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+    for name, hints in told.items():
+        assert hints is not None
+        assert hints.read_only_hint is (name in ("search", "get", "status"))
+        # Whatever is changed or forgotten can be brought back; only an undo does something else the second time.
+        assert hints.idempotent_hint is (name != "update")
+        assert (hints.destructive_hint, hints.open_world_hint) == (False, False)
+
+
+async def test_every_filter_of_a_search_can_be_asked_for(client: Client) -> None:
+    search = (await client.list_tools()).tools[0]
+    filters = {"kind", "type", "collection", "path", "tags", "min_importance", "min_confidence", "after", "before"}
+    assert filters | {"include_expired", "current_file", "entities", "as_of"} <= set(search.input_schema["properties"])
+
+
+async def test_instructions_say_when_to_search_and_to_remember_and_what_is_there(client: Client) -> None:
+    assert client.instructions is not None
+    assert "Search it before" in client.instructions
+    assert "`remember` facts, preferences, decisions and corrections worth keeping" in client.instructions
+    assert "never secrets" in client.instructions
+    assert count_tokens(client.instructions) <= 200
+    assert "Indexed: handbook." in client.instructions
+
+
+# ── search ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_search_finds_a_passage_in_both_halves(client: Client) -> None:
+    result = await client.call_tool("search", {"query": "allkeys-lfu"})
+    assert not result.is_error
+    first = structured(result)["results"][0]
+    assert first["path"] == "domains/caching/redis.md"
+    assert first["text"] in text(result)
+    assert f"{first['id']} · {first['path']}:{first['first_line']}-{first['last_line']}" in text(result)
+    assert structured(result)["tier"] == "keyword"
+
+
+async def test_the_text_is_lean_not_indented_json(client: Client) -> None:
+    told = text(await client.call_tool("search", {"query": "redis", "view": "compact"}))
+    assert not told.startswith("{")
+    assert len(told.splitlines()) == 1 + 5 + 1  # head, results, the note that there is no model
+
+
+@pytest.mark.parametrize("view", ["digest", "compact", "full", "dual"])
+@pytest.mark.parametrize("budget", [50, 120, 400])
+async def test_no_view_costs_more_than_its_budget(client: Client, view: str, budget: int) -> None:
+    result = await client.call_tool("search", {"query": "redis", "view": view, "budget": budget})
+    assert count_tokens(text(result)) <= budget
+    assert count_tokens(json.dumps(structured(result), ensure_ascii=False, separators=(",", ":"))) <= budget
+
+
+async def test_four_thousand_tokens_unless_given(client: Client) -> None:
+    result = await client.call_tool(
+        "search", {"query": "team code station parcel door release invoice redis", "limit": 50}
+    )
+    assert count_tokens(text(result)) <= 4_000
+    assert any("budget of 4000 tokens" in note for note in structured(result)["notes"])
+
+
+async def test_a_budget_too_large_is_cut_with_a_note(client: Client) -> None:
+    result = await client.call_tool("search", {"query": "redis", "budget": 10**9})
+    assert f"budget cut to {MOST_BUDGET}" in structured(result)["notes"]
+
+
+async def test_a_limit_too_large_is_cut_with_a_note(client: Client) -> None:
+    result = await client.call_tool("search", {"query": "redis", "limit": 10**9, "view": "digest"})
+    assert "limit cut to 50" in structured(result)["notes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"query": ""}, "the query is empty; say what you are looking for"),
+        ({"query": "redis", "limit": 0}, "limit 0 is too small; use 1 to 50"),
+        ({"query": "redis", "offset": -1}, "offset -1 is too small; use 0 or more"),
+        ({"query": "redis", "budget": 49}, "a budget of 49 tokens is too small; allow at least 50"),
+        ({"query": "redis", "collection": ["nope"]}, "unknown collection 'nope'; use one of handbook"),
+        ({"query": "redis", "kind": "chunks"}, "unknown kind 'chunks'; use one of chunk, memory"),
+        ({"query": "redis", "after": "soon"}, "'soon' is not a time; write 7d"),
+        ({"query": "redis", "min_importance": 11}, "min_importance: input should be less than or equal to 10"),
+        ({"query": "redis", "view": "long"}, "view: input should be 'full', 'compact', 'digest' or 'dual'"),
+        ({"limit": 3}, "argument 'query' is missing; search takes query, limit"),
+        ({"query": "redis", "topK": 3}, "unknown argument 'topK'; search takes query, limit"),
+    ],
+)
+async def test_what_is_wrong_is_said_with_the_next_step(
+    client: Client, arguments: dict[str, object], complaint: str
+) -> None:
+    result = await client.call_tool("search", arguments)
+    assert result.is_error
+    assert text(result).startswith(complaint)
+    assert "\n" not in text(result)
+    assert "pydantic" not in text(result)
+
+
+async def test_filters_reach_the_search(client: Client) -> None:
+    arguments = {"query": "redis", "path": "domains/billing", "collection": "handbook", "kind": ["chunk"]}
+    assert all(
+        row["path"].startswith("domains/billing")
+        for row in structured(await client.call_tool("search", arguments))["results"]
+    )
+
+
+async def test_null_means_left_out(client: Client) -> None:
+    arguments = {"query": "redis", "limit": None, "tags": None, "after": None, "view": None}
+    result = await client.call_tool("search", arguments)
+    assert len(structured(result)["results"]) == 5
+
+
+async def test_explain_tells_why(client: Client) -> None:
+    result = await client.call_tool("search", {"query": "allkeys-lfu", "limit": 1, "explain": True})
+    assert structured(result)["results"][0]["explain"]["keyword_rank"] == 1
+    assert "why: keyword rank 1" in text(result)
+
+
+# ── get ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_get_takes_ids_spans_and_lists(client: Client) -> None:
+    found = structured(await client.call_tool("search", {"query": "PolicyController", "view": "digest"}))["results"][0]
+    result = await client.call_tool("get", {"refs": [found["id"][:8], "architecture.md:1-3"]})
+    records = structured(result)["records"]
+    assert [records[0]["id"], records[1]["last_line"]] == [found["id"], 3]
+    assert "PolicyController" in text(result)
+
+
+async def test_one_reference_need_not_be_a_list(client: Client) -> None:
+    result = await client.call_tool("get", {"refs": "architecture.md"})
+    assert structured(result)["records"][0]["path"] == "architecture.md"
+
+
+async def test_what_is_missing_is_named_beside_what_was_found(client: Client) -> None:
+    result = await client.call_tool("get", {"refs": ["architecture.md:1-3", "nope.md"]})
+    assert not result.is_error
+    assert structured(result)["missing"] == ["nope.md"]
+    assert "missing: nope.md" in text(result)
+
+
+async def test_nothing_found_is_an_error(client: Client) -> None:
+    result = await client.call_tool("get", {"refs": ["nope.md"]})
+    assert result.is_error
+    assert text(result) == "nothing found for nope.md; search for it first"
+
+
+async def test_lines_that_are_not_there_are_answered_with_how_many_there_are(client: Client) -> None:
+    result = await client.call_tool("get", {"refs": ["architecture.md:9000-9001"]})
+    assert result.is_error
+    assert re.fullmatch(r"nothing found for architecture.md:9000-9001; architecture.md has \d+ lines", text(result))
+    result = await client.call_tool("get", {"refs": ["architecture.md:1-3", "architecture.md:9000"]})
+    assert structured(result)["missing"] == ["architecture.md:9000"]
+    assert any(note.startswith("architecture.md has ") for note in structured(result)["notes"])
+
+
+@pytest.mark.parametrize("budget", [50, 100, 300, 1_000])
+async def test_get_obeys_its_budget(client: Client, budget: int) -> None:
+    result = await client.call_tool("get", {"refs": ["*.md"], "budget": budget})
+    assert count_tokens(text(result)) <= budget
+    assert count_tokens(json.dumps(structured(result), ensure_ascii=False, separators=(",", ":"))) <= budget
+    assert structured(result)["records"]
+    assert structured(result)["records"][-1]["truncated"]
+
+
+# ── index and status ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_index_takes_a_folder_below_the_root_and_tells_how_far_it_is(own: Served) -> None:
+    write(own.root / "docs", {f"page{n}.md": f"# Page {n}\n\nText of page {n}." for n in range(5)})
+    heard: list[tuple[float, float | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total))
+
+    async with Client(own.server) as client:
+        result = await client.call_tool("index", {"path": "docs"}, progress_callback=hear)
+    assert structured(result)["collections"][0]["files"]["new"] == 5
+    assert text(result).startswith("docs (")
+    assert heard[-1] == (5, 5)
+    assert [done for done, _ in heard] == sorted({done for done, _ in heard})
+
+
+async def test_a_cancelled_index_stops_and_loses_nothing(own: Served) -> None:
+    write(own.root / "docs", {f"{n}.md": f"# Page {n}\n\nText." for n in range(300)})
+    with anyio.CancelScope() as waiting:
+
+        async def give_up(progress: float, total: float | None, message: str | None) -> None:
+            waiting.cancel()
+
+        async with Client(own.server) as client:
+            await client.call_tool("index", {"path": "docs"}, progress_callback=give_up)
+    assert waiting.cancelled_caught
+    assert own.service.memory.status().collections[0].documents < 300
+    assert own.service.memory.index().collections[0].seen == 300
+    assert own.service.memory.status().collections[0].documents == 300
+
+
+async def test_index_without_a_path_brings_collections_up_to_date(own: Served) -> None:
+    write(own.root / "docs", {"a.md": "# A\n\nOne."})
+    async with Client(own.server) as client:
+        await client.call_tool("index", {"path": "docs"})
+        write(own.root / "docs", {"b.md": "# B\n\nTwo."})
+        again = structured(await client.call_tool("index", {}))
+        by_name = structured(await client.call_tool("index", {"path": "docs", "force": True}))
+    assert again["collections"][0]["files"]["new"] == 1
+    assert by_name["collections"][0]["files"]["changed"] == 2
+
+
+async def test_nothing_outside_the_root_is_indexed(own: Served, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = write(tmp_path_factory.mktemp("outside"), {"secret.md": "# Secret"})
+    (own.root / "link").symlink_to(outside)
+    async with Client(own.server) as client:
+        for path in (str(outside), "..", f"../{outside.name}", "link", "\0"):
+            result = await client.call_tool("index", {"path": path})
+            assert result.is_error, path
+    assert own.service.memory.store.collections() == ()
+
+
+async def test_a_known_collection_may_lie_outside_the_root(
+    own: Served, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = write(tmp_path_factory.mktemp("elsewhere"), {"page.md": "# Page\n\nText."})
+    own.service.memory.index(outside)
+    async with Client(own.server) as client:
+        for path in (outside.name, str(outside)):
+            assert not (await client.call_tool("index", {"path": path})).is_error
+
+
+async def test_thousands_of_skipped_files_are_a_number(own: Served) -> None:
+    for number in range(30):
+        path = own.root / "docs" / f"{number}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"\0\1\2")
+    async with Client(own.server) as client:
+        result = structured(await client.call_tool("index", {"path": "docs"}))
+    assert len(result["skipped"]) == 20
+    assert result["notes"] == ["10 more files were skipped; `mindex index` names them"]
+
+
+async def test_status_tells_what_is_there(client: Client, handbook_server: Served) -> None:
+    result = await client.call_tool("status", {})
+    (collection,) = structured(result)["collections"]
+    assert (collection["name"], collection["documents"]) == ("handbook", 14)
+    assert f"collection handbook: {handbook_server.root / 'handbook'}" in text(result)
+
+
+# ── errors of ours ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_database_that_cannot_be_opened_is_told_with_every_call(tmp_path: Path) -> None:
+    service = Service(Options(db=str(tmp_path)))
+    async with Client(MindexServer(service, dialect_named("native"))) as client:
+        for tool, arguments in (("search", {"query": "redis"}), ("status", {})):
+            result = await client.call_tool(tool, arguments)
+            assert result.is_error
+            assert "is a folder, not a database" in text(result)
+    service.close()
+
+
+async def test_a_mistake_of_ours_shows_no_inner_words(
+    own: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("the secret inside")
+
+    monkeypatch.setattr(own.service.memory, "status", broken)
+    async with Client(own.server) as client:
+        result = await client.call_tool("status", {})
+    assert result.is_error
+    assert text(result) == "status failed; the server's log on stderr says why"
+    assert "the secret inside" in caplog.text

@@ -1,0 +1,151 @@
+"""Whatever is written while no vector can be made says so, and the vector follows: every kind, every edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.write_tools import WritingTools
+from mindex.memories.lifecycle import Told
+from mindex.memory import Memory
+from mindex.model import Change
+from tests.mcp.conftest import structured, text
+from tests.providers.servers import ModelServer, status
+from tests.running import run_here, wait_until
+
+NOTE = "stored; its vector follows: "
+
+
+@pytest.fixture
+def memory(server: ModelServer, tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "memory.db") as opened:
+        yield opened
+
+
+def pending(memory: Memory) -> int:
+    assert memory.embedder is not None
+    return memory.store.pending(memory.embedder.model)
+
+
+def updated(memory: Memory) -> Change:
+    return memory.update(memory.add("The build runs on Tuesdays").id, text="The build runs on Fridays")
+
+
+def restored(memory: Memory) -> Change:
+    id_ = memory.add("The build runs on Tuesdays").id
+    memory.forget(id_)
+    return memory.restore(id_)
+
+
+def undone(memory: Memory) -> Change:
+    id_ = memory.add("The build runs on Tuesdays").id
+    memory.forget(id_)
+    return memory.undo(id_)[0]
+
+
+def profiled(memory: Memory) -> Change:
+    return memory.set_profile({"user.name": "Anna"})
+
+
+def rolled_back(memory: Memory) -> Change:
+    first = memory.set_profile({"user.name": "Anna"})
+    memory.set_profile({"user.name": "Ben"})
+    return memory.rollback_profile(first.change)
+
+
+def contacted(memory: Memory) -> Change:
+    return memory.update_thing("contact", memory.create("contact", name="Anna").id, role="pilot")
+
+
+def skilled(memory: Memory) -> Change:
+    skill = memory.create("skill", name="Tidy", trigger_type="manual", instructions="Tidy up")
+    return memory.update_thing("skill", skill.id, instructions="Tidy up well")
+
+
+CHANGES = (updated, restored, undone, profiled, rolled_back, contacted, skilled)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_says_that_its_vector_follows(
+    server: ModelServer, memory: Memory, change: Callable[[Memory], Change]
+) -> None:
+    server.always = status(401)
+    (note,) = change(memory).notes
+    assert note.startswith(NOTE) and server.url.removeprefix("http://") in note
+    server.always = None
+    assert (memory.backfill()[1], pending(memory)) == (0, 0)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_nothing_is_said_where_the_vector_was_made(memory: Memory, change: Callable[[Memory], Change]) -> None:
+    assert (change(memory).notes, pending(memory)) == ((), 0)
+
+
+def test_a_change_that_needs_no_new_vector_has_nothing_to_say(server: ModelServer, memory: Memory) -> None:
+    told = memory.add("The build runs on Tuesdays")
+    server.always = status(401)
+    assert memory.update(told.id, tags=["ci"]).notes == ()
+    memory.embeds_in_background = True
+    memory.update(told.id, text="The build runs on Fridays")
+    wait_until(lambda: memory._not_embedded != "", what="a failure")
+    other = memory.add("The harbour has three cranes")
+    assert other.notes[0].startswith(NOTE)
+    assert memory.forget(other.id).notes == ()
+    assert memory.undo(told.id)[0].notes[0].startswith(NOTE)
+
+
+def test_what_is_made_or_said_can_be_asked_about(server: ModelServer, memory: Memory) -> None:
+    server.always = status(401)
+    contact = memory.create("contact", name="Anna")
+    assert memory.vector_notes(contact.id)[0].startswith(NOTE)
+    turn, _ = memory.add_conversation("Where do we meet?", "In Riga.")
+    assert memory.vector_notes(turn.id)[0].startswith(NOTE)
+    assert {one.notes[0][: len(NOTE)] for one in memory.add_many([Told("One"), Told("Two")])} == {NOTE}
+    server.always = None
+    memory.backfill()
+    assert memory.vector_notes(contact.id, turn.id) == ()
+
+
+def test_the_commands_say_so_as_text_and_as_json(server: ModelServer, tmp_path: Path) -> None:
+    db = ["--db", tmp_path / "memory.db"]
+    id_ = run_here(*db, "--json", "add", "The build runs on Tuesdays").json["id"]
+    server.always = status(401)
+    for command in (("update", id_, "--text", "The build runs on Fridays"), ("undo", id_)):
+        said = run_here(*db, *command)
+        assert (said.code, f"note: {NOTE}" in said.out) == (0, True)
+        assert run_here(*db, "--json", "undo", id_).json["notes"][0].startswith(NOTE)
+    run_here(*db, "forget", id_)
+    assert f"note: {NOTE}" in run_here(*db, "restore", id_).out
+    assert run_here(*db, "--json", "profile", "set", "user.name", "Anna").json["notes"][0].startswith(NOTE)
+    made = run_here(*db, "--json", "contact", "add", "Anna", "--notes", "tall").json
+    assert (made["notes"], made["note"].startswith(NOTE)) == ("tall", True)
+    assert f"note: {NOTE}" in run_here(*db, "contact", "add", "Ben").out
+    assert f"note: {NOTE}" in run_here(*db, "contact", "update", "Ben", "--role", "pilot").out
+    assert run_here(*db, "--json", "conversation", "add", "Hello", "Hi").json["notes"][0].startswith(NOTE)
+
+
+def test_the_tools_say_so_in_both_halves(server: ModelServer, tmp_path: Path) -> None:
+    server.always = status(401)
+    service = Service(Options(db=str(tmp_path / "memory.db")))
+    try:
+        tools = WritingTools(service)
+        id_ = structured(tools.remember("The build runs on Tuesdays"))["id"]
+        wait_until(lambda: service.memory._not_embedded != "", what="a failure")  # what a server knows of
+        tools.forget(id_)
+        for result in (
+            tools.update(id_, restore=True),
+            tools.update(id_, text="The build runs on Fridays"),
+            tools.update(id_, undo="true"),
+            tools.remember(kind="turn", fields={"user_message": "Hello", "agent_response": "Hi"}),
+            tools.remember(kind="profile", fields={"user.name": "Anna"}),
+        ):
+            assert structured(result)["notes"][0].startswith(NOTE)
+            assert f"note: {NOTE}" in text(result)
+        made = tools.remember(kind="contact", fields={"name": "Anna"})
+        assert structured(made)["note"].startswith(NOTE) and f"note: {NOTE}" in text(made)
+    finally:
+        service.memory.stop_embedding()
+        service.close()

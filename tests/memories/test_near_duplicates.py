@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindex.memories.near_duplicates import NEAR, contradict, is_near, keywords, overlap, probe_words
+
+
+def test_keywords_are_stems_without_stop_words_and_short_words() -> None:
+    assert keywords("The user prefers to go by bike") == {"user", "prefer", "bike"}
+
+
+def test_numbers_names_and_pairs_of_characters_are_keywords_however_short() -> None:
+    assert keywords("7 on C++") == {"7", "cplusplu"}
+    assert keywords("喝茶") == {"喝茶"}
+
+
+def test_a_version_counts_once_and_a_hyphened_word_as_its_words() -> None:
+    assert keywords("v2.1.4 of user_id") == {"v2_1_4", "user_id"}
+    assert keywords("dark-mode") == keywords("dark mode") == {"dark", "mode"}
+    assert keywords("PolicyController") == keywords("policy controller")
+
+
+def test_a_text_of_stop_words_alone_is_known_by_them() -> None:
+    assert keywords("to be or not to be") == {"to", "be", "or", "not"}
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("User prefers dark mode", "The user prefers dark mode in the editor"),
+        ("User prefers dark mode", "the User's preferring dark-mode!"),
+        ("Anna isn't coming to the party", "Anna is not coming to the party"),
+        ("User has two children in school", "User has 2 children in school"),
+        ("Call Anna Lindqvist at 3 pm", "Call Anna Lindqvist at 3pm"),
+        ("Backups run nightly on the server", "Backups run nightly on the server since 2024"),
+        ("用户喜欢深色模式", "用户喜欢深色模式吗"),
+        ("👍", "👍"),
+    ],
+)
+def test_texts_that_say_nearly_the_same_are_near(a: str, b: str) -> None:
+    assert is_near(a, b)
+
+
+def test_a_long_text_is_no_duplicate_of_a_short_one_inside_it() -> None:
+    short = "User prefers dark mode"
+    assert not is_near(short, f"{short}, works in Oslo, drinks tea, owns two cats and rides a bike to the office daily")
+
+
+def test_long_texts_that_share_generic_words_are_not_near() -> None:
+    a = "The team decided to use the new service for the billing project because the old system was slow under load"
+    b = "The new search service was slow for the team, so the project moved to another system after a week of tests"
+    assert not is_near(a, b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Postgres listens on port 5432", "Postgres listens on port 5433"),
+        ("The app runs on release v2.1", "The app runs on release v2.2"),
+        ("Call Anna Lindqvist at 3 pm", "Call Anna Lindqvist at 4 pm"),
+        ("Call Anna Lindqvist at 3 p.m.", "Call Anna Lindqvist at 3 a.m."),
+        ("The release is on 2026-03-01", "The release is on 2026-03-02"),
+        ("10 of 12 nightly builds passed", "12 of 12 nightly builds passed"),
+        ("User has two children in school", "User has three children in school"),
+        ("The weekly review is on Monday", "The weekly review is on Tuesday"),
+        ("会议在星期一下午开始", "会议在星期二下午开始"),
+    ],
+)
+def test_texts_whose_numbers_or_dates_differ_are_not_near(a: str, b: str) -> None:
+    assert overlap(keywords(a), keywords(b)) > 0.4
+    assert not is_near(a, b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("User likes tea with milk", "User does not like tea with milk"),
+        ("User uses Vim for editing", "User no longer uses Vim for editing"),
+        ("User drinks coffee at night", "User never drinks coffee at night"),
+        ("The nightly build is stable", "The nightly build isn't stable"),
+        ("The nightly build is stable", "The nightly build isn’t stable"),
+        ("Deploys need approval from Anna", "Deploys need no approval from Anna"),
+        ("Anna mag starken Kaffee sehr", "Anna mag starken Kaffee nicht sehr"),
+        ("Anna trinkt morgens Kaffee", "Anna trinkt morgens keinen Kaffee"),
+        ("Ana come carne los viernes", "Ana nunca come carne los viernes"),
+        ("Elle aime le café noir", "Elle n’aime pas le café noir"),
+        ("用户喜欢喝黑咖啡", "用户不喜欢喝黑咖啡"),
+        ("用户安装了测试版软件", "用户没安装测试版软件"),
+    ],
+)
+def test_a_text_and_its_denial_are_not_near(a: str, b: str) -> None:
+    assert overlap(keywords(a), keywords(b)) >= NEAR
+    assert not is_near(a, b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Telemetry is enabled in release builds", "Telemetry is disabled in release builds"),
+        ("The firewall allows traffic from Oslo", "The firewall denies traffic from Oslo"),
+        ("Take the medicine before lunch", "Take the medicine after lunch"),
+        ("User loves long team meetings", "User hates long team meetings"),
+    ],
+)
+def test_a_text_and_its_opposite_are_not_near(a: str, b: str) -> None:
+    assert overlap(keywords(a), keywords(b)) >= NEAR
+    assert not is_near(a, b)
+
+
+TEXTS = st.text() | st.lists(
+    st.sampled_from(
+        "user likes dark mode not never 3 v2.1 port 5432 before after user_id enable 不 深色模式 isn't \ud800".split()
+    )
+).map(" ".join)
+WORDS = st.frozensets(st.sampled_from("abcdefghijklmnopqrstuvwxyz"))
+
+
+@given(TEXTS, TEXTS)
+def test_being_near_is_mutual_and_every_text_is_near_itself(a: str, b: str) -> None:
+    assert is_near(a, b) == is_near(b, a)
+    assert contradict(a, b) == contradict(b, a)
+    assert is_near(a, a)
+
+
+@given(WORDS, WORDS)
+def test_overlap_is_symmetric_and_from_nothing_to_all(a: frozenset[str], b: frozenset[str]) -> None:
+    assert 0 <= overlap(a, b) == overlap(b, a) <= 1
+    assert (overlap(a, b) == 1) == (a == b)
+    assert (overlap(a, b) == 0) == (a != b and not a & b)
+
+
+@given(
+    st.data(),
+    st.frozensets(st.integers(0, 60).map(str), min_size=1),
+    st.dictionaries(st.integers(0, 60).map(str), st.integers(0, 9)),
+)
+def test_whatever_overlaps_enough_holds_a_probe_word(
+    data: st.DataObject, words: frozenset[str], frequency: dict[str, int]
+) -> None:
+    kept = data.draw(st.frozensets(st.sampled_from(sorted(words))))
+    other = kept | data.draw(st.frozensets(st.integers(50, 90).map(str), max_size=20))
+    probes = probe_words(words, frequency)
+    assert set(probes) <= words
+    assert overlap(words, other) < NEAR or not other.isdisjoint(probes)
+
+
+@given(st.integers(1, 500))
+def test_one_probe_word_fewer_would_miss_a_near_text(size: int) -> None:
+    words = frozenset(f"w{i:03}" for i in range(size))
+    probes = probe_words(words, {})
+    assert overlap(words, words - set(probes[:-1])) >= NEAR > overlap(words, words - set(probes))
+
+
+def test_probe_words_are_the_rarest_and_ties_go_by_name() -> None:
+    words = frozenset({"user", "prefer", "dark", "mode", "zsh"})
+    assert probe_words(words, {"user": 900, "prefer": 50, "dark": 3, "mode": 3}) == ("zsh", "dark", "mode")
+    assert probe_words(frozenset(), {}) == ()
+
+
+@pytest.mark.parametrize("part", ["word ", "1,", "n't ", "不", "a-", "w1 ", "'", "é"])
+def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
+    text = part * (5_000_000 // len(part))
+    start = time.process_time()
+    is_near(text, text + "x")
+    assert time.process_time() - start < 10  # a third of a second; with the square of the length many minutes

@@ -1,0 +1,284 @@
+"""An exchange beside a good hit is lifted a little: the question is in one, the answer in the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindex.memory import Memory
+from mindex.model import Filters, Hit
+from mindex.search.fuse import FUSIONS, LIFTS_NEIGHBOURS, Contribution
+from mindex.search.relevance import beside
+from mindex.search.turn_neighbours import lift_neighbours
+from tests.search.asking import adds_up, moment, stages
+
+QUERY = "harbour repair dock"
+ASKED = "Which harbour has the repair dock?"
+ANSWERED = "The dock of Rotterdam, at the north end."
+SHARE = 0.2
+
+
+def say(memory: Memory, text: str, session: str = "s1", **more: str) -> str:
+    return memory.add_conversation(text, "", session_id=session, **more)[0].id  # type: ignore[arg-type]
+
+
+def found(memory: Memory, query: str = QUERY, **scope: object) -> dict[str, Hit]:
+    return {hit.record.id: hit for hit in memory.search(query, floor=0, limit=50, **scope).hits}  # type: ignore[arg-type]
+
+
+def lifted(hit: Hit) -> float:
+    return stages(hit).get("neighbours", 0.0)
+
+
+def own(hit: Hit) -> float:
+    """What a hit had before it was lifted."""
+    return sum(stage.change for stage in hit.trace.stages if stage.name in ("keyword", "vector", "expansion"))
+
+
+@pytest.fixture
+def memory(keyword_memory: Memory) -> Memory:
+    for n in range(8):  # so that the words of the question are rare
+        keyword_memory.add(f"Something else entirely, number {n}")
+    return keyword_memory
+
+
+def test_the_answer_after_the_question_is_lifted_by_a_share_of_its_score(memory: Memory) -> None:
+    asked, answered = say(memory, ASKED), say(memory, ANSWERED)
+    elsewhere = say(memory, ANSWERED, "s2")
+    hits = found(memory)
+    assert own(hits[answered]) == pytest.approx(own(hits[elsewhere]))
+    assert lifted(hits[answered]) == pytest.approx(SHARE * own(hits[asked]))
+    assert lifted(hits[asked]) == pytest.approx(SHARE * own(hits[answered]))
+    assert lifted(hits[elsewhere]) == 0
+    assert hits[answered].score > hits[elsewhere].score
+    assert hits[answered].relevance > hits[elsewhere].relevance
+
+
+def test_both_sides_lift_and_nobody_further_away(memory: Memory) -> None:
+    ids = [say(memory, text) for text in (ANSWERED, ANSWERED, ASKED, ANSWERED, ANSWERED)]
+    hits = found(memory)
+    whole, part = own(hits[ids[2]]), own(hits[ids[0]])
+    expected = [part, part + whole, 2 * part, part + whole, part]
+    assert [lifted(hits[id_]) for id_ in ids] == pytest.approx([SHARE * score for score in expected])
+
+
+@pytest.mark.parametrize("around", [0, 1, 2])
+def test_no_exchange_is_shown_both_as_a_hit_and_around_one(memory: Memory, around: int) -> None:
+    for text in (ANSWERED, ASKED, ANSWERED, "Thanks, that helps.", ASKED, "It is late."):
+        say(memory, text)
+    hits = memory.search(QUERY, around=around, limit=50).hits
+    shown = [hit.record.id for hit in hits]
+    beside_them = {turn.id for hit in hits for turn in hit.around}
+    assert len(shown) == len(set(shown))
+    assert beside_them.isdisjoint(shown)
+
+
+def test_the_stages_sum_to_the_score(memory: Memory) -> None:
+    for text in (ANSWERED, ASKED, ANSWERED):
+        say(memory, text)
+    answer = memory.search(QUERY)
+    assert len([hit for hit in answer.hits if lifted(hit)]) == 3
+    assert adds_up(answer)
+
+
+def test_without_a_weight_nobody_is_lifted(tmp_path: Path) -> None:
+    options = {"embedding.provider": "none", "search.weights.neighbours": 0}
+    with Memory(tmp_path / "memory.db", options=options) as memory:
+        say(memory, ASKED), say(memory, ANSWERED)
+        assert [lifted(hit) for hit in found(memory).values()] == [0, 0]
+
+
+# ── who is a neighbour ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_was_told_right_after_in_another_session_is_no_neighbour(memory: Memory) -> None:
+    say(memory, ASKED, "s1")
+    other = say(memory, ANSWERED, "s2")
+    assert lifted(found(memory)[other]) == 0
+
+
+def test_what_was_told_in_between_parts_no_neighbours(memory: Memory) -> None:
+    """Facts of an exchange are stored right after it, and other sessions go on meanwhile."""
+    say(memory, ASKED)
+    memory.add("The user asks about docks")
+    say(memory, "Good morning.", "s2")
+    answered = say(memory, ANSWERED)
+    assert lifted(found(memory)[answered]) > 0
+
+
+def test_what_was_forgotten_stands_between_nobody(memory: Memory) -> None:
+    say(memory, ASKED)
+    between = say(memory, "One moment, I look it up.")
+    answered = say(memory, ANSWERED)
+    assert lifted(found(memory)[answered]) == 0
+    memory.forget(between)
+    assert lifted(found(memory)[answered]) > 0
+
+
+def test_neighbours_are_those_of_the_time_it_was_said_not_told(memory: Memory) -> None:
+    late = say(memory, ANSWERED, at="2026-03-01T12:00:00Z")
+    say(memory, ASKED, at="2026-03-01T10:00:00Z")
+    say(memory, "One moment, I look it up.", at="2026-03-01T11:00:00Z")
+    early = say(memory, ANSWERED, at="2026-03-01T09:00:00Z")
+    hits = found(memory)
+    assert lifted(hits[late]) == 0
+    assert lifted(hits[early]) > 0
+
+
+def test_agents_do_not_lift_each_other_in_a_session_of_the_same_name(memory: Memory) -> None:
+    say(memory, ASKED)
+    theirs = say(memory, ANSWERED, agent="other")
+    assert theirs not in found(memory)
+    assert lifted(found(memory, agent="*")[theirs]) == 0
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"tags": ["wanted"]},
+        {"after": "2026-03-02"},
+        {"before": "2026-03-03", "tags": ["wanted"]},
+        {"kinds": ["turn"], "tags": ["wanted"]},
+        {"session": "s1", "after": "2026-03-02"},
+    ],
+)
+def test_a_neighbour_outside_the_scope_never_shows(memory: Memory, scope: dict[str, object]) -> None:
+    hidden = say(memory, ANSWERED, at="2026-03-01")
+    asked = memory.add_conversation(ASKED, "", session_id="s1", tags=["wanted"], at="2026-03-02")[0].id
+    assert set(found(memory)) == {hidden, asked}
+    assert set(found(memory, **scope)) == {asked}
+    assert set(found(memory, kinds=["memory"])) == set()
+
+
+def test_a_neighbour_that_had_not_been_told_yet_is_none(memory: Memory) -> None:
+    asked = say(memory, ASKED)
+    then = moment()
+    answered = say(memory, ANSWERED)
+    assert set(found(memory)) == {asked, answered}
+    past = found(memory, as_of=then)
+    assert set(past) == {asked}
+    assert lifted(past[asked]) == 0
+
+
+# ── who is shown ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_exchange_that_shares_nothing_with_the_question_is_not_shown_for_its_neighbours_sake(
+    memory: Memory,
+) -> None:
+    say(memory, "How was the weekend?")
+    asked = say(memory, ASKED)
+    say(memory, "Thanks, that helps.")
+    assert set(found(memory)) == {asked}
+
+
+def test_what_was_lifted_lifts_nobody(memory: Memory) -> None:
+    ids = [say(memory, text) for text in (ASKED, ANSWERED, ANSWERED)]
+    fused = {ids[0]: Contribution(keyword=1.0), ids[1]: Contribution(keyword=0.1), ids[2]: Contribution(keyword=0.1)}
+    certain = {ids[0]: 1.0, ids[1]: 0.02, ids[2]: 0.02}
+    lift_neighbours(memory.store, memory.filters(), fused, certain, SHARE)
+    assert certain[ids[1]] == pytest.approx(beside(0.02, 1.0))
+    assert certain[ids[2]] == pytest.approx(beside(0.02, 0.02))
+    assert fused[ids[2]].neighbours == pytest.approx(SHARE * 0.1)
+
+
+def test_only_what_was_found_is_lifted(memory: Memory) -> None:
+    asked, other = say(memory, ASKED), say(memory, "Thanks.")
+    fused, certain = {asked: Contribution(keyword=1.0)}, {asked: 1.0}
+    lift_neighbours(memory.store, memory.filters(), fused, certain, SHARE)
+    assert other not in fused
+    assert other not in certain
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_standing_beside_something_relevant_never_takes_away_and_never_makes_as_sure(
+    mine: float, neighbour: float
+) -> None:
+    together = beside(mine, neighbour)
+    assert mine <= together <= max(mine, neighbour)
+    assert together <= max(mine, 0.7)
+    assert beside(0.0, neighbour) == 0
+    assert beside(mine, neighbour) <= beside(mine, 1.0)
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """A few days of talk, read by the built-in model. Shared: tests only ask."""
+    said = {
+        "s1": [
+            ("Where should we hold Anna's party?", "Do you have a place in mind?"),
+            ("At the lake house, if the weather holds.", "Good, I noted the lake house."),
+            ("Can you also order thirty croissants?", "Ordered from the bakery on Mill Street."),
+            ("What did the zirconium valve cost?", "It was 340 euros, from Bauer."),
+        ],
+        "s2": [
+            ("My flight to Oslo leaves at nine.", "I will remind you at six."),
+            ("Cancel the gym on Thursday.", "Cancelled."),
+            ("That worked, thanks.", "You're welcome."),
+            ("Remind me to call the dentist tomorrow.", "Will do."),
+        ],
+    }
+    with Memory(tmp_path_factory.mktemp("chat") / "memory.db") as memory:
+        for session, exchanges in said.items():
+            for user, agent in exchanges:
+                memory.add_conversation(user, agent, session_id=session)
+        memory.backfill()
+        yield memory
+
+
+def said_by(memory: Memory, query: str) -> list[str]:
+    return [str(hit.record.fields["user_message"]) for hit in memory.search(query).hits]
+
+
+def test_an_answer_that_holds_no_word_of_the_question_is_shown_after_it(chat: Memory) -> None:
+    assert said_by(chat, "where is the party") == [
+        "Where should we hold Anna's party?",
+        "At the lake house, if the weather holds.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("zirconium", "What did the zirconium valve cost?"),
+        ("dentist", "Remind me to call the dentist tomorrow."),
+    ],
+)
+def test_small_talk_beside_a_hit_is_not_shown_with_it(chat: Memory, query: str, text: str) -> None:
+    assert said_by(chat, query) == [text]
+
+
+def test_a_foreign_question_is_not_answered_by_anybodys_neighbours(chat: Memory) -> None:
+    assert said_by(chat, "how do volcanoes erupt") == []
+
+
+# ── where it does not apply ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("query", ["dock AND rotterdam OR harbour", '"repair dock" OR rotterdam', "content:dock"])
+def test_a_strict_query_lifts_nobody(memory: Memory, query: str) -> None:
+    say(memory, ASKED), say(memory, ANSWERED)
+    hits = found(memory, query)
+    assert len(hits) == 2
+    assert [lifted(hit) for hit in hits.values()] == [0, 0]
+
+
+@pytest.mark.parametrize("fusion", [name for name in FUSIONS if name not in LIFTS_NEIGHBOURS])
+def test_the_other_fusions_lift_nobody(memory: Memory, fusion: str) -> None:
+    say(memory, ASKED), say(memory, ANSWERED)
+    hits = found(memory, fusion=fusion)
+    assert len(hits) == 2
+    assert [lifted(hit) for hit in hits.values()] == [0, 0]
+
+
+def test_where_nobody_talked_there_are_no_neighbours(memory: Memory) -> None:
+    one, other = memory.add(ASKED).id, memory.add(ANSWERED).id
+    hits = found(memory)
+    assert set(hits) == {one, other}
+    assert [lifted(hit) for hit in hits.values()] == [0, 0]
+    assert memory.store.beside([one, other], Filters()) == ()
+    assert memory.store.turns([one, other]) == frozenset()

@@ -1,0 +1,182 @@
+"""Files that are torn, foreign, hostile or changing: what can be read comes in, the rest is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mindex.errors import NotFoundError, UsageError
+from mindex.memory import Memory
+from mindex.transfer import import_rows
+from mindex.transfer.importers import jsonl
+from tests.running import within
+
+
+@pytest.fixture
+def exported(memory: Memory, tmp_path: Path) -> Path:
+    """Ten memories in a file."""
+    for number in range(10):
+        memory.add(f"Sentence number {number}")
+    memory.export(tmp_path / "ten.jsonl")
+    return tmp_path / "ten.jsonl"
+
+
+def spoil(file: Path, line: int, spoilt: bytes) -> None:
+    """Put something else in the place of a line, counted from 1."""
+    lines = file.read_bytes().split(b"\n")
+    lines[line - 1] = spoilt
+    file.write_bytes(b"\n".join(lines))
+
+
+NESTED = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "reason"),
+    [
+        (b'{"id": "abcd", "kind"', "not JSON"),
+        (b"plain words", "not JSON"),
+        (b"[1, 2]", "not a JSON object"),
+        (b"{}", "needs an id, a kind and a text"),
+        (b'{"id": "abcd", "kind": "memory", "text": "\xff\xfe"}', "not UTF-8"),
+        (b'{"id": "abcd", "kind": "memory", "text": "\\ud800"}', "unknown type"),
+        (b'{"id": "abcd", "kind": "memory", "type": "fact", "text": "\\ud800"}', "surrogate"),
+        (b'{"id": "abcd", "kind": "memory", "type": "fact", "text": "x", "number": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b'{"id": "abcd", "kind": "memory", "text": "x", "history": [1]}', "not a list of objects"),
+        (b'{"id": "abcd", "kind": "memory", "text": "x", "history": [{"change": "one"}]}', "not a time|whole number"),
+        (NESTED, "nested too deeply"),
+        (b'{"id": "abcd", "kind": "memory", "type": "fact", "text": "x", "fields": {"x": ' + NESTED + b"}}", "nested"),
+        (b'{"id": "abcd", "kind": "memory", "text": "x", "fields": {"x": ' + b"[]," * 2_000_001 + b"[]}}", "too many"),
+        (b"\x00" * 50, "not JSON"),
+    ],
+    ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else value,
+)
+def test_one_broken_line_is_named_and_the_rest_comes_in(
+    exported: Path, other: Memory, spoilt: bytes, reason: str
+) -> None:
+    spoil(exported, 6, spoilt)
+    report = within(60, lambda: other.import_(exported))
+    assert (report.read, report.added) == (10, 9)
+    ((where, why),) = [(one.where, one.reason) for one in report.skipped]
+    assert where == "line 6"
+    assert any(part in why for part in reason.split("|")), why
+
+
+def test_a_line_without_an_end_is_not_read_into_memory(
+    exported: Path, other: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsonl, "LONGEST_LINE", 2 * 2**20)
+    spoil(exported, 6, b'{"id": "abcd", "text": "' + b"x" * (5 * 2**20))
+    report = other.import_(exported)
+    assert (report.read, report.added) == (10, 9)
+    assert [(one.where, one.reason) for one in report.skipped] == [("line 6", "it is longer than 2 MiB")]
+
+
+@pytest.mark.parametrize("at", ["in the middle of a line", "between lines"])
+def test_a_file_that_was_cut_off_is_said_to_be(exported: Path, other: Memory, at: str) -> None:
+    data = exported.read_bytes()
+    end = data.rindex(b"\n", 0, len(data) * 2 // 3) + 1
+    exported.write_bytes(data[: end + 40 if "middle" in at else end])
+    report = other.import_(exported)
+    assert 0 < report.added < 10
+    assert report.read == report.added + ("middle" in at)
+    assert report.skipped[-1].where == "end of file"
+    assert "10 records were announced" in report.skipped[-1].reason
+
+
+def test_a_part_of_a_history_without_its_record_is_named(exported: Path, other: Memory) -> None:
+    with exported.open("ab") as file:
+        file.write(b'{"id": "zzzz", "more": []}\n')
+    report = other.import_(exported)
+    assert (report.read, report.added) == (10, 10)
+    assert [one.where for one in report.skipped] == ["line 12"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.rstrip("\n"),
+    ],
+)
+def test_what_editors_do_to_files_does_no_harm(exported: Path, other: Memory, change: Callable[[str], str]) -> None:
+    exported.write_bytes(change(exported.read_text(encoding="utf-8")).encode())
+    report = other.import_(exported)
+    assert (report.added, report.skipped) == (10, ())
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-be"])
+def test_another_encoding_is_no_export(exported: Path, other: Memory, encoding: str) -> None:
+    exported.write_bytes(exported.read_text(encoding="utf-8").encode(encoding))
+    with pytest.raises(UsageError, match="no export of mindex"):
+        other.import_(exported, source="jsonl")
+    with pytest.raises(UsageError, match="no file that mindex knows"):
+        other.import_(exported)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"{}", b'{"mindex": "one"}', b"{" * 100_000, b"x" * 100_000, b"null", b"\xff\xd8\xff"],
+    ids=lambda value: repr(value[:20]),
+)
+def test_a_file_that_is_no_export_is_an_error_and_nothing_comes_in(
+    memory: Memory, tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(UsageError):
+        memory.import_(file)
+    with pytest.raises(UsageError, match="no export of mindex"):
+        memory.import_(file, source="jsonl")
+    with pytest.raises(UsageError, match="no export of mindex"):
+        memory.import_(file, source="markdown")
+
+
+def test_a_folder_that_is_no_export_is_an_error(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "plan.md").write_text("# A plan\n\nid: abcd\n")
+    with pytest.raises(UsageError, match="no folder that mindex knows"):
+        memory.import_(tmp_path / "notes")
+    with pytest.raises(UsageError, match="no export of mindex"):
+        memory.import_(tmp_path / "notes", source="markdown")
+    with pytest.raises(UsageError, match="no export of mindex"):
+        memory.import_(tmp_path / "notes", source="jsonl")
+
+
+def test_what_is_not_there_is_not_found(memory: Memory, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="not there"):
+        memory.import_(tmp_path / "missing.jsonl")
+
+
+def test_a_file_that_changes_underneath_is_named(
+    exported: Path, other: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_rows, "_BATCH", 3)
+    restore = other.store.restore_rows
+
+    def appending(*arguments: object) -> object:
+        with exported.open("ab") as file:
+            file.write(b"\n")
+        return restore(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(other.store, "restore_rows", appending)
+    report = other.import_(exported)
+    assert report.added == 10
+    assert [one.where for one in report.skipped] == ["ten.jsonl"]
+    assert "changed while it was read" in report.skipped[0].reason
+    monkeypatch.undo()
+    assert other.import_(exported).skipped == ()
+
+
+@pytest.mark.parametrize("announced", [-1, 10**30, "many", None, True])
+def test_a_header_that_lies_is_not_believed(exported: Path, other: Memory, announced: object) -> None:
+    header = {"mindex": 1, "records": announced, "last_numbers": {"main": announced}}
+    spoil(exported, 1, json.dumps(header).encode())
+    assert other.import_(exported).added == 10
+    added = other.store.record(other.add("One more").id)
+    assert added is not None and added.number == 11

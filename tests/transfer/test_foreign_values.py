@@ -1,0 +1,79 @@
+"""Foreign values: times, lists and numbers, however they were written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mindex.transfer.importers.foreign_values import confidence, expiry, importance, kept, listed, moment, whole
+from tests.transfer.seeds import NOON
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (NOON, NOON),
+        (NOON + 0.75, NOON),
+        (NOON // 1000, NOON),
+        (NOON / 1000 + 0.123, NOON + 123),
+        (str(NOON), NOON),
+        ("2026-03-01 12:00:00", NOON),
+        ("2026-03-01T12:00:00Z", NOON),
+        ("2026-03-01T13:00:00.1239999+01:00", NOON + 123),
+        (" 2026-03-01T12:00:00.001Z ", NOON + 1),
+        (b"2026-03-01 12:00:00", NOON),
+        ("2026-03-01", NOON - 43_200_000),
+        ("20260301", NOON - 43_200_000),
+    ],
+)
+def test_a_time_is_the_same_however_it_was_written(written: Any, meant: int) -> None:
+    assert moment(written) == meant
+
+
+@pytest.mark.parametrize("written", [None, "", "soon", True, 1e300, float("nan"), 2**62, "2026-02-30", [], b"\xff"])
+def test_what_is_no_time_is_the_default(written: Any) -> None:
+    assert moment(written, 7) == 7
+    assert expiry(written) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ('["a", "b", "a", " "]', ("a", "b")),
+        ('["a, b"]', ("a, b")),
+        ("a, b ,", ("a", "b")),
+        ("[]", ()),
+        ("null", ()),
+        (None, ()),
+        ("", ()),
+        (["a", None, 1], ("a", "1")),
+        ('["a", "b', ("a", "b")),
+        ('[{"x": 1}]', ('{"x": 1}',)),
+        ('"a"', ("a",)),
+        (5, ("5",)),
+    ],
+)
+def test_a_list_is_the_same_however_it_was_written(written: Any, meant: tuple[str, ...]) -> None:
+    assert listed(written) == (meant if isinstance(meant, tuple) else (meant,))
+
+
+def test_numbers_are_brought_into_our_ranges() -> None:
+    assert [importance(value) for value in (0, 0.4, 7.4, 11, "8", None, "high", float("nan"), float("inf"))] == [
+        1, 1, 7, 10, 8, 5, 5, 5, 5,
+    ]  # fmt: skip
+    assert [confidence(value) for value in (0.5, -1, 2, None, "x", float("nan"))] == [0.5, 0.0, 1.0, 1.0, 1.0, 1.0]
+    assert [whole(value) for value in (3, 3.0, "3", 3.5, "x", True, None, "9" * 30)] == [
+        3,
+        3,
+        3,
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]
+
+
+def test_what_says_nothing_is_not_kept() -> None:
+    assert kept(a="", b=None, c=0, d=(), e={}, f=("x",), g=1) == {"f": ["x"], "g": 1}
