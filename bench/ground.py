@@ -24,8 +24,8 @@ from mindex.analyzer import ANALYZER_VERSION
 from mindex.embedding.backfill import embed
 from mindex.ingest.chunker import CHUNKER_VERSION
 from mindex.memory import Memory
-from mindex.model import Collection, Document, Embedded, Record
-from mindex.model.spaces import Made
+from mindex.model import Collection, Document, Record, RecordVectors
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import MINILM, LocalEmbedder
@@ -122,12 +122,12 @@ class Ground:
         return embedder
 
     @cached_property
-    def _embedded(self) -> list[Embedded]:
+    def _embedded(self) -> list[RecordVectors]:
         """The vectors of the first passages, each by the model itself."""
         path = self._made / "vectors.npz"
         if not path.exists():
             records = [_record(index, passage) for index, passage in enumerate(self._read_by_model)]
-            found: list[Embedded] = []
+            found: list[RecordVectors] = []
             for start in range(0, len(records), 64):
                 say(f"embedding {start} of {len(records)} passages", again=True)
                 found += embed(self.embedder, tuple(records[start : start + 64]))
@@ -140,7 +140,7 @@ class Ground:
             )
         with np.load(path) as kept:
             parts = np.split(kept["vectors"], np.cumsum(kept["counts"])[:-1])
-            return [Embedded("", part, float(one)) for part, one in zip(parts, kept["fluency"], strict=True)]
+            return [RecordVectors("", part, float(one)) for part, one in zip(parts, kept["fluency"], strict=True)]
 
     @property
     def _read_by_model(self) -> list[Passage]:
@@ -148,7 +148,7 @@ class Ground:
 
     # ── stores ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def store(self, records: int, made: Made | None = None) -> Path:
+    def store(self, records: int, made: EmbedderSpec | None = None) -> Path:
         """A database of that many records with their vectors, packed; its caches are emptied.
 
         With `made`, the same vectors are said to be that model's, which need not be there.
@@ -167,7 +167,7 @@ class Ground:
         connection.close()
         return path
 
-    def fill(self, path: Path, passages: Iterable[Passage], made: Made | None = None) -> None:
+    def fill(self, path: Path, passages: Iterable[Passage], made: EmbedderSpec | None = None) -> None:
         """A new database of these passages with vectors."""
         rng = np.random.default_rng(7)
         known = self._embedded
@@ -224,7 +224,7 @@ def _document(first: Record) -> Document:
     return Document(id=first.document, collection="corpus", path=first.path, fingerprint="", size=0, mtime_ns=0)
 
 
-def _variation(record: Record, known: list[Embedded], rng: np.random.Generator) -> Embedded:
+def _variation(record: Record, known: list[RecordVectors], rng: np.random.Generator) -> RecordVectors:
     """The record's own vectors where the model read it, else those of another with a little noise."""
     index = int(record.id[1:])
     base = known[index % len(known)]
@@ -232,7 +232,7 @@ def _variation(record: Record, known: list[Embedded], rng: np.random.Generator) 
     if index >= len(known):
         vectors = vectors + rng.normal(scale=NOISE, size=vectors.shape).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return Embedded(record.id, vectors, base.fluency)
+    return RecordVectors(record.id, vectors, base.fluency)
 
 
 def _write(path: Path, data: bytes) -> None:

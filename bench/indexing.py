@@ -8,7 +8,7 @@ import time
 import corpus
 from ground import Ground
 from measure import Row, Timings, Took, alternate, timed, told
-from mindex.embedding_text import pieces_of
+from mindex.embedding_text import embedding_pieces
 from mindex.memory import Memory
 
 
@@ -28,7 +28,7 @@ def index_rate(ground: Ground) -> Row:
             ids = [
                 record.id for document in memory.documents(limit=10**6) for record in memory.store.chunks(document.id)
             ]
-            pieces[turn] = [piece for record in memory.store.records(ids) for piece in pieces_of(record)]
+            pieces[turn] = [piece for record in memory.store.records(ids) for piece in embedding_pieces(record)]
 
     def index(turn: int) -> Took:
         with Memory(scratch / f"index{turn}.db") as memory:

@@ -12,12 +12,12 @@ from ground import Ground
 from measure import Row, Timings, alternate, child_output, run_child, timed, told
 from mindex.memory import Memory
 from mindex.model import Answer
-from mindex.model.spaces import Made
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.breaker import FAILURES
 
 _LOT = 8
 # The vectors of the store are this model's, so that nothing but its server could embed a question.
-_MADE = Made("ollama", "all-minilm")
+_MADE = EmbedderSpec("ollama", "all-minilm")
 _KEYWORD = {"embedding.provider": "none"}
 _TARGET = "≤ 1.2×"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from client import mindex_command
 from ground import Ground
 from measure import Row, Timings, Took, alternate, child_environment, timed, told
-from mindex.embedding_text import pieces_of
+from mindex.embedding_text import embedding_pieces
 from mindex.memory import Memory
-from mindex.model.spaces import Made
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.local import MINILM
@@ -20,7 +20,7 @@ from mindex.providers.packaged_models import EMBEDDERS
 
 _LOT = 8
 # What the store was embedded with before; nobody asks it any more.
-_BEFORE = Made("ollama", "all-minilm")
+_BEFORE = EmbedderSpec("ollama", "all-minilm")
 _BEGUN_SECONDS = 120
 
 
@@ -43,7 +43,7 @@ def reembed_rate(ground: Ground) -> Row:
         ground.fill(scratch / f"{turn}.db", passages, _BEFORE)
         with Memory(scratch / f"{turn}.db") as memory:
             records = memory.store.list(memory.filters(), limit=size).records
-            pieces.append([piece for record in records for piece in pieces_of(record)])
+            pieces.append([piece for record in records for piece in embedding_pieces(record)])
 
     def reembed(turn: int) -> Took:
         with _Memory(scratch / f"{turn}.db") as memory:

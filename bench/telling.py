@@ -12,7 +12,7 @@ from pathlib import Path
 from ground import Ground
 from measure import Row, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
-from mindex.memories.lifecycle import Memories, Told
+from mindex.memories.lifecycle import Memories, NewMemory
 from mindex.memory import Memory
 from mindex.model import Filters, Record
 from mindex.search.query import parse
@@ -36,7 +36,7 @@ def told_store(ground: Ground, name: str) -> Iterator[Memory]:
     """A memory without a model that holds 10,000 memories."""
     path = ground.scratch(f"told-{name}") / "memory.db"
     with Memory(path, options={"embedding.provider": "none"}) as memory:
-        memory.add_many(Told(text) for text in sentences(ground, ground.sizes.small, 1))
+        memory.add_many(NewMemory(text) for text in sentences(ground, ground.sizes.small, 1))
         yield memory
 
 
@@ -92,7 +92,7 @@ def adding(ground: Ground) -> Row:
         prepared = [_columns(record) for record in records]
         ours, baseline = alternate(
             len(texts),
-            lambda turn: timed(lambda: memories.add(Told(texts[turn]))),
+            lambda turn: timed(lambda: memories.add(NewMemory(texts[turn]))),
             lambda turn: timed(lambda: bare.add(records[turn], prepared[turn])),
         )
     ratio = ours.over(baseline)
@@ -112,7 +112,7 @@ def lookup(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 3)
     with told_store(ground, "lookup") as memory:
         memories = Memories(memory.store, by="main")
-        prepared = [memories._record(Told(text))[0] for text in texts]
+        prepared = [memories._record(NewMemory(text))[0] for text in texts]
         scope = Filters(kinds=("memory",), types=("fact",))
         ours, baseline = alternate(
             len(texts),
@@ -136,7 +136,7 @@ def bulk(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.small, 4)
     path = ground.scratch("bulk") / "memory.db"
     with Memory(path, options={"embedding.provider": "none"}) as memory:
-        took = timed(lambda: memory.add_many(Told(text) for text in texts))
+        took = timed(lambda: memory.add_many(NewMemory(text) for text in texts))
     rate = len(texts) / took.wall
     return Row(
         name="bulk",

@@ -70,7 +70,7 @@ def test_a_search_by_keyword_imports_only_what_it_needs(tmp_path: Path) -> None:
 def test_every_public_name_is_there_when_it_is_asked_for(module: object) -> None:
     names = getattr(module, "__all__")  # noqa: B009 - of a module, which mypy takes for an object
     lacking = [name for name in names if not hasattr(module, name)]
-    assert lacking == (["Vectors"] if module is model else [])  # a name for type checkers: numpy would come with it
+    assert lacking == (["VectorArray"] if module is model else [])  # a name for type checkers: numpy would come with it
 
 
 @pytest.mark.parametrize("module", [mindex, model])
@@ -82,7 +82,7 @@ def test_a_name_that_is_not_public_is_an_error_as_of_any_module(module: object) 
 # ── a reranker that is down ───────────────────────────────────────────────────────────────────────────────────
 
 
-class Unread(Sequence[str]):
+class SkippedRow(Sequence[str]):
     """Texts that nobody may look at."""
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ def test_a_reranker_that_is_left_alone_has_nothing_prepared_for_it(nobody: str) 
         with pytest.raises(RerankError, match="nothing answers"):
             reranker.score("a question", ["a text"])
     with pytest.raises(RerankError, match=f"has failed {FAILURES} times"):
-        reranker.score("a question", Unread())
+        reranker.score("a question", SkippedRow())
 
 
 def test_a_long_text_is_not_taken_apart_for_a_reranker_that_is_left_alone(

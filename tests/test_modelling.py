@@ -8,8 +8,8 @@ import pytest
 
 from mindex.errors import ConfigError
 from mindex.memory import Memory
-from mindex.model.spaces import Made
-from mindex.modelling import made_of
+from mindex.model.spaces import EmbedderSpec
+from mindex.modelling import embedder_spec_of
 from mindex.providers.base import ProviderSettings
 
 
@@ -17,7 +17,7 @@ from mindex.providers.base import ProviderSettings
 def embedded(tmp_path: Path) -> Path:
     with Memory(tmp_path / "memory.db") as memory:
         memory.add("Parcels wait in the harbour")
-        assert memory.store.spaces()[0].made == Made("local")
+        assert memory.store.spaces()[0].embedder_spec == EmbedderSpec("local")
     return tmp_path / "memory.db"
 
 
@@ -72,13 +72,15 @@ def test_a_model_that_is_a_folder_is_found_from_everywhere(tmp_path: Path, monke
     folder = tmp_path / "models" / "mine"
     folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    assert made_of(ProviderSettings("local", "models/mine")) == Made("local", str(folder))
+    assert embedder_spec_of(ProviderSettings("local", "models/mine")) == EmbedderSpec("local", str(folder))
     (tmp_path / "a.gguf").touch()
-    assert made_of(ProviderSettings("llama-cpp", "a.gguf")) == Made("llama-cpp", str(tmp_path / "a.gguf"))
-    assert made_of(ProviderSettings("ollama", "models/mine")) == Made("ollama", "models/mine")
-    assert made_of(ProviderSettings("llama-cpp")) == Made("llama-cpp")
+    assert embedder_spec_of(ProviderSettings("llama-cpp", "a.gguf")) == EmbedderSpec(
+        "llama-cpp", str(tmp_path / "a.gguf")
+    )
+    assert embedder_spec_of(ProviderSettings("ollama", "models/mine")) == EmbedderSpec("ollama", "models/mine")
+    assert embedder_spec_of(ProviderSettings("llama-cpp")) == EmbedderSpec("llama-cpp")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert made_of(ProviderSettings("local", "~/models/mine")) == Made("local", str(folder))
+    assert embedder_spec_of(ProviderSettings("local", "~/models/mine")) == EmbedderSpec("local", str(folder))
 
 
 @pytest.mark.parametrize(
@@ -90,4 +92,4 @@ def test_a_model_that_is_a_folder_is_found_from_everywhere(tmp_path: Path, monke
     ],
 )
 def test_an_address_is_kept_without_its_secrets(url: str, kept: str) -> None:
-    assert made_of(ProviderSettings("openai", "m", url)).url == kept
+    assert embedder_spec_of(ProviderSettings("openai", "m", url)).url == kept

@@ -11,7 +11,7 @@ import pytest
 from mindex.clock import now_ms, to_iso
 from mindex.errors import AmbiguousIdError, UsageError
 from mindex.memory import Memory
-from mindex.present.records import show_found
+from mindex.present.records import view_records
 from tests.conftest import write
 from tests.running import wait_until
 
@@ -93,14 +93,14 @@ def test_a_timeline_is_one_record(memory: Memory) -> None:
 def test_what_is_due_is_the_skills_and_nothing_due_is_no_error(memory: Memory) -> None:
     empty = memory.get("due")
     assert (empty.records, empty.missing, empty.notes) == ((), (), ("nothing is due",))
-    assert show_found(empty).json() == {"records": [], "missing": [], "notes": ["nothing is due"]}
-    assert show_found(empty).text() == "note: nothing is due"
+    assert view_records(empty).json() == {"records": [], "missing": [], "notes": ["nothing is due"]}
+    assert view_records(empty).text() == "note: nothing is due"
     skill = memory.create(
         "skill", name="Brief", trigger_type="interval", instructions="Sum up", trigger_config={"interval_minutes": 5}
     )
     found = memory.get("due")
     assert [record.id for record in found.records] == [skill.id]
-    shown = show_found(found)
+    shown = view_records(found)
     assert shown.json()["records"][0]["fields"]["since"] == to_iso(skill.created_at)  # type: ignore[index, call-overload]
     assert "instructions: Sum up" in shown.text() and 'trigger_config: {"interval_minutes": 5}' in shown.text()
 
@@ -141,7 +141,7 @@ def test_a_budget_cuts_a_history_at_its_oldest_changes(memory: Memory) -> None:
     id_ = memory.add("Version 0 " + "words " * 100).id
     for n in range(1, 10):
         memory.update(id_, text=f"Version {n} " + "words " * 100)
-    shown = show_found(memory.get(f"history:{id_}"), budget=1500)
+    shown = view_records(memory.get(f"history:{id_}"), budget=1500)
     assert shown.tokens <= 1500
     assert "Version 9" in (shown.rows[0].text or "")
     assert len(shown.rows) < 10

@@ -24,7 +24,7 @@ from mindex.errors import (
     UsageError,
 )
 from mindex.memory import Memory
-from mindex.model import Answer, Filters, Found, Hit, Progress, Record, Stage, Trace
+from mindex.model import Answer, Filters, GetResult, Hit, Progress, Record, Stage, Trace
 
 if TYPE_CHECKING:
     from mindex.model import Check, IndexReport, Status
@@ -42,7 +42,7 @@ __all__ = [
     "Filters",
     "ForbiddenPathError",
     "ForeignDatabaseError",
-    "Found",
+    "GetResult",
     "Hit",
     "IndexReport",
     "Memory",

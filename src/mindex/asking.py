@@ -11,19 +11,19 @@ from mindex.clock import now_ms, parse_time
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
 from mindex.filing import Filing
 from mindex.model import KINDS, MODES, TYPES, Answer, Filters, Mode, Query, Record
-from mindex.modelling import Held
+from mindex.modelling import ActiveEmbedder
 from mindex.providers.embed.base import Embedder
 from mindex.search.boost import Boosts
 from mindex.search.fuse import FUSIONS
-from mindex.search.keyword_scoring import Refining
-from mindex.search.pipeline import Ranking, Searcher
+from mindex.search.keyword_scoring import KeywordWeights
+from mindex.search.pipeline import RankingSettings, SearchPipeline
 from mindex.store.base import Access
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # what most questions do without
-    from mindex.search.expand import Expander
+    from mindex.search.expand import QueryExpander
     from mindex.search.query_embedding import QueryEmbedder
-    from mindex.search.rerank import Reranking
+    from mindex.search.rerank import RerankStage
 
 _MOST_AROUND = 20
 # A question waits no longer than this for other words to be asked in.
@@ -36,9 +36,9 @@ _MOST_CHANGES = 3
 class _Asking:
     """What answers questions, and for whose vectors it was made."""
 
-    held: Held
+    held: ActiveEmbedder
     embedder: QueryEmbedder | None
-    searcher: Searcher
+    searcher: SearchPipeline
 
 
 class Scope(TypedDict, total=False):
@@ -71,17 +71,17 @@ class Asking(Filing):
     def _query_embedder(self, embedder: Embedder | None) -> QueryEmbedder | None:
         if embedder is None:
             return None
-        from mindex.embedding.canary import Watched
+        from mindex.embedding.canary import CanaryEmbedder
         from mindex.search.query_embedding import QueryEmbedder
 
-        if isinstance(embedder, Watched):
+        if isinstance(embedder, CanaryEmbedder):
             embedder = embedder.for_questions()
         return QueryEmbedder(embedder, self.store, self._query_wait, self.settings.number("embedding.timeout"))
 
     @cached_property
-    def _ranking(self) -> Ranking:
+    def _ranking(self) -> RankingSettings:
         settings = self.settings
-        return Ranking(
+        return RankingSettings(
             fusion=settings.text("search.fusion"),
             weights={name: settings.number(f"search.weights.{name}") for name in FUSIONS},
             candidates=settings.whole("search.candidates"),
@@ -92,14 +92,16 @@ class Asking(Filing):
                 settings.number("boost.memory"),
                 settings.number("memory.decay"),
             ),
-            refining=Refining(settings.number("search.weights.pairs"), settings.number("search.weights.coverage")),
+            refining=KeywordWeights(
+                settings.number("search.weights.pairs"), settings.number("search.weights.coverage")
+            ),
             neighbours=settings.number("search.weights.neighbours"),
             rerank=settings.number("search.weights.rerank"),
             expansion=settings.number("search.weights.expansion"),
         )
 
-    def _make_searcher(self, embedder: QueryEmbedder | None) -> Searcher:
-        return Searcher(
+    def _make_searcher(self, embedder: QueryEmbedder | None) -> SearchPipeline:
+        return SearchPipeline(
             self.store,
             embedder,
             self._ranking,
@@ -108,27 +110,27 @@ class Asking(Filing):
         )
 
     @cached_property
-    def _reranking(self) -> Reranking:
+    def _reranking(self) -> RerankStage:
         """With the reranker of the settings; whoever asks for one without naming it means the local one."""
         from mindex.providers.rerank.base import create_reranker
-        from mindex.search.rerank import Reranking
+        from mindex.search.rerank import RerankStage
 
         reranker = self.reranker or create_reranker(replace(self._provider_settings("rerank"), provider="local"))
         assert reranker is not None  # only `none` has none
-        return Reranking(reranker, self.store, self.settings.number("rerank.timeout"))
+        return RerankStage(reranker, self.store, self.settings.number("rerank.timeout"))
 
     @cached_property
-    def _expander(self) -> Expander | None:
+    def _expander(self) -> QueryExpander | None:
         if self.generator is None:
             return None
-        from mindex.search.expand import Expander
+        from mindex.search.expand import QueryExpander
 
         seconds = min(_MOST_EXPANDING, self.settings.number("generation.timeout"))
         # The boundary's patterns are compiled when a question crosses it: for a model that is down, none does.
-        return Expander(self.generator, self.store, seconds, lambda text: self._boundary(reading=True)(text))
+        return QueryExpander(self.generator, self.store, seconds, lambda text: self._boundary(reading=True)(text))
 
     @property
-    def _searcher(self) -> Searcher:
+    def _searcher(self) -> SearchPipeline:
         """For the space that is searched now: another process may have changed the model since the last question."""
         held = self.held()
         asking = self._asking
@@ -139,7 +141,7 @@ class Asking(Filing):
         return asking.searcher
 
     @cached_property
-    def _keyword_searcher(self) -> Searcher:
+    def _keyword_searcher(self) -> SearchPipeline:
         """For questions that ask for no vectors: they do not wait for the model's module either."""
         return self._make_searcher(None)
 
@@ -212,7 +214,7 @@ class Asking(Filing):
             beside = tuple(
                 turn for turn in turns if turn.id not in shown and (as_of is None or turn.created_at <= as_of)
             )
-            hits.append(replace(hit, record=standing(hit.record), around=beside))
+            hits.append(replace(hit, record=with_anchor_state(hit.record), around=beside))
         cut = (f"around cut to {_MOST_AROUND}",) if around > _MOST_AROUND else ()
         return replace(answer, hits=tuple(hits), notes=(*answer.notes, *cut))
 
@@ -277,14 +279,14 @@ class Asking(Filing):
         self.store.note_access(told, oldest=now - int(days * 86_400_000), rows=rows)
 
 
-def standing(record: Record) -> Record:
+def with_anchor_state(record: Record) -> Record:
     """A record whose anchor says where it stands now, and whether what was there still is."""
     kept = record.fields.get("anchor")
     if not isinstance(kept, Mapping):
         return record
-    from mindex.memories.anchors import anchored
+    from mindex.memories.anchors import anchor_state
 
-    now = anchored(kept)
+    now = anchor_state(kept)
     return replace(record, fields={**record.fields, "anchor": {**kept, "at": now.at, "state": now.state}})
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from mindex.errors import MindexError, UsageError
 from mindex.model.spaces import model_title
-from mindex.modelling import Modelling, Report, made_of
+from mindex.modelling import Modelling, Report, embedder_spec_of
 from mindex.providers.base import IN_PROCESS, ProviderSettings, full_name
 
 if TYPE_CHECKING:
     from mindex.model import Check
-    from mindex.model.reports import KnownModel, Reembedded, Role
-    from mindex.model.spaces import Made, Space
+    from mindex.model.reports import ListedModel, ReembedReport, Role
+    from mindex.model.spaces import EmbedderSpec, Space
     from mindex.providers.embed.base import Embedder
     from mindex.providers.model_list import Choice
 
@@ -38,7 +38,7 @@ class Choosing(Modelling):
         force: bool = False,
         dry_run: bool = False,
         report: Report | None = None,
-    ) -> Reembedded:
+    ) -> ReembedReport:
         """Change the model that this memory is embedded with. The old vectors serve until the new ones are complete.
 
         Without arguments an unfinished change is resumed, else the model that a setting names is changed to; where
@@ -47,10 +47,10 @@ class Choosing(Modelling):
         say). A `dry_run` says how much there is to do. Raises EmbeddingError when the model cannot be had: nothing has
         changed then.
         """
-        from mindex.embedding.entries import link_near
+        from mindex.embedding.entries import link_near_duplicates
         from mindex.embedding.reembed import reembed, rehearse
 
-        made, asked = self._target(provider, model, url, dimensions)
+        embedder_spec, asked = self._target(provider, model, url, dimensions)
         embedder = self._make_embedder(asked)
         if embedder is None:
             raise UsageError(
@@ -58,20 +58,20 @@ class Choosing(Modelling):
             )
         if dry_run:
             return rehearse(self.store, embedder, force=force)
-        done = reembed(self.store, embedder, made, force=force, report=report, stored=link_near)
+        done = reembed(self.store, embedder, embedder_spec, force=force, report=report, stored=link_near_duplicates)
         return replace(done, notes=(*done.notes, *self._after_change()))
 
     def _target(
         self, provider: str, model: str, url: str, dimensions: int | None = None
-    ) -> tuple[Made, ProviderSettings]:
+    ) -> tuple[EmbedderSpec, ProviderSettings]:
         """Whom to change to, by who said so: the call, an unfinished change, the settings, what is searched."""
         spaces = self.store.spaces(counted=False)
         if not (provider or model or url or dimensions is not None):
             kept = next((space for space in spaces if space.next), None) or self._settled(spaces)
             if kept is not None:
-                return kept.made, self._asked(kept.made)
+                return kept.embedder_spec, self._asked(kept.embedder_spec)
             return self._named, self._provider_settings("embedding")
-        active = next((space.made for space in spaces if space.active), self._named)
+        active = next((space.embedder_spec for space in spaces if space.active), self._named)
         called = bool(provider)
         provider = provider or self._provider_of(model, active)
         model = full_name(provider, model)
@@ -91,13 +91,13 @@ class Choosing(Modelling):
             asked = replace(asked, dimensions=0)
         if dimensions is not None:
             asked = replace(asked, dimensions=dimensions)
-        return made_of(asked), asked
+        return embedder_spec_of(asked), asked
 
     def _settled(self, spaces: tuple[Space, ...]) -> Space | None:
         """What is searched, unless the settings name something else."""
         return next((space for space in spaces if space.active and not self._contradiction(space)), None)
 
-    def _provider_of(self, model: str, active: Made) -> str:
+    def _provider_of(self, model: str, active: EmbedderSpec) -> str:
         """Whose model is meant, when nobody says so."""
         if self.settings.said("embedding.provider"):
             return self._named.provider
@@ -111,7 +111,7 @@ class Choosing(Modelling):
         for space in self.store.spaces(counted=False):
             if space.active:
                 try:
-                    self._asked(space.made)
+                    self._asked(space.embedder_spec)
                 except MindexError as error:
                     notes.append(str(error))
                 if self._contradiction(space):
@@ -121,7 +121,7 @@ class Choosing(Modelling):
 
     # ── what there is ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def models(self, *, measure: bool = False, report: Callable[[str], None] | None = None) -> tuple[KnownModel, ...]:
+    def models(self, *, measure: bool = False, report: Callable[[str], None] | None = None) -> tuple[ListedModel, ...]:
         """Every ready-made model, what is configured, and every space of this database.
 
         `measure` has each installed one work for a moment; what was measured before on this machine is shown anyway.
@@ -171,7 +171,7 @@ class Choosing(Modelling):
 
     def _check_searched(self, space: Space | None) -> Check:
         """The embedder in use. A server is asked in a hurry; what runs in here is not loaded twice."""
-        from mindex.embedding.canary import Watched
+        from mindex.embedding.canary import CanaryEmbedder
         from mindex.providers.embed.base import Unavailable
         from mindex.providers.model_check import check_embedder
 
@@ -179,17 +179,21 @@ class Choosing(Modelling):
 
         def make() -> Embedder | None:
             held = self.held()
-            if held.made is None or held.made.provider in IN_PROCESS or isinstance(held.embedder, Unavailable):
+            if (
+                held.embedder_spec is None
+                or held.embedder_spec.provider in IN_PROCESS
+                or isinstance(held.embedder, Unavailable)
+            ):
                 embedder = held.embedder
             else:
-                embedder = self._make_embedder(_hurried(self._asked(held.made) if held.space else asked))
+                embedder = self._make_embedder(_hurried(self._asked(held.embedder_spec) if held.space else asked))
                 embedder = self._watched(embedder, space.model.edition if space is not None else 0)
-            if isinstance(embedder, Watched):
+            if isinstance(embedder, CanaryEmbedder):
                 embedder.load()  # reaches a server that others leave alone for a while
                 embedder.prove()
             return embedder
 
-        provider = space.made.provider if space is not None else asked.provider
+        provider = space.embedder_spec.provider if space is not None else asked.provider
         return check_embedder(
             "embedding model",
             make,

@@ -40,7 +40,7 @@ def is_daily_log(path: str) -> bool:
     return _DAILY_LOG.search(path) is not None
 
 
-def journal_line(record: Record, moment: int) -> str:
+def log_line(record: Record, moment: int) -> str:
     """`- **14:30:05** [fact] (manual) text`, in local time, without its end. The text alone is cut."""
     clock = datetime.fromtimestamp(moment / 1000).strftime("%H:%M:%S")
     text = _on_one_line(record.text)
@@ -51,16 +51,16 @@ def journal_line(record: Record, moment: int) -> str:
 
 def is_line_of(line: str, record: Record, moment: int) -> bool:
     """Whether a line was written for a record at a moment, in whatever time zone its writer lived."""
-    if not is_journal_line(line):
+    if not is_log_line(line):
         return False
-    own = journal_line(record, moment)
+    own = log_line(record, moment)
     (_, minute, second), (_, own_minute, own_second) = line[_CLOCK].split(":"), own[_CLOCK].split(":")
     # Zones differ by quarters of an hour.
     same_time = second == own_second and (int(minute) - int(own_minute)) % 15 == 0
     return same_time and line[_CLOCK.stop :] == own[_CLOCK.stop :]
 
 
-def is_journal_line(line: str) -> bool:
+def is_log_line(line: str) -> bool:
     return _LINE.fullmatch(line) is not None
 
 

@@ -16,12 +16,12 @@ _WORD = re.compile(r"[^\W\d_]{3}|[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？；])\s*"), re.compile(r"\s+"))
 
 
-def pieces_of(record: Record) -> list[str]:
+def embedding_pieces(record: Record) -> list[str]:
     """The texts to embed for a record: one, or one per piece of at most 800 characters, each behind the title.
 
     A chunk that was placed in its document is read with that, too.
     """
-    title = telling_title(record)
+    title = embedding_title(record)
     context = record.context if record.kind == "chunk" else ""
     context = context[: _CONTEXT_SIZE * len(context) // max(_weight(context), 1)]
     header = "\n".join(part for part in (title, context) if part)
@@ -30,7 +30,7 @@ def pieces_of(record: Record) -> list[str]:
     return [f"{header}\n{piece}" if header else piece for piece in split(record.text, size)]
 
 
-def telling_title(record: Record) -> str:
+def embedding_title(record: Record) -> str:
     """A title that says something: an exchange has its date in its text, and `000123` would only blur what is meant."""
     if record.kind == "turn" or not _WORD.search(record.title):
         return ""

@@ -15,7 +15,7 @@ from mindex.telling import Telling
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
-    from mindex.model import ContextPlan, IndexReport, Skipped
+    from mindex.model import ContextPlan, IndexReport, SkippedFile
     from mindex.providers.generate.base import Generator
 
 Report = Callable[[Progress], None]
@@ -54,7 +54,7 @@ class Filing(Telling):
         from mindex.ingest.collections import collection_for
         from mindex.ingest.indexer import Boundary, Indexer
         from mindex.model import IndexReport
-        from mindex.redaction.redact import BOUNDARY_VERSION
+        from mindex.redaction.redactor import REDACTION_VERSION
 
         started = monotonic()
         if name is not None and len(folders) != 1:
@@ -74,10 +74,10 @@ class Filing(Telling):
             self.store,
             exclude=self.settings.texts("index.exclude"),
             max_bytes=self.settings.whole("index.max_bytes"),
-            boundary=Boundary(self._boundary(), f"b{BOUNDARY_VERSION}{self.settings.text('secrets.mode')}"),
+            boundary=Boundary(self._boundary(), f"b{REDACTION_VERSION}{self.settings.text('secrets.mode')}"),
         )
         reports = []
-        skipped: list[Skipped] = []
+        skipped: list[SkippedFile] = []
         notes: list[str] = []
         for collection in chosen:
             if not dry_run:
@@ -241,7 +241,7 @@ class Filing(Telling):
 
     def _boundary(self, *, reading: bool = False) -> Callable[[str], str]:
         """What a file's text crosses. Reading it never fails for a secret: it is only not shown."""
-        from mindex.redaction.redact import clean
+        from mindex.redaction.redactor import redact
 
         mode = "redact" if reading and self._secrets_mode == "strict" else self._secrets_mode
-        return lambda text: clean(text, mode, keep_lines=True).text
+        return lambda text: redact(text, mode, keep_lines=True).text

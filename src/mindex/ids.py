@@ -15,7 +15,7 @@ def short_hash(*parts: str) -> str:
     return _spelled(sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest())
 
 
-def words_hash(kind: str, title: str, context: str, text: str) -> str:
+def embedded_text_hash(kind: str, title: str, context: str, text: str) -> str:
     """Of what an embedder reads of a record: a vector of other words must not serve it."""
     return short_hash(title, context, text) if kind == "chunk" and context else short_hash(title, text)
 

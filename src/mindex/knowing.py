@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # as in telling: nothing of this is paid for by a search
     from mindex.memories.conversations import Conversations
     from mindex.memories.field_specs import ThingKind
     from mindex.memories.profile import Profiles
-    from mindex.model import Due, Event
+    from mindex.model import DueSkill, TimelineEvent
 
 _MOST_LISTED = 500
 _MOST_EVENTS = 200
@@ -71,9 +71,9 @@ class Knowing(Learning):
 
     def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
         """An exchange with its neighbours in the same session, in order."""
-        from mindex.memories.find_entry import find_told
+        from mindex.memories.find_entry import find_entry
 
-        return self.store.neighbours(find_told(self.store, id_).id, before, after)
+        return self.store.neighbours(find_entry(self.store, id_).id, before, after)
 
     def conversation(self, session_id: str, *, agent: str | None = None) -> tuple[Record, ...]:
         """Every exchange of a session, in order; none when there is no such session."""
@@ -151,10 +151,10 @@ class Knowing(Learning):
         """Forget it; `restore` and `undo` bring it back."""
         return self._things.delete(_thing(kind), id_, reason, agent=self.settings.text("agent"))
 
-    def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[Due, ...]:
+    def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[DueSkill, ...]:
         """The enabled skills whose time has come, longest due first. Running them is the agent's work."""
         from mindex.memories.skill_schedule import due_at
-        from mindex.model import Due
+        from mindex.model import DueSkill
 
         moment = now or datetime.now(UTC)
         found = []
@@ -164,7 +164,7 @@ class Knowing(Learning):
             except UsageError:  # brought in from elsewhere with a trigger that cannot be worked out: never due
                 continue
             if at is not None and at <= moment:
-                found.append(Due(skill, int(at.timestamp() * 1000)))
+                found.append(DueSkill(skill, int(at.timestamp() * 1000)))
         return tuple(sorted(found, key=lambda one: (one.since, one.skill.id)))
 
     # ── all of it in time ─────────────────────────────────────────────────────────────────────────────────────
@@ -178,9 +178,9 @@ class Knowing(Learning):
         kinds: Sequence[str] = (),
         limit: int = 50,
         agent: str | None = None,
-    ) -> tuple[Event, ...]:
+    ) -> tuple[TimelineEvent, ...]:
         """What was learnt, said, changed and forgotten between two times, oldest first."""
-        from mindex.model import Event
+        from mindex.model import TimelineEvent
 
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
@@ -196,7 +196,7 @@ class Knowing(Learning):
             if kinds and record.kind not in kinds:
                 continue
             if scope in ("*", record.agent) and (not wanted or not wanted.isdisjoint(_words(record))):
-                events.append(Event(change.at, change.action, change.record, record.kind, record.summary))
+                events.append(TimelineEvent(change.at, change.action, change.record, record.kind, record.summary))
             if len(events) == min(limit, _MOST_EVENTS):
                 break
         return tuple(events)

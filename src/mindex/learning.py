@@ -19,8 +19,8 @@ from mindex.model import TYPES, Filters, Progress, Record
 from mindex.telling import Telling
 
 if TYPE_CHECKING:
-    from mindex.memories.fact_extraction import Extractor, Run
-    from mindex.model import Consolidation, Extracted, Proposal
+    from mindex.memories.fact_extraction import ExtractionRun, FactExtractor
+    from mindex.model import Consolidation, ExtractionReport, Proposal
     from mindex.providers.generate.base import Generator
 
 _PAGE = 10
@@ -46,13 +46,13 @@ class Learning(Telling):
         agent: str | None = None,
         again: bool = False,
         report: Callable[[Progress], None] | None = None,
-    ) -> Extracted:
+    ) -> ExtractionReport:
         """Ask exchanges that were not asked yet, oldest first, for their facts; agent `*` means everyone's.
 
         A model that fails ends it with a note: what is left is asked the next time. An exchange that went unanswered
         is asked after all others, and rests for a day once that happened three times; `again` asks it all the same.
         """
-        from mindex.memories.fact_extraction import Run, resting
+        from mindex.memories.fact_extraction import ExtractionRun, retry_policy
         from mindex.providers.generate.answer_parsing import wake
 
         if most < 1:
@@ -64,8 +64,8 @@ class Learning(Telling):
                 "set generation.provider, or tell them yourself",
             )
         scope = agent or self.settings.text("agent")
-        extractor, run, going = self._extractor(generator), Run(), True
-        left_alone = None if again else resting()
+        extractor, run, going = self._extractor(generator), ExtractionRun(), True
+        left_alone = None if again else retry_policy()
         total = min(most, self.store.count_unextracted(scope, left_alone))
         if total:
             try:
@@ -83,39 +83,39 @@ class Learning(Telling):
                 report(Progress("facts", run.asked, total))
         return self._extracted(run, scope, *run.notes, *extractor.notes)
 
-    def _extracted(self, run: Run, scope: str, *notes: str) -> Extracted:
-        from mindex.memories.fact_extraction import MOST_TRIES, resting
-        from mindex.model import Extracted
+    def _extracted(self, run: ExtractionRun, scope: str, *notes: str) -> ExtractionReport:
+        from mindex.memories.fact_extraction import MOST_TRIES, retry_policy
+        from mindex.model import ExtractionReport
 
-        remaining = self.store.count_unextracted(scope, resting())
+        remaining = self.store.count_unextracted(scope, retry_policy())
         unanswered = self.store.count_unextracted(scope) - remaining
         if unanswered:
             many = "1 exchange" if unanswered == 1 else f"{unanswered} exchanges"
             rest = f"{many} went unanswered {MOST_TRIES} times or more: left alone for a day"
             notes = (*notes, f"{rest}; `mindex conversation extract --again` asks all the same")
         in_vain = bool(run.failed) and not run.processed
-        return Extracted(run.processed, run.facts, remaining, notes, unanswered, in_vain)
+        return ExtractionReport(run.processed, run.facts, remaining, notes, unanswered, in_vain)
 
-    def extract_facts_of(self, turn: Record) -> Extracted:
+    def extract_facts_of(self, turn: Record) -> ExtractionReport:
         """Ask one exchange for its facts now, if there is a model and the settings say so; a failure is a note."""
-        from mindex.model import Extracted
+        from mindex.model import ExtractionReport
 
         if not self.settings.flag("generation.extract_facts"):
-            return Extracted()
+            return ExtractionReport()
         try:
             generator = self.generator
             if generator is None:
-                return Extracted()
+                return ExtractionReport()
             extractor = self._extractor(generator)
             facts = extractor.take(turn)
-            return Extracted(1, facts, notes=extractor.notes, new=self.store.records(extractor.new))
+            return ExtractionReport(1, facts, notes=extractor.notes, new=self.store.records(extractor.new))
         except MindexError as error:
-            return Extracted(notes=(f"no facts were extracted: {error}",))
+            return ExtractionReport(notes=(f"no facts were extracted: {error}",))
 
-    def _extractor(self, generator: Generator) -> Extractor:
-        from mindex.memories.fact_extraction import Extractor
+    def _extractor(self, generator: Generator) -> FactExtractor:
+        from mindex.memories.fact_extraction import FactExtractor
 
-        return Extractor(self.store, generator, self._memories, self._followed)
+        return FactExtractor(self.store, generator, self._memories, self._followed)
 
     def _extract_soon(self, turn: Record) -> None:
         """Ask an exchange that was just told: now or, in a server, behind its back."""
@@ -174,7 +174,7 @@ class Learning(Telling):
         `older_than` spares what was told since (None: nothing is spared); `most` looks at the oldest so many only.
         """
         from mindex.memories.consolidation import Consolidator
-        from mindex.memories.merge import carry_out
+        from mindex.memories.merge import apply_merge
         from mindex.model import Consolidation
 
         if unknown := [type_ for type_ in types if type_ not in TYPES]:
@@ -194,7 +194,7 @@ class Learning(Telling):
                 done.append(proposal)
                 continue
             try:
-                done.append(carry_out(self.store, self._memories, proposal))
+                done.append(apply_merge(self.store, self._memories, proposal))
             except MindexError as error:  # the others are carried out, and this one is named
                 notes.append(f"left as it was: {error}")
                 done.append(proposal)

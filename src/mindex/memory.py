@@ -8,13 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from mindex.asking import Asking, standing
+from mindex.asking import Asking, with_anchor_state
 from mindex.choosing import Choosing
 from mindex.clock import parse_time
 from mindex.config import Settings, load_settings
 from mindex.errors import UsageError
 from mindex.knowing import Knowing
-from mindex.model import Filters, Found, Record
+from mindex.model import Filters, GetResult, Record
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.store.base import Page, Store
 from mindex.store.sqlite.store import SqliteStore
@@ -63,7 +63,7 @@ class Memory(Asking, Transferring, Knowing, Choosing):
             self._asking.embedder.close()
         self.store.close()
 
-    def get(self, *references: str, as_of: str | None = None) -> Found:
+    def get(self, *references: str, as_of: str | None = None) -> GetResult:
         """Records by id, short id, path, `path:10-40`, glob or a comma-separated list of these.
 
         Also `profile[.path]`, `history:ID`, `timeline:FROM..TO`, `due`, and `ID±2` for an exchange with its neighbours.
@@ -75,7 +75,7 @@ class Memory(Asking, Transferring, Knowing, Choosing):
         moment = parse_time(as_of) if as_of else None
         found = get(self.store, references, self._boundary(reading=True), moment, lambda one: special(self, one, as_of))
         self._note_access(found.records, "get")
-        return replace(found, records=tuple(map(standing, found.records)))
+        return replace(found, records=tuple(map(with_anchor_state, found.records)))
 
     def read_file(self, path: str) -> Record:
         """One indexed file, whole, as it is on disk now."""

@@ -18,15 +18,15 @@ from mindex.config import Settings
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model, Progress
 from mindex.providers.base import ProviderSettings, full_name
-from mindex.providers.embed.base import Embedder, Foreseen, Unavailable, create_embedder
+from mindex.providers.embed.base import Embedder, ReportsTrouble, Unavailable, create_embedder
 from mindex.store.base import Store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # a question by keyword waits for nothing of this
-    from mindex.embedding.backfill import Backfilled
+    from mindex.embedding.backfill import BackfillResult
     from mindex.model import EmbeddingStatus, Tier
-    from mindex.model.reports import Reembedding
-    from mindex.model.spaces import Made, Space
+    from mindex.model.reports import ReembedProgress
+    from mindex.model.spaces import EmbedderSpec, Space
     from mindex.providers.generate.base import Generator
     from mindex.providers.rerank.base import Reranker
 
@@ -34,15 +34,15 @@ Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ActiveEmbedder:
     """The embedder in use, for which space it was made ('' while nothing is embedded), and how it is made again."""
 
     space: str
     embedder: Embedder | None
-    made: Made | None = None
+    embedder_spec: EmbedderSpec | None = None
 
 
-_NONE = Held("", None)
+_NONE = ActiveEmbedder("", None)
 
 
 class Modelling:
@@ -54,8 +54,8 @@ class Modelling:
     def __init__(self) -> None:
         self._making = threading.Lock()
         self._filling = threading.Lock()
-        self._held: Held | None = None
-        self._brought: Held | None = None
+        self._held: ActiveEmbedder | None = None
+        self._brought: ActiveEmbedder | None = None
         self._noted = False
 
     def _provider_settings(self, role: str) -> ProviderSettings:
@@ -101,9 +101,9 @@ class Modelling:
     @embedder.setter
     def embedder(self, embedder: Embedder) -> None:
         """Bring one's own: it serves instead of whatever the settings and the store name."""
-        self._brought = Held("", embedder)
+        self._brought = ActiveEmbedder("", embedder)
 
-    def held(self) -> Held:
+    def held(self) -> ActiveEmbedder:
         """The embedder for what comes next, followed to the space that is searched now. One cheap read."""
         if self._brought is not None:
             return self._brought
@@ -119,17 +119,17 @@ class Modelling:
                 held = self._held = self._follow(space, held)
         return held
 
-    def _follow(self, fingerprint: str, before: Held | None) -> Held:
+    def _follow(self, fingerprint: str, before: ActiveEmbedder | None) -> ActiveEmbedder:
         space = next((one for one in self.store.spaces(counted=False) if one.fingerprint == fingerprint), None)
         if space is None:  # nothing is embedded yet; or it was replaced this very moment, and the next look finds out
             embedder = self._make_embedder(self._provider_settings("embedding"))
-            return Held(fingerprint, self._watched(embedder), self._named)
+            return ActiveEmbedder(fingerprint, self._watched(embedder), self._named)
         if before is not None and not before.space and _speaks(before.embedder, space.model):
             # The first vectors were our own.
             return replace(before, space=fingerprint, embedder=self._watched(before.embedder, space.model.edition))
         if self._contradiction(space):  # it does not serve, but a provider nobody knows is still an error
             self._make_embedder(self._provider_settings("embedding"))
-        return Held(fingerprint, self._embedder_of(space), space.made)
+        return ActiveEmbedder(fingerprint, self._embedder_of(space), space.embedder_spec)
 
     def _make_embedder(self, asked: ProviderSettings) -> Embedder | None:
         """The one place where embedders are made; who wants something between them and us changes it here."""
@@ -141,16 +141,20 @@ class Modelling:
 
     def _watched(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:
         """The embedder for this edition of a space, kept from storing vectors of a model that it has become."""
-        from mindex.embedding.canary import Watched
+        from mindex.embedding.canary import CanaryEmbedder
 
         if embedder is None or isinstance(embedder, Unavailable):
             return embedder
-        return embedder.of(edition) if isinstance(embedder, Watched) else Watched(embedder, self.store, edition)
+        return (
+            embedder.of(edition)
+            if isinstance(embedder, CanaryEmbedder)
+            else CanaryEmbedder(embedder, self.store, edition)
+        )
 
     def _embedder_of(self, space: Space) -> Embedder | None:
         """The embedder that a space was made with, or one that says why it cannot be had."""
         try:
-            embedder = self._make_embedder(self._asked(space.made))
+            embedder = self._make_embedder(self._asked(space.embedder_spec))
         except (ConfigError, EmbeddingError) as error:
             return Unavailable(space.model, error.message, error.hint)
         if isinstance(embedder, Unavailable):
@@ -163,7 +167,7 @@ class Modelling:
             changed = f"now has {now} dimensions, this memory was embedded with {space.model.dimensions}"
         return Unavailable(space.model, f"{space.name} {changed}", "run `mindex reembed`")
 
-    def _asked(self, made: Made) -> ProviderSettings:
+    def _asked(self, embedder_spec: EmbedderSpec) -> ProviderSettings:
         """How a space's provider is reached now: its key comes from the settings, and so does where it moved to.
 
         A file may come from anybody: it must not send what is asked and told here to a server of its choice, be it on
@@ -174,35 +178,38 @@ class Modelling:
         from mindex.providers.known_servers import customary_url
         from mindex.providers.model_files import names_a_file
 
-        if not "".join((made.provider, made.model, made.url)).isprintable():
+        if not "".join((embedder_spec.provider, embedder_spec.model, embedder_spec.url)).isprintable():
             raise EmbeddingError(
                 "this memory names a model that no provider can have", "run `mindex reembed --provider local`"
             )
         named = self._provider_settings("embedding")
-        theirs = named.provider == made.provider
-        if names_a_file(made.provider, made.model) and not (theirs and self._named.model == made.model):
+        theirs = named.provider == embedder_spec.provider
+        if names_a_file(embedder_spec.provider, embedder_spec.model) and not (
+            theirs and self._named.model == embedder_spec.model
+        ):
             raise EmbeddingError(
-                f"this memory was embedded with the model {made.model}, which the settings do not name",
-                f"set embedding.provider to {made.provider} and embedding.model to {made.model} if it may be loaded",
+                f"this memory was embedded with the model {embedder_spec.model}, which the settings do not name",
+                f"set embedding.provider to {embedder_spec.provider} and embedding.model to {embedder_spec.model}"
+                " if it may be loaded",
             )
-        where = made.url or customary_url(made.provider)
-        moved = theirs and self._named.model in ("", made.model)
+        where = embedder_spec.url or customary_url(embedder_spec.provider)
+        moved = theirs and self._named.model in ("", embedder_spec.model)
         ours = bool(named.url) and (moved or where == self._named.url)
-        customary = theirs and not named.url and not made.url
+        customary = theirs and not named.url and not embedder_spec.url
         # Ollama and LM Studio where they always are, or what somebody named on this machine: a file chooses neither.
-        usual = where == customary_url(made.provider) or is_known_here(where)
+        usual = where == customary_url(embedder_spec.provider) or is_known_here(where)
         if where and not (ours or customary or (usual and is_near(where))):
             raise EmbeddingError(
                 f"this memory was embedded by a server at {where}, which the settings do not name",
-                f"set embedding.provider to {made.provider} and embedding.url to {where} if it may be asked",
+                f"set embedding.provider to {embedder_spec.provider} and embedding.url to {where} if it may be asked",
             )
         return replace(
             named,
-            provider=made.provider,
-            model=made.model,
-            url=named.url if ours else made.url,
-            api_key=self._key_for(made.provider),
-            dimensions=made.dimensions,
+            provider=embedder_spec.provider,
+            model=embedder_spec.model,
+            url=named.url if ours else embedder_spec.url,
+            api_key=self._key_for(embedder_spec.provider),
+            dimensions=embedder_spec.dimensions,
             keyed=ours or customary,
         )
 
@@ -212,9 +219,9 @@ class Modelling:
         return named.api_key if named.provider == provider or not self.settings.said("embedding.provider") else ""
 
     @cached_property
-    def _named(self) -> Made:
+    def _named(self) -> EmbedderSpec:
         """The embedder that the settings name."""
-        return made_of(self._provider_settings("embedding"))
+        return embedder_spec_of(self._provider_settings("embedding"))
 
     def load_model(self) -> None:
         """Load the embedding model now; raises EmbeddingError when it cannot be had."""
@@ -226,10 +233,14 @@ class Modelling:
 
     def _contradiction(self, space: Space) -> str:
         """What to say when somebody chose another model than the one that this memory was embedded with."""
-        named, made = self._named, space.made
-        other_provider = self.settings.said("embedding.provider") and named.provider != made.provider
-        other_model = self.settings.said("embedding.model") and named.model not in ("", made.model, space.model.name)
-        lengths = (made.dimensions, space.model.dimensions)
+        named, embedder_spec = self._named, space.embedder_spec
+        other_provider = self.settings.said("embedding.provider") and named.provider != embedder_spec.provider
+        other_model = self.settings.said("embedding.model") and named.model not in (
+            "",
+            embedder_spec.model,
+            space.model.name,
+        )
+        lengths = (embedder_spec.dimensions, space.model.dimensions)
         other_length = self.settings.said("embedding.dimensions") and named.dimensions not in lengths
         if named.provider == "none" or not (other_provider or other_model or other_length):
             return ""
@@ -281,7 +292,7 @@ class Modelling:
         embedder = self.held().embedder
         if embedder is None:
             return "keyword", ""
-        if trouble := embedder.trouble() if isinstance(embedder, Foreseen) else "":
+        if trouble := embedder.trouble() if isinstance(embedder, ReportsTrouble) else "":
             return "keyword", trouble
         searched = [one.model for one in self.store.spaces(counted=False) if one.fingerprint == self.held().space]
         model = searched[0] if searched else embedder.model
@@ -291,25 +302,25 @@ class Modelling:
             return "keyword", "nothing is embedded yet; run `mindex backfill`"
         return "keyword", "nothing was indexed or told yet"
 
-    def _unfinished(self, spaces: tuple[Space, ...]) -> Reembedding | None:
+    def _unfinished(self, spaces: tuple[Space, ...]) -> ReembedProgress | None:
         """The change of model that is under way, or was left half done."""
-        from mindex.model.reports import Reembedding
+        from mindex.model.reports import ReembedProgress
 
         for space in spaces:
             if space.next:
-                return Reembedding(space.name, space.vectors, space.vectors + self.store.pending(space.model))
+                return ReembedProgress(space.name, space.vectors, space.vectors + self.store.pending(space.model))
         return None
 
     # ── giving vectors ────────────────────────────────────────────────────────────────────────────────────────
 
     def _backfilled(
         self, *, batch: int | None = None, most: int | None = None, report: Report | None = None
-    ) -> Backfilled:
+    ) -> BackfillResult:
         """Embed what waits in the space that is searched, and go on in the next one when that changes meanwhile."""
-        from mindex.embedding.backfill import BATCH, Backfilled, backfill
-        from mindex.embedding.entries import link_near
+        from mindex.embedding.backfill import BATCH, BackfillResult, backfill
+        from mindex.embedding.entries import link_near_duplicates
 
-        done = Backfilled(0, 0)
+        done = BackfillResult(0, 0)
         while True:
             held = self.held()
             if held.embedder is None:
@@ -319,11 +330,11 @@ class Modelling:
                 part = backfill(
                     self.store,
                     held.embedder,
-                    made=held.made,
+                    embedder_spec=held.embedder_spec,
                     batch=batch or BATCH,
                     most=left,
                     report=report,
-                    stored=link_near,
+                    stored=link_near_duplicates,
                 )
             done = replace(part, embedded=done.embedded + part.embedded)
             if not part.replaced or self.held() is held:
@@ -338,12 +349,12 @@ def _speaks(embedder: Embedder | None, space: Model) -> bool:
     return replace(embedder.model, dimensions=dimensions, edition=space.edition).fingerprint == space.fingerprint
 
 
-def made_of(asked: ProviderSettings) -> Made:
+def embedder_spec_of(asked: ProviderSettings) -> EmbedderSpec:
     """What a file may hold of how a provider is asked: no login nor query of an address, which may be keys.
 
     A model that is a folder or a file is found from everywhere.
     """
-    from mindex.model.spaces import Made
+    from mindex.model.spaces import EmbedderSpec
     from mindex.providers.model_files import names_a_file
 
     model, url = asked.model, ""
@@ -355,4 +366,4 @@ def made_of(asked: ProviderSettings) -> Made:
     with contextlib.suppress(OSError, RuntimeError, ValueError):
         if model and names_a_file(asked.provider, model) and (path := Path(model).expanduser()).exists():
             model = str(path.resolve())
-    return Made(asked.provider, model, url, asked.dimensions)
+    return EmbedderSpec(asked.provider, model, url, asked.dimensions)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mindex.errors import AmbiguousIdError, ForbiddenPathError, MindexError, NotFoundError, UsageError
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.model import Document, Found, Record
+from mindex.model import Document, GetResult, Record
 from mindex.present.text import amount
 from mindex.store.base import Store
 
@@ -29,10 +29,10 @@ Special = Callable[[str], Sequence[Record] | None]
 def get(
     store: Store,
     references: Sequence[str],
-    crosses: Crosses,
+    redact: Crosses,
     as_of: int | None = None,
     special: Special = lambda _: None,
-) -> Found:
+) -> GetResult:
     """Every reference's records, in order; what nothing was found for is listed, not raised."""
     if not any(reference.strip(" ,\t\n") for reference in references):
         raise UsageError("nothing was asked for", "name an id, a file, lines of a file or a glob")
@@ -44,7 +44,7 @@ def get(
         answered: Sequence[Record] | None = None
         try:
             answered = special(reference)
-            found = list(_one(store, reference, crosses, as_of) if answered is None else answered)
+            found = list(_one(store, reference, redact, as_of) if answered is None else answered)
         except (NotFoundError, ForbiddenPathError) as error:
             found = []
             why[error.message[:_MOST_SAID]] = None
@@ -54,10 +54,10 @@ def get(
             missing.append(reference)
         for record in found:
             records.setdefault(f"{record.id}:{record.first_line}-{record.last_line}", record)
-    return Found(tuple(records.values()), tuple(missing), tuple(notes), tuple(why))
+    return GetResult(tuple(records.values()), tuple(missing), tuple(notes), tuple(why))
 
 
-def read_file(store: Store, path: str, crosses: Crosses) -> Record:
+def read_file(store: Store, path: str, redact: Crosses) -> Record:
     """One indexed file, whole. Raises NotFoundError, or ForbiddenPathError for a path outside every collection."""
     if not path.strip() or "\0" in path:
         raise UsageError("the path is empty", "name an indexed file, for example docs/setup.md")
@@ -67,7 +67,7 @@ def read_file(store: Store, path: str, crosses: Crosses) -> Record:
     if len(documents) > 1:
         names = ", ".join(f"{document.collection}/{document.path}" for document in documents[:5])
         raise UsageError(f"'{path}' is in more than one place", f"say which: {names}")
-    return _file_record(store, documents[0], crosses)
+    return _file_record(store, documents[0], redact)
 
 
 def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
             yield from (part.strip() for part in printable.split(",") if part.strip())
 
 
-def _one(store: Store, reference: str, crosses: Crosses, as_of: int | None) -> Iterator[Record]:
+def _one(store: Store, reference: str, redact: Crosses, as_of: int | None) -> Iterator[Record]:
     if _ID.fullmatch(reference):
         ids = store.resolve(reference.lower(), retired=True)
         if len(ids) > 1 and reference.lower() not in ids:
@@ -98,10 +98,10 @@ def _one(store: Store, reference: str, crosses: Crosses, as_of: int | None) -> I
             turned = f"{span['path']}:{last}-{first}"
             raise UsageError(f"'{reference}' ends before it begins", f"write the smaller number first: {turned}")
         for document in documents:
-            yield _file_record(store, document, crosses, first, last)
+            yield _file_record(store, document, redact, first, last)
         return
     for document in _documents(store, reference)[:_MOST_MATCHES]:
-        yield _file_record(store, document, crosses)
+        yield _file_record(store, document, redact)
 
 
 def _record(store: Store, id_: str, as_of: int | None) -> Record | None:
@@ -129,8 +129,8 @@ def _documents(store: Store, path: str) -> tuple[Document, ...]:
     raise ForbiddenPathError(f"'{path}' is outside every collection", "name an indexed file")
 
 
-def _file_record(store: Store, document: Document, crosses: Crosses, first: int = 1, last: int | None = None) -> Record:
-    lines = _lines(store, document, crosses)
+def _file_record(store: Store, document: Document, redact: Crosses, first: int = 1, last: int | None = None) -> Record:
+    lines = _lines(store, document, redact)
     if first > max(1, len(lines)):
         has = amount(len(lines), "line")
         raise NotFoundError(f"{document.path} has {has}", "ask for lines that are there")
@@ -153,7 +153,7 @@ def _file_record(store: Store, document: Document, crosses: Crosses, first: int 
     )
 
 
-def _lines(store: Store, document: Document, crosses: Crosses) -> list[str]:
+def _lines(store: Store, document: Document, redact: Crosses) -> list[str]:
     root = next((Path(c.root) for c in store.collections() if c.name == document.collection), None)
     if root is None:  # removed since the document was looked up
         raise NotFoundError(f"the collection '{document.collection}' is gone", "`mindex status` lists them")
@@ -163,7 +163,7 @@ def _lines(store: Store, document: Document, crosses: Crosses) -> list[str]:
             raise ForbiddenPathError(f"{document.path} leads out of {root}", "replace the link by the file")
         if not real.is_file():  # a pipe would be waited for
             raise NotFoundError(f"{document.path} is no longer a file", "run `mindex index` to bring it up to date")
-        text = crosses(decode(real.read_bytes()))
+        text = redact(decode(real.read_bytes()))
     except (OSError, BinaryFile) as error:
         raise NotFoundError(
             f"{document.path} cannot be read ({error})", "run `mindex index` to bring it up to date"

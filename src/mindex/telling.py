@@ -19,10 +19,10 @@ from mindex.providers.base import IN_PROCESS
 if TYPE_CHECKING:  # the rules of this room are many patterns: a search does not wait for them to be compiled
     from logging import Logger
 
-    from mindex.memories.daily_log import Journal
-    from mindex.memories.lifecycle import Memories, Told
-    from mindex.model import MemoryStatistics, Purged, Remembered, Suspect
-    from mindex.redaction.redact import Mode
+    from mindex.memories.daily_log import DailyLog
+    from mindex.memories.lifecycle import Memories, NewMemory
+    from mindex.model import AddResult, MemoryStatistics, PurgeResult, SecretFinding
+    from mindex.redaction.redactor import Mode
 
 _PAGE = 500
 _LONGEST_AGENT = 200
@@ -58,9 +58,9 @@ class Telling(Modelling):
 
     def _crosses(self, text: str) -> str:
         """The boundary, for texts that are parts of something larger."""
-        from mindex.redaction.redact import clean
+        from mindex.redaction.redactor import redact
 
-        return clean(text, self._secrets_mode).text
+        return redact(text, self._secrets_mode).text
 
     # ── telling ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -82,15 +82,15 @@ class Telling(Modelling):
         fields: Mapping[str, object] | None = None,
         agent: str | None = None,
         embed: bool = True,
-    ) -> Remembered:
+    ) -> AddResult:
         """Remember something. The same words again are the same memory; nearly the same are stored and named.
 
         `anchor` ties it to lines of a file (`src/app.py:10-40`): whoever recalls it is told whether they still stand.
         `fields` holds what only some client knows about it; it is kept, not searched.
         """
-        from mindex.memories.lifecycle import Told
+        from mindex.memories.lifecycle import NewMemory
 
-        told = Told(
+        told = NewMemory(
             text=text,
             type=type,
             agent=self._agent(agent),
@@ -108,14 +108,14 @@ class Telling(Modelling):
         )
         return self._followed(self._memories.add(told), embed=embed)
 
-    def _followed(self, remembered: Remembered, *, embed: bool = True) -> Remembered:
+    def _followed(self, remembered: AddResult, *, embed: bool = True) -> AddResult:
         """What follows once something new is stored: its line in the daily log, and its vector."""
         if not remembered.created:
             return remembered
         notes = self._log(remembered.id)
         return replace(remembered, notes=(*notes, *(self._vectors_follow(remembered.id) if embed else ())))
 
-    def add_many(self, told: Iterable[Told], *, embed: bool = True) -> list[Remembered]:
+    def add_many(self, told: Iterable[NewMemory], *, embed: bool = True) -> list[AddResult]:
         """Remember many things at once, 500 a transaction. The daily log leaves them out: an import is no day."""
         remembered = self._memories.add_many(told)
         if embed and (failure := self._embed_soon()):
@@ -160,7 +160,7 @@ class Telling(Modelling):
         changes, undone = self._memories.undo(reference)
         return self._changed(*changes), undone
 
-    def purge(self, *ids: str) -> Purged:
+    def purge(self, *ids: str) -> PurgeResult:
         """Remove for good, from every table, index, history and the file itself."""
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
@@ -188,12 +188,12 @@ class Telling(Modelling):
     # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
-    def _journal(self) -> Journal | None:
+    def _journal(self) -> DailyLog | None:
         if self.settings.workspace is None:
             return None
-        from mindex.memories.daily_log import Journal
+        from mindex.memories.daily_log import DailyLog
 
-        return Journal(self.settings.workspace)
+        return DailyLog(self.settings.workspace)
 
     def _log(self, id_: str) -> tuple[str, ...]:
         """Write a new memory into the daily log; answers what to say when that failed: the memory is there."""
@@ -233,23 +233,23 @@ class Telling(Modelling):
     def statistics(self, agent: str | None = None) -> MemoryStatistics:
         return self.store.memory_statistics(agent or self.settings.text("agent"))
 
-    def scan(self) -> tuple[Suspect, ...]:
+    def scan(self) -> tuple[SecretFinding, ...]:
         """Secrets that are stored already, in what was told and in indexed files, everybody's."""
-        from mindex.model import Suspect
-        from mindex.redaction.redact import find
+        from mindex.model import SecretFinding
+        from mindex.redaction.redactor import find_secrets
 
-        found: list[Suspect] = []
+        found: list[SecretFinding] = []
         offset = 0
         while page := self.store.list(Filters(agent="*", include_expired=True), limit=_PAGE, offset=offset).records:
             offset += len(page)
             for record in page:
                 found += [
-                    Suspect(record.id, one.kind, _line(record, one.line), one.preview, record.path)
-                    for one in find(record.text)
+                    SecretFinding(record.id, one.kind, _line(record, one.line), one.preview, record.path)
+                    for one in find_secrets(record.text)
                 ]
                 beside = "\n".join((record.title, record.context, record.source, *record.tags, *record.entities))
                 told = f"{beside}\n{json.dumps(dict(record.fields), ensure_ascii=False)}"
-                found += [Suspect(record.id, one.kind, 0, one.preview, record.path) for one in find(told)]
+                found += [SecretFinding(record.id, one.kind, 0, one.preview, record.path) for one in find_secrets(told)]
         return tuple(found)
 
     # ── vectors follow ────────────────────────────────────────────────────────────────────────────────────────
@@ -296,14 +296,14 @@ class Telling(Modelling):
     def _embed_within(self, seconds: float, ids: Sequence[str]) -> str:
         """Embed now; of a server that is slower than that, somebody else waits for the answer."""
         held = self.held()
-        if held.made is None or held.made.provider in IN_PROCESS:
+        if held.embedder_spec is None or held.embedder_spec.provider in IN_PROCESS:
             return self._embed_now(ids)
         outcome: list[str] = []
         thread = threading.Thread(target=lambda: outcome.append(self._embed_now(ids)), name="mindex-embed", daemon=True)
         thread.start()
         thread.join(seconds)
         if not outcome:
-            self._not_embedded = f"{held.made.provider} has not answered for {seconds:g} s"
+            self._not_embedded = f"{held.embedder_spec.provider} has not answered for {seconds:g} s"
         return outcome[0] if outcome else self._not_embedded
 
     @property
@@ -334,12 +334,14 @@ class Telling(Modelling):
         return self._not_embedded
 
     def _tried(self, ids: Sequence[str]) -> str:
-        from mindex.embedding.entries import embed_told
+        from mindex.embedding.entries import embed_entries
 
         try:
             held = self.held()
             if held.embedder is not None:
-                embed_told(self.store, held.embedder, ids, stop=self._leaving.is_set, made=held.made)
+                embed_entries(
+                    self.store, held.embedder, ids, stop=self._leaving.is_set, embedder_spec=held.embedder_spec
+                )
         except SpaceChangedError as error:  # another process changed the model: these words are for the new one
             return str(error) if self.held() is held else self._tried(ids)
         except MindexError as error:

@@ -50,7 +50,7 @@ class Transferring(Telling):
 
         `source` names what it is where that cannot be seen. `agent` gets all of it; `agents` says whose becomes whose.
         """
-        from mindex.transfer.import_rows import Mapped, import_
+        from mindex.transfer.import_rows import AgentMapping, import_
         from mindex.transfer.importer import detect, load_importer
 
         place = Path(path).expanduser()
@@ -62,7 +62,7 @@ class Transferring(Telling):
             self.store,
             place,
             load_importer(source) if source else detect(place),
-            mapped=Mapped(agent, agents or {}, self.settings.text("agent")),
+            mapped=AgentMapping(agent, agents or {}, self.settings.text("agent")),
             secrets=self._secrets_mode,
             by=self.settings.text("agent"),
             dry_run=dry_run,

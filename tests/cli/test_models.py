@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.model import Embedded, Model
-from mindex.model.reports import KnownModel
-from mindex.model.spaces import Made
+from mindex.model import Model, RecordVectors
+from mindex.model.reports import ListedModel
+from mindex.model.spaces import EmbedderSpec
 from mindex.present.models import models_text
 from mindex.providers.base import full_name
 from mindex.providers.llama_cpp import INSTALL
@@ -174,7 +174,7 @@ def test_a_folder_that_is_searched_and_configured_is_one_line(
 
 
 def test_a_speed_has_its_article() -> None:
-    told = models_text([KnownModel("qwen3", "generation", "ollama", speed={"answer": 638.0, "pair": 2.0})])
+    told = models_text([ListedModel("qwen3", "generation", "ollama", speed={"answer": 638.0, "pair": 2.0})])
     assert "638 ms an answer, 2 ms a pair" in told
 
 
@@ -191,9 +191,9 @@ def test_spaces_of_the_database_are_listed_whoever_made_them(mindex: Mindex, tmp
         told = memory.add("Parcels wait in the harbour")
         for name in ("old", "new"):
             model = Model("openai", name, 4)
-            memory.store.begin_space(model, Made("openai", name))
+            memory.store.begin_space(model, EmbedderSpec("openai", name))
             if name == "old":
-                memory.store.put_vectors(model, [Embedded(told.id, [[0.5] * 4])])
+                memory.store.put_vectors(model, [RecordVectors(told.id, [[0.5] * 4])])
                 memory.store.switch_space(model)
     listed = mindex("models", "--json").json["models"]
     assert one(listed, "old") == {
@@ -293,8 +293,8 @@ def test_status_tells_how_far_a_change_is(mindex: Mindex, tmp_path: Path, monkey
     with Memory(tmp_path / "memory.db") as memory:
         ids = [memory.add(f"Parcel {number}", embed=False).id for number in range(7)]
         model = Model("local", "other", 4)
-        memory.store.begin_space(model, Made("local", "other"))
-        memory.store.put_vectors(model, [Embedded(id_, [[0.5] * 4]) for id_ in ids[:3]])
+        memory.store.begin_space(model, EmbedderSpec("local", "other"))
+        memory.store.put_vectors(model, [RecordVectors(id_, [[0.5] * 4]) for id_ in ids[:3]])
     assert mindex("status", "--json").json["embedding"]["reembedding"] == {"to": "local/other", "done": 3, "total": 7}
     assert "reembedding: to local/other, 3 of 7 (42 %)" in mindex("status").out
 

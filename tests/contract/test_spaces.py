@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from mindex.errors import SpaceChangedError
-from mindex.model import Embedded, Filters, Model, Record
-from mindex.model.spaces import Made, Space
+from mindex.model import Filters, Model, Record, RecordVectors
+from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.base import Store
 from mindex.store.sqlite.store import SqliteStore
 
 OLD = Model("test", "old", 4)
 NEW = Model("test", "new/er", 8, "cls", "ask: ", "text: ", 512, 0.4, 0.06)
 THIRD = Model("test", "third", 4)
-HERE = Made("test", "the new one", "http://127.0.0.1:1/v1")
+HERE = EmbedderSpec("test", "the new one", "http://127.0.0.1:1/v1")
 
 Open = Callable[[], Store]
 
@@ -56,8 +56,8 @@ def one_hot(model: Model, position: int) -> np.ndarray:
     return vector
 
 
-def give(store: Store, model: Model, *ids: str, made: Made | None = None) -> int:
-    return store.put_vectors(model, [Embedded(id_, [one_hot(model, ord(id_[0]))]) for id_ in ids], made)
+def give(store: Store, model: Model, *ids: str, embedder_spec: EmbedderSpec | None = None) -> int:
+    return store.put_vectors(model, [RecordVectors(id_, [one_hot(model, ord(id_[0]))]) for id_ in ids], embedder_spec)
 
 
 def nearest(store: Store, model: Model, id_: str) -> str:
@@ -85,14 +85,14 @@ def test_the_first_vectors_make_their_space_the_searched_one(store: Store) -> No
 def test_how_an_embedder_is_made_again_is_written_with_its_space(open_store: Open) -> None:
     store = open_store()
     tell(store, "a")
-    give(store, NEW, "a", made=HERE)
+    give(store, NEW, "a", embedder_spec=HERE)
     (space,) = open_store().spaces()
-    assert (space.model, space.made, space.fingerprint) == (NEW, HERE, NEW.fingerprint)
+    assert (space.model, space.embedder_spec, space.fingerprint) == (NEW, HERE, NEW.fingerprint)
 
 
 def test_a_space_nobody_described_is_known_by_its_own_name(store: Store) -> None:
     (space,) = store.spaces()
-    assert (space.model, space.made) == (OLD, Made("test", "old"))
+    assert (space.model, space.embedder_spec) == (OLD, EmbedderSpec("test", "old"))
 
 
 def test_a_space_that_is_filled_serves_nobody_until_they_change_places(store: Store) -> None:
@@ -194,7 +194,7 @@ def test_an_abandoned_change_leaves_nothing_behind(open_store: Open, store: Stor
 def test_a_change_to_what_is_searched_already_ends_the_one_under_way(store: Store) -> None:
     store.begin_space(NEW, HERE)
     give(store, NEW, "a")
-    store.begin_space(OLD, Made("test", "old"))
+    store.begin_space(OLD, EmbedderSpec("test", "old"))
     assert store.drop_spaces() == 1
     assert names(store.spaces()) == [("old", True, False, 3)]
 
@@ -293,9 +293,9 @@ def test_a_large_space_is_searched_whole_by_whoever_was_there_before(
 
     def fill(one: Store, model: Model, order: np.ndarray) -> None:
         one.begin_space(model, HERE)
-        given = [Embedded(f"r{number}", vectors[order[number]][None, :]) for number in range(count)]
+        given = [RecordVectors(f"r{number}", vectors[order[number]][None, :]) for number in range(count)]
         one.put_vectors(model, given)
-        one.put_vectors(model, [Embedded(id_, vectors[:1]) for id_ in "abc"])
+        one.put_vectors(model, [RecordVectors(id_, vectors[:1]) for id_ in "abc"])
 
     straight, turned = np.arange(count), np.arange(count)[::-1]
     fill(store, wide, straight)

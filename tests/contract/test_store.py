@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 
 from mindex.errors import EmbeddingError, NotFoundError, SpaceChangedError
-from mindex.ids import short_hash, words_hash
+from mindex.ids import embedded_text_hash, short_hash
 from mindex.model import (
     AllOf,
     AnyOf,
     Change,
     Collection,
     Document,
-    Embedded,
     Filters,
     KeywordNode,
     Model,
     Phrase,
     Prefix,
     Record,
+    RecordVectors,
     Term,
     Without,
 )
 from mindex.search.query import parse
-from mindex.store.base import DocumentUpdate, Resting, Store
+from mindex.store.base import DocumentUpdate, RetryPolicy, Store
 from mindex.store.sqlite.store import SqliteStore
 
 MODEL = Model("test", "axes", 64)
@@ -65,26 +65,26 @@ def store(open_store: Open) -> Store:
 
 
 def update(path: str, *texts: str, collection: str = "docs", **document: object) -> DocumentUpdate:
-    made = Document(f"doc{path}", collection, path, "fp", 1, 1, **document)  # type: ignore[arg-type]
+    embedder_spec = Document(f"doc{path}", collection, path, "fp", 1, 1, **document)  # type: ignore[arg-type]
     records = tuple(
         Record(
             id=f"id{path}{number}".replace(".", "").replace("/", ""),
             kind="chunk",
             text=text,
             title=f"Page {path}",
-            document=made.id,
+            document=embedder_spec.id,
             collection=collection,
             path=path,
             first_line=number,
             last_line=number,
             created_at=1_000 + number,
-            domain=made.domain,
-            instruction=made.instruction,
-            tags=made.tags,
+            domain=embedder_spec.domain,
+            instruction=embedder_spec.instruction,
+            tags=embedder_spec.tags,
         )
         for number, text in enumerate(texts, start=1)
     )
-    return DocumentUpdate(made, records)
+    return DocumentUpdate(embedder_spec, records)
 
 
 def axis(number: int, lean: float = 0.0) -> list[float]:
@@ -129,7 +129,7 @@ def test_applying_the_same_document_again_keeps_every_chunk(store: Store) -> Non
 
 def test_a_chunk_that_is_gone_leaves_words_and_vectors_behind_at_once(store: Store) -> None:
     store.apply([update("a.md", "apple", "pear")])
-    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)]), Embedded("idamd2", [axis(1)])])
+    store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(1)])])
     assert nearest(store, axis(1)) == ["idamd2", "idamd1"]
     store.apply([update("a.md", "apple")])
     assert found(store, "pear") == []
@@ -243,7 +243,7 @@ def test_substring_wants_every_word_literally_and_escapes_wildcards(store: Store
 
 def test_nearest_gives_the_true_cosine_of_the_best_piece(store: Store) -> None:
     store.apply([update("a.md", "one", "two")])
-    store.put_vectors(MODEL, [Embedded("idamd1", [axis(5), axis(0, 0.5)]), Embedded("idamd2", [axis(9)])])
+    store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(5), axis(0, 0.5)]), RecordVectors("idamd2", [axis(9)])])
     first, second = store.nearest(MODEL, np.asarray(axis(0), np.float32), EVERYTHING, 10).hits
     assert (first.id, second.id) == ("idamd1", "idamd2")
     assert first.score == pytest.approx(1 / np.sqrt(1.25), abs=1e-5)
@@ -252,11 +252,11 @@ def test_nearest_gives_the_true_cosine_of_the_best_piece(store: Store) -> None:
 
 def test_vectors_of_another_space_are_never_compared(store: Store) -> None:
     store.apply([update("a.md", "one")])
-    store.put_vectors(OTHER_MODEL, [Embedded("idamd1", [axis(0)])])
+    store.put_vectors(OTHER_MODEL, [RecordVectors("idamd1", [axis(0)])])
     with pytest.raises(SpaceChangedError, match=r"test/other axes now, not with test/axes"):
         nearest(store, axis(0))
     with pytest.raises(SpaceChangedError):
-        store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])
+        store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0)])])
     assert store.pending(MODEL) == 1
     assert store.pending(OTHER_MODEL) == 0
 
@@ -264,30 +264,30 @@ def test_vectors_of_another_space_are_never_compared(store: Store) -> None:
 def test_wrong_dimensions_are_refused_with_the_way_out(store: Store) -> None:
     store.apply([update("a.md", "one")])
     with pytest.raises(EmbeddingError, match="dimensions"):
-        store.put_vectors(MODEL, [Embedded("idamd1", [[1.0, 0.0]])])
+        store.put_vectors(MODEL, [RecordVectors("idamd1", [[1.0, 0.0]])])
     with pytest.raises(EmbeddingError, match="dimensions"):
         store.nearest(MODEL, np.ones(3, np.float32), EVERYTHING, 10)
 
 
 def test_a_vector_for_a_record_that_has_gone_is_dropped(store: Store) -> None:
     store.apply([update("a.md", "one")])
-    assert store.put_vectors(MODEL, [Embedded("nowhere", [axis(0)]), Embedded("idamd1", [axis(1)])]) == 1
+    assert store.put_vectors(MODEL, [RecordVectors("nowhere", [axis(0)]), RecordVectors("idamd1", [axis(1)])]) == 1
 
 
 def test_pending_records_are_those_without_a_vector(store: Store) -> None:
     store.apply([update("a.md", "one", "two")])
-    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])
+    store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0)])])
     assert [record.id for record in store.pending_records(MODEL, 10)] == ["idamd2"]
 
 
 def test_another_process_sees_vectors_words_and_deletions_at_once(open_store: Open, store: Store) -> None:
     other = open_store()
     store.apply([update("a.md", "apple", "pear")])
-    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])
+    store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0)])])
     assert nearest(other, axis(0)) == ["idamd1"]
-    store.put_vectors(MODEL, [Embedded("idamd2", [axis(1)])])
+    store.put_vectors(MODEL, [RecordVectors("idamd2", [axis(1)])])
     assert nearest(other, axis(1)) == ["idamd2", "idamd1"]
-    store.put_vectors(MODEL, [Embedded("idamd2", [axis(7)])])
+    store.put_vectors(MODEL, [RecordVectors("idamd2", [axis(7)])])
     assert nearest(other, axis(7))[0] == "idamd2"
     store.apply([], ["doca.md"])
     assert nearest(other, axis(1)) == []
@@ -301,7 +301,7 @@ def test_many_vectors_are_ranked_as_an_exhaustive_scan_would(open_store: Open, s
     vectors = topics[random.integers(300, size=count)] + random.normal(size=(count, WIDE.dimensions))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     store.apply([update("a.md", *(f"text {number}" for number in range(count)))])
-    store.put_vectors(WIDE, [Embedded(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(count)])
+    store.put_vectors(WIDE, [RecordVectors(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(count)])
     store.pack_vectors()
     fresh = open_store()  # starts from the packed form without codes; its second search has them
     shared = 0
@@ -325,11 +325,11 @@ def test_a_reader_that_met_an_older_packing_is_not_misled_by_a_newer_one(open_st
     vectors = random.normal(size=(1_600, WIDE.dimensions)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     store.apply([update("a.md", *(f"text {number}" for number in range(1_600)))])
-    store.put_vectors(WIDE, [Embedded(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(1_200)])
+    store.put_vectors(WIDE, [RecordVectors(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(1_200)])
     store.optimize()
     reader = open_store()
     reader.nearest(WIDE, vectors[0], EVERYTHING, 10)  # holds the sign bits of this packing, not its codes
-    store.put_vectors(WIDE, [Embedded(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(1_200, 1_600)])
+    store.put_vectors(WIDE, [RecordVectors(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(1_200, 1_600)])
     reader.nearest(WIDE, vectors[0], EVERYTHING, 10)
     store.optimize()
     for number in (5, 1_300):
@@ -339,15 +339,19 @@ def test_a_reader_that_met_an_older_packing_is_not_misled_by_a_newer_one(open_st
 def test_a_vector_of_words_that_changed_meanwhile_is_not_stored(store: Store) -> None:
     store.apply([update("a.md", "one")])
     (record,) = store.records(["idamd1"])
-    assert store.put_vectors(MODEL, [Embedded(record.id, [axis(0)], of=short_hash(record.title, "other words"))]) == 0
+    assert (
+        store.put_vectors(MODEL, [RecordVectors(record.id, [axis(0)], of=short_hash(record.title, "other words"))]) == 0
+    )
     assert store.pending(MODEL) == 1
-    assert store.put_vectors(MODEL, [Embedded(record.id, [axis(0)], of=short_hash(record.title, record.text))]) == 1
+    assert (
+        store.put_vectors(MODEL, [RecordVectors(record.id, [axis(0)], of=short_hash(record.title, record.text))]) == 1
+    )
 
 
 def test_a_record_of_many_pieces_does_not_crowd_the_others_out(store: Store) -> None:
     store.apply([update("a.md", *(f"text {number}" for number in range(51)))])
-    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0, n / 10_000) for n in range(1_500)])])
-    store.put_vectors(MODEL, [Embedded(f"idamd{n}", [axis(0, 0.5)]) for n in range(2, 52)])
+    store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0, n / 10_000) for n in range(1_500)])])
+    store.put_vectors(MODEL, [RecordVectors(f"idamd{n}", [axis(0, 0.5)]) for n in range(2, 52)])
     assert len(nearest(store, axis(0), limit=50)) == 50
 
 
@@ -384,7 +388,7 @@ def test_filters_mean_the_same_in_both_halves_and_in_lists(store: Store, filters
         ]
     )
     ids = ["idguideamd1", "idbmd1", "idcmd1"]
-    store.put_vectors(MODEL, [Embedded(id_, [axis(0)]) for id_ in ids])
+    store.put_vectors(MODEL, [RecordVectors(id_, [axis(0)]) for id_ in ids])
     assert set(found(store, "apple", filters)) == expected
     assert set(nearest(store, axis(0), filters)) == expected
     assert {record.id for record in store.list(filters, limit=10).records} == expected
@@ -396,8 +400,8 @@ def test_a_rare_scope_among_many_foreign_rows_still_gets_its_full_k(store: Store
     rare = update("r.md", *["some words and an apple in a longer text"] * 8, collection="rare")
     store.apply([*crowd, rare])
     assert rare.records is not None
-    store.put_vectors(MODEL, [Embedded(record.id, [axis(0)]) for one in crowd for record in one.records or ()])
-    store.put_vectors(MODEL, [Embedded(record.id, [axis(3, 0.1)]) for record in rare.records])
+    store.put_vectors(MODEL, [RecordVectors(record.id, [axis(0)]) for one in crowd for record in one.records or ()])
+    store.put_vectors(MODEL, [RecordVectors(record.id, [axis(3, 0.1)]) for record in rare.records])
     scope = Filters(collections=("rare",))
     assert len(found(store, "apple", scope, limit=8)) == 8
     assert len(nearest(store, axis(0), scope, limit=8)) == 8
@@ -408,7 +412,7 @@ def test_a_rare_scope_among_many_foreign_rows_still_gets_its_full_k(store: Store
 
 def test_a_chunk_is_found_by_its_context_and_loses_the_vector_it_had(open_store: Open, store: Store) -> None:
     store.apply([update("a.md", "apple", "pear")])
-    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)]), Embedded("idamd2", [axis(1)])])
+    store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(1)])])
     other = open_store()
     assert nearest(other, axis(0)) == ["idamd1", "idamd2"]
     assert store.set_contexts([("idamd1", "of orchards"), ("gone", "of nothing")]) == 1
@@ -420,11 +424,11 @@ def test_a_chunk_is_found_by_its_context_and_loses_the_vector_it_had(open_store:
 
 def test_a_vector_of_a_chunk_without_its_context_is_not_stored(store: Store) -> None:
     store.apply([update("a.md", "apple")])
-    bare = words_hash("chunk", "Page a.md", "", "apple")
+    bare = embedded_text_hash("chunk", "Page a.md", "", "apple")
     store.set_contexts([("idamd1", "of orchards")])
-    assert store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)], of=bare)]) == 0
-    placed = words_hash("chunk", "Page a.md", "of orchards", "apple")
-    assert store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)], of=placed)]) == 1
+    assert store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0)], of=bare)]) == 0
+    placed = embedded_text_hash("chunk", "Page a.md", "of orchards", "apple")
+    assert store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0)], of=placed)]) == 1
     assert list(store.stored_vectors(MODEL, ["idamd1", "gone"])) == ["idamd1"]
 
 
@@ -457,12 +461,15 @@ def test_an_exchange_that_went_unanswered_is_asked_after_the_others_and_may_rest
     for id_ in ("t0", "t0", "gone"):
         store.mark_unanswered(id_)
     assert [record.id for record in store.unextracted("a", 9)] == ["t1", "t2", "t0"]
-    assert [record.id for record in store.unextracted("a", 9, Resting(2, 0))] == ["t1", "t2"]
-    assert (store.count_unextracted("a", Resting(3, 0)), store.count_unextracted("a", Resting(2, 2**50))) == (3, 3)
+    assert [record.id for record in store.unextracted("a", 9, RetryPolicy(2, 0))] == ["t1", "t2"]
+    assert (store.count_unextracted("a", RetryPolicy(3, 0)), store.count_unextracted("a", RetryPolicy(2, 2**50))) == (
+        3,
+        3,
+    )
     assert store.is_unextracted("t0") and not store.is_unextracted("gone")
     store.mark_extracted("t0", 1)
     store.mark_unanswered("t0")  # another process was slower, and failed
-    assert (store.is_unextracted("t0"), store.count_unextracted("*", Resting(1, 0))) == (False, 2)
+    assert (store.is_unextracted("t0"), store.count_unextracted("*", RetryPolicy(1, 0))) == (False, 2)
     store.purge(["t1"])
     assert [record.id for record in store.unextracted("*", 9)] == ["t2"]
 
@@ -634,7 +641,7 @@ def test_whether_anything_is_kept_for_a_question_is_told_by_how_its_keys_begin(
 
 def test_a_healthy_store_says_so_and_stays_so_when_optimized(store: Store) -> None:
     store.apply([update("a.md", "apple", "pear")])
-    store.put_vectors(MODEL, [Embedded("idamd1", [axis(0)])])
+    store.put_vectors(MODEL, [RecordVectors("idamd1", [axis(0)])])
     assert all(check.ok for check in store.check())
     store.optimize()
     assert all(check.ok for check in store.check())

@@ -13,7 +13,7 @@ from mindex.errors import EmbeddingError, UsageError
 from mindex.memories.lifecycle import NEAR
 from mindex.memory import Memory
 from mindex.model import Model, Progress
-from mindex.model.spaces import Made
+from mindex.model.spaces import EmbedderSpec
 from tests.conftest import write
 from tests.running import run
 
@@ -118,12 +118,12 @@ def test_a_batch_of_nothing_is_refused(memory: Memory, batch: int, fault: str) -
 
 def test_vectors_that_an_import_brought_are_searched_where_they_fit(memory: Memory, tmp_path: Path) -> None:
     memory.add("The lamp is bright")
-    backfill(memory.store, Lamp(), made=Made("test", "lamp"))
+    backfill(memory.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp"))
     memory.export(tmp_path / "told.jsonl", vectors=True)
     with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
         other.import_(tmp_path / "told.jsonl")
         assert other.store.space() == ""
-        assert backfill(other.store, Lamp(), made=Made("test", "lamp")).embedded == 0
+        assert backfill(other.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp")).embedded == 0
         assert other.store.space() == Lamp.model.fingerprint
 
 

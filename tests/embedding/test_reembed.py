@@ -11,8 +11,8 @@ import pytest
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
 from mindex.memories.lifecycle import NEAR
 from mindex.memory import Memory
-from mindex.model import Embedded, Model, Progress
-from mindex.model.spaces import Made
+from mindex.model import Model, Progress, RecordVectors
+from mindex.model.spaces import EmbedderSpec
 from mindex.store.sqlite.store import SqliteStore
 from tests.providers.conftest import Again
 from tests.providers.servers import ModelServer, Trick, html, late, status
@@ -345,8 +345,8 @@ def test_no_server_is_asked_because_a_database_says_so(opened: Callable[..., Mem
     memory = opened(None)
     told = memory.add("Parcels wait in the harbour", embed=False)
     model = Model("openai", "theirs", 4)
-    far = Made("openai", "theirs", "http://192.0.2.1/v1")
-    memory.store.put_vectors(model, [Embedded(told.id, np.ones((1, 4), np.float32) / 2)], far)
+    far = EmbedderSpec("openai", "theirs", "http://192.0.2.1/v1")
+    memory.store.put_vectors(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], far)
 
     answer = memory.search("harbour parcels")
 
@@ -357,34 +357,34 @@ def test_no_server_is_asked_because_a_database_says_so(opened: Callable[..., Mem
     assert "embedding.url to http://192.0.2.1/v1" in check.fix
 
 
-def named_by_a_file(memory: Memory, made: Made) -> None:
+def named_by_a_file(memory: Memory, embedder_spec: EmbedderSpec) -> None:
     """What a database from a stranger says: that its vectors are this provider's."""
     told = memory.add("Parcels wait in the harbour", embed=False)
-    model = Model(made.provider, made.model, 4)
-    memory.store.put_vectors(model, [Embedded(told.id, np.ones((1, 4), np.float32) / 2)], made)
+    model = Model(embedder_spec.provider, embedder_spec.model, 4)
+    memory.store.put_vectors(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
 
 
 @pytest.mark.parametrize(
-    ("made", "where"),
+    ("embedder_spec", "where"),
     [
-        (Made("openai", "text-embedding-3-small"), "https://api.openai.com/v1"),
-        (Made("groq", "some-model"), "https://api.groq.com/openai/v1"),
-        (Made("cloudflare", "@cf/baai/bge-base-en-v1.5"), "https://api.cloudflare.com"),
-        (Made("openai", "theirs", "http://127.0.0.1.example.org/v1"), "http://127.0.0.1.example.org/v1"),
+        (EmbedderSpec("openai", "text-embedding-3-small"), "https://api.openai.com/v1"),
+        (EmbedderSpec("groq", "some-model"), "https://api.groq.com/openai/v1"),
+        (EmbedderSpec("cloudflare", "@cf/baai/bge-base-en-v1.5"), "https://api.cloudflare.com"),
+        (EmbedderSpec("openai", "theirs", "http://127.0.0.1.example.org/v1"), "http://127.0.0.1.example.org/v1"),
     ],
 )
 @pytest.mark.parametrize("settings", [{}, {"embedding.provider": "ollama"}])
 def test_a_database_alone_sends_nothing_to_a_provider_elsewhere(
     opened: Callable[..., Memory],
     monkeypatch: pytest.MonkeyPatch,
-    made: Made,
+    embedder_spec: EmbedderSpec,
     where: str,
     settings: dict[str, object],
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-victim")
     monkeypatch.setenv("CLOUDFLARE_ACCOUNT_ID", "0123456789abcdef")
     memory = opened(None, **settings)
-    named_by_a_file(memory, made)
+    named_by_a_file(memory, embedder_spec)
     monkeypatch.setattr("mindex.providers.server.Server.post", lambda *_, **__: pytest.fail("asked"))
 
     answer = memory.search("harbour parcels")
@@ -398,7 +398,7 @@ def test_a_database_alone_sends_nothing_to_a_provider_elsewhere(
 
 def test_a_provider_that_the_settings_name_is_asked_where_it_always_is(opened: Callable[..., Memory]) -> None:
     memory = opened(None, **{"embedding.provider": "openai"})
-    asked = memory._asked(Made("openai", "text-embedding-3-small"))
+    asked = memory._asked(EmbedderSpec("openai", "text-embedding-3-small"))
     assert (asked.provider, asked.url, asked.keyed) == ("openai", "", True)
 
 
@@ -407,7 +407,7 @@ def test_at_another_address_than_the_settings_name_a_provider_is_not_asked(
 ) -> None:
     memory = opened(other, "mine")
     with pytest.raises(EmbeddingError, match=r"api\.openai\.com"):
-        memory._asked(Made("openai", "text-embedding-3-small"))
+        memory._asked(EmbedderSpec("openai", "text-embedding-3-small"))
 
 
 def test_no_key_is_sent_to_an_address_that_only_the_database_names(
@@ -449,7 +449,7 @@ def test_a_model_whose_name_would_move_a_cursor_is_named_without(
     opened: Callable[..., Memory], server: ModelServer
 ) -> None:
     memory = opened(None)
-    named_by_a_file(memory, Made("openai", "evil\x1b[2J\x07", server.url))
+    named_by_a_file(memory, EmbedderSpec("openai", "evil\x1b[2J\x07", server.url))
     shown = [str(memory.status()), str(memory.models()), str(memory.doctor()), *memory.search("harbour parcels").notes]
     assert any("evil?[2J?" in text for text in shown)
     assert not any("\\x1b" in text or "\x1b" in text for text in shown)

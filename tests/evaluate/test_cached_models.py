@@ -20,7 +20,7 @@ from mindex.store.sqlite.store import SqliteStore
 from tests.running import wait_until
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 
 class Counting:
@@ -37,11 +37,11 @@ class Counting:
     def load(self) -> None:
         self.loads += 1
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> VectorArray:
         self.read += texts
         return np.array([[len(text), text.count("a"), 1] for text in texts], dtype=np.float32)
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> VectorArray:
         self.read.append(text)
         return np.array([len(text), 0, 0], dtype=np.float32)
 

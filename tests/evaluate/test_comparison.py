@@ -10,7 +10,7 @@ import pytest
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.evaluate.comparison import bootstrap_interval, compare, compared, randomisation_p, read_earlier
-from mindex.model.evaluation import Assessment, Run
+from mindex.model.evaluation import Assessment, SearchRun
 from mindex.present.evaluation import assessments_json
 
 
@@ -19,7 +19,7 @@ def assessment(name: str, scores: dict[str, float], way: str = "hybrid") -> Asse
         id_: dict.fromkeys(("ndcg@10", "recall@5", "recall@10", "hit@5", "mrr"), value) for id_, value in scores.items()
     }
     mean = sum(scores.values()) / len(scores)
-    run = Run(
+    run = SearchRun(
         dict.fromkeys(("ndcg@10", "recall@5", "recall@10", "hit@5", "mrr"), mean), 100.0, 1.0, 2.0, 3, per_question
     )
     return Assessment(name, 10, len(scores), "a model", {}, {way: run})

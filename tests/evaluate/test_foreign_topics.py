@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import Wanted
+from mindex.evaluate.assessment import EvaluationOptions
 from mindex.evaluate.foreign_topics import foreign_topics
 from mindex.evaluate.language_detection import language_of
 from mindex.store.sqlite.store import SqliteStore
@@ -36,7 +36,7 @@ def test_a_language_is_known_by_its_script_or_its_small_words(language: str, tex
 
 
 def test_foreign_questions_are_refused_and_own_ones_answered(garden: Path, stars: Path, cache: SqliteStore) -> None:
-    found = foreign_topics([garden, stars], Wanted(), cache)
+    found = foreign_topics([garden, stars], EvaluationOptions(), cache)
     assert [(pair.questions, pair.texts) for pair in found.pairs] == [("stars", "garden"), ("garden", "stars")]
     assert found.floor == pytest.approx(0.12, abs=0.2)
     for pair in found.pairs:
@@ -47,19 +47,19 @@ def test_foreign_questions_are_refused_and_own_ones_answered(garden: Path, stars
 
 
 def test_the_floor_of_the_settings_decides_what_is_silent(garden: Path, stars: Path, cache: SqliteStore) -> None:
-    nothing = foreign_topics([garden, stars], Wanted(settings={"search.floor": "1.0"}), cache)
+    nothing = foreign_topics([garden, stars], EvaluationOptions(settings={"search.floor": "1.0"}), cache)
     assert all(pair.refused == pair.silenced == 1.0 for pair in nothing.pairs)
-    everything = foreign_topics([garden, stars], Wanted(settings={"search.floor": "0.0"}), cache)
+    everything = foreign_topics([garden, stars], EvaluationOptions(settings={"search.floor": "0.0"}), cache)
     assert all(pair.silenced == 0.0 for pair in everything.pairs)
     assert [pair.auroc for pair in nothing.pairs] == [pair.auroc for pair in everything.pairs]
 
 
 def test_other_floors_are_told_without_asking_again(garden: Path, stars: Path, cache: SqliteStore) -> None:
-    found = foreign_topics([garden, stars], Wanted(), cache)
+    found = foreign_topics([garden, stars], EvaluationOptions(), cache)
     assert [one.silenced for one in found.tried] == sorted(one.silenced for one in found.tried)
     assert [one.refused for one in found.tried] == sorted(one.refused for one in found.tried)
     for one in found.tried[::4]:
-        really = foreign_topics([garden, stars], Wanted(settings={"search.floor": str(one.floor)}), cache)
+        really = foreign_topics([garden, stars], EvaluationOptions(settings={"search.floor": str(one.floor)}), cache)
         assert one.silenced == pytest.approx(sum(pair.silenced for pair in really.pairs) / 2)
         assert one.refused == pytest.approx(sum(pair.refused for pair in really.pairs) / 2)
         assert one.lowest == pytest.approx(min(pair.refused for pair in really.pairs))
@@ -67,12 +67,12 @@ def test_other_floors_are_told_without_asking_again(garden: Path, stars: Path, c
 
 def test_only_sets_in_one_language_are_paired(tmp_path: Path, garden: Path, stars: Path, cache: SqliteStore) -> None:
     spanish = titled_set(tmp_path / "pan", SPANISH, SPANISH_QUESTIONS)
-    found = foreign_topics([garden, spanish, stars], Wanted(), cache)
+    found = foreign_topics([garden, spanish, stars], EvaluationOptions(), cache)
     assert found.languages == {"garden": "en", "pan": "es", "stars": "en"}
     assert len(found.pairs) == 2
     assert found.notes == ("pan is the only set in its language (es)",)
     with pytest.raises(UsageError, match="no two of these sets are in one language"):
-        foreign_topics([garden, spanish], Wanted(), cache)
+        foreign_topics([garden, spanish], EvaluationOptions(), cache)
 
 
 def test_a_foreign_question_is_put_to_one_group_like_any_other(tmp_path: Path, stars: Path, cache: SqliteStore) -> None:
@@ -92,17 +92,17 @@ def test_a_foreign_question_is_put_to_one_group_like_any_other(tmp_path: Path, s
         for group, word in (("a", "kumquat"), ("b", "quince"))
     ]
     talks = beir_set(tmp_path / "talks", corpus, asked, [("qa", "a0", 1), ("qb", "b0", 1)])
-    found = foreign_topics([talks, stars], Wanted(), cache)
+    found = foreign_topics([talks, stars], EvaluationOptions(), cache)
     pair = next(pair for pair in found.pairs if pair.texts == "talks")
     assert (pair.own, pair.foreign, pair.silenced) == (2, 4, 0.0)
 
 
 def test_a_sample_bounds_the_questions_of_each_pair(garden: Path, stars: Path, cache: SqliteStore) -> None:
-    found = foreign_topics([garden, stars], Wanted(sample=3), cache)
+    found = foreign_topics([garden, stars], EvaluationOptions(sample=3), cache)
     assert {(pair.own, pair.foreign) for pair in found.pairs} == {(3, 3)}
 
 
 def test_with_the_real_model_topics_are_told_apart(garden: Path, stars: Path, model_cache: SqliteStore) -> None:
-    found = foreign_topics([garden, stars], Wanted(), model_cache)
+    found = foreign_topics([garden, stars], EvaluationOptions(), model_cache)
     assert found.model == "all-MiniLM-L6-v2"
     assert all(pair.auroc > 0.95 and pair.silenced == 0.0 and pair.refused >= 0.75 for pair in found.pairs)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import GenerationError, UsageError
-from mindex.evaluate.assessment import Wanted, assess
+from mindex.evaluate.assessment import EvaluationOptions, assess
 from mindex.store.sqlite.store import SqliteStore
 from tests.evaluate.conftest import titled_set
 from tests.generating import Fails, chat_server
@@ -45,7 +45,7 @@ def test_expanded_questions_are_measured_and_their_model_is_asked_once(tmp_path:
     folder = titled_set(tmp_path / "s", texts, {"q1": ("kumquat harvest", {"d1": 1})})
     with chat_server(json.dumps(VARIANTS)) as server:
         settings = {key: str(value) for key, value in server.options.items()}
-        wanted = Wanted(ways=("hybrid",), expand=True, settings=settings)
+        wanted = EvaluationOptions(ways=("hybrid",), expand=True, settings=settings)
         runs = assess(folder, wanted, cache).runs
         assert runs["hybrid"].scores["ndcg@10"] == 0.0
         assert runs["hybrid+expand"].scores["ndcg@10"] == 1.0
@@ -61,7 +61,7 @@ def test_a_model_that_fails_is_not_measured_unnoticed(tmp_path: Path, cache: Sql
     folder = titled_set(tmp_path / "s", texts, {"q1": ("kumquat season", {"d1": 1})})
     with chat_server(lambda *_: Fails(500)) as server:  # it says that it is ready, and fails at its work
         settings = {key: str(value) for key, value in server.options.items()}
-        found = assess(folder, Wanted(ways=("hybrid",), expand=True, settings=settings), cache)
+        found = assess(folder, EvaluationOptions(ways=("hybrid",), expand=True, settings=settings), cache)
     assert found.runs["hybrid+expand"].scores["ndcg@10"] == 1.0  # by the stage before it
     assert any(note.startswith("hybrid+expand: 1 of 1 answers: not expanded") for note in found.notes), found.notes
 
@@ -70,6 +70,6 @@ def test_a_model_that_cannot_be_had_is_an_error(tmp_path: Path, garden: Path, ca
     with chat_server("") as server:
         settings = {key: str(value) for key, value in server.options.items()}
     with pytest.raises(GenerationError):  # the server is gone
-        assess(garden, Wanted(ways=("hybrid",), expand=True, settings=settings), cache)
+        assess(garden, EvaluationOptions(ways=("hybrid",), expand=True, settings=settings), cache)
     with pytest.raises(UsageError, match="no language model is configured"):
-        assess(garden, Wanted(expand=True), cache)
+        assess(garden, EvaluationOptions(expand=True), cache)

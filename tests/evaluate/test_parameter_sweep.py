@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import Wanted, assess
+from mindex.evaluate.assessment import EvaluationOptions, assess
 from mindex.evaluate.parameter_sweep import left_one_out, sweep
 from mindex.store.sqlite.store import SqliteStore
 from tests.evaluate.conftest import titled_set
@@ -33,11 +33,13 @@ def test_one_set_alone_leaves_nothing_out() -> None:
 
 def test_every_value_is_tried_on_every_set(garden: Path, stars: Path, cache: SqliteStore) -> None:
     swept = {"search.candidates": ["1", "200"], "boost.domain": ["1.3", "2"]}
-    first, second = sweep([garden, stars], swept, Wanted(), cache, way="keyword", metric="recall@10")
+    first, second = sweep([garden, stars], swept, EvaluationOptions(), cache, way="keyword", metric="recall@10")
     assert (first.key, first.baseline, list(first.scores)) == ("search.candidates", "200", ["200", "1"])
     assert list(first.scores["1"]) == ["garden", "stars"]
     assert first.scores["1"]["garden"] < first.scores["200"]["garden"]
-    assert first.scores["200"]["garden"] == assess(garden, Wanted(), cache).runs["keyword"].scores["recall@10"]
+    assert (
+        first.scores["200"]["garden"] == assess(garden, EvaluationOptions(), cache).runs["keyword"].scores["recall@10"]
+    )
     assert list(second.scores) == ["1.3", "2.0"]
     assert second.scores["1.3"] == second.scores["2.0"]  # nobody works on a file here
     assert [one.name for one in first.left_out] == ["garden", "stars"]
@@ -46,7 +48,7 @@ def test_every_value_is_tried_on_every_set(garden: Path, stars: Path, cache: Sql
 def test_a_setting_that_changes_what_is_stored_is_swept_as_well(tmp_path: Path, cache: SqliteStore) -> None:
     texts = {"d1": ("A", "kumquat"), "d2": ("B", f"quince {'filler ' * 100}")}
     folder = titled_set(tmp_path / "s", texts, {"q1": ("quince", {"d2": 1})})
-    (found,) = sweep([folder], {"index.max_bytes": ["100", "5000"]}, Wanted(), cache, way="keyword")
+    (found,) = sweep([folder], {"index.max_bytes": ["100", "5000"]}, EvaluationOptions(), cache, way="keyword")
     assert found.scores["100"] == {"s": 0.0}
     assert found.scores["5000"] == {"s": 1.0}
 
@@ -54,13 +56,20 @@ def test_a_setting_that_changes_what_is_stored_is_swept_as_well(tmp_path: Path, 
 def test_a_value_that_is_none_is_an_error_before_anything_is_measured(garden: Path, cache: SqliteStore) -> None:
     for swept in ({"search.weights.blend": ["0.5", "much"]}, {"search.weights.blend": ["7"]}):
         with pytest.raises(UsageError, match=r"--sweep search\.weights\.blend="):
-            sweep([garden], swept, Wanted(), cache)
+            sweep([garden], swept, EvaluationOptions(), cache)
     with pytest.raises(UsageError, match=r"--set search\.candidates=no"):
-        sweep([garden], {"search.weights.blend": ["0.5"]}, Wanted(settings={"search.candidates": "no"}), cache)
+        sweep(
+            [garden], {"search.weights.blend": ["0.5"]}, EvaluationOptions(settings={"search.candidates": "no"}), cache
+        )
     # Each value is one of its setting's, and the two do not go together.
     with pytest.raises(UsageError, match=r"^--sweep does not fit: "):
-        sweep([garden], {"embedding.dimensions": ["7"]}, Wanted(settings={"embedding.provider": "local"}), cache)
+        sweep(
+            [garden],
+            {"embedding.dimensions": ["7"]},
+            EvaluationOptions(settings={"embedding.provider": "local"}),
+            cache,
+        )
     with pytest.raises(UsageError, match=r"no\.such"):
-        sweep([garden], {"no.such": ["1"]}, Wanted(), cache)
+        sweep([garden], {"no.such": ["1"]}, EvaluationOptions(), cache)
     with pytest.raises(UsageError, match="no value"):
-        sweep([garden], {"search.weights.blend": []}, Wanted(), cache)
+        sweep([garden], {"search.weights.blend": []}, EvaluationOptions(), cache)

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import Wanted, assess, effective, ways_of
+from mindex.evaluate.assessment import EvaluationOptions, assess, effective, ways_of
 from mindex.evaluate.measured_memory import MeasuredMemory
 from mindex.evaluate.populate import filled
 from mindex.evaluate.question_sets import QuestionSet, read_set
-from mindex.evaluate.run_questions import Asker, asker_for, measure
+from mindex.evaluate.run_questions import QuestionRunner, measure, question_runner_for
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
 from tests.evaluate.conftest import beir_set, titled_set
 
 
 @contextmanager
-def asking(folder: Path, cache: SqliteStore) -> Iterator[tuple[QuestionSet, Asker]]:
+def asking(folder: Path, cache: SqliteStore) -> Iterator[tuple[QuestionSet, QuestionRunner]]:
     found = read_set(folder)
     with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
-        yield found, asker_for(found, made, memory)
+        yield found, question_runner_for(found, made, memory)
 
 
 def sections(word: str, count: int) -> str:
@@ -98,7 +98,7 @@ def test_a_group_of_ones_own_notes_is_a_folder(tmp_path: Path, cache: SqliteStor
 
 
 def test_the_measures_of_a_set_by_keyword(garden: Path, cache: SqliteStore) -> None:
-    found = assess(garden, Wanted(), cache)
+    found = assess(garden, EvaluationOptions(), cache)
     (way,) = found.runs
     assert (way, found.name, found.documents, found.questions, found.model) == ("keyword", "garden", 10, 7, "")
     run = found.runs["keyword"]
@@ -111,17 +111,17 @@ def test_the_measures_of_a_set_by_keyword(garden: Path, cache: SqliteStore) -> N
 
 
 def test_the_same_run_twice_gives_the_same_scores(garden: Path, cache: SqliteStore) -> None:
-    first, second = (assess(garden, Wanted(), cache).runs["keyword"].per_question for _ in range(2))
+    first, second = (assess(garden, EvaluationOptions(), cache).runs["keyword"].per_question for _ in range(2))
     assert first == second
 
 
 def test_a_sample_asks_only_some_questions(garden: Path, cache: SqliteStore) -> None:
-    found = assess(garden, Wanted(sample=2), cache)
+    found = assess(garden, EvaluationOptions(sample=2), cache)
     assert found.questions == len(found.runs["keyword"].per_question) == 2
 
 
 def test_settings_of_a_run_reach_the_search_and_the_report(garden: Path, cache: SqliteStore) -> None:
-    found = assess(garden, Wanted(settings={"search.candidates": "1"}), cache)
+    found = assess(garden, EvaluationOptions(settings={"search.candidates": "1"}), cache)
     assert found.settings == {"embedding.provider": "none", "search.candidates": "1"}
     assert found.runs["keyword"].per_question["q5"]["recall@10"] <= 0.5  # one candidate is no two answers
 
@@ -129,7 +129,7 @@ def test_settings_of_a_run_reach_the_search_and_the_report(garden: Path, cache: 
 @pytest.mark.parametrize("key", ["no.such", "db", "agent"])
 def test_a_setting_that_says_nothing_here_is_an_error(garden: Path, cache: SqliteStore, key: str) -> None:
     with pytest.raises(UsageError, match=key):
-        assess(garden, Wanted(settings={key: "x"}), cache)
+        assess(garden, EvaluationOptions(settings={key: "x"}), cache)
 
 
 def test_questions_are_split_by_their_category(tmp_path: Path, cache: SqliteStore) -> None:
@@ -140,15 +140,18 @@ def test_questions_are_split_by_their_category(tmp_path: Path, cache: SqliteStor
         {"_id": "q3", "text": "quince", "difficulty": "easy"},
     ]
     folder = beir_set(tmp_path / "s", corpus, asked, [("q1", "d1", 1), ("q2", "d2", 1), ("q3", "d2", 1)])
-    found = assess(folder, Wanted(), cache)
+    found = assess(folder, EvaluationOptions(), cache)
     assert found.label == "difficulty"
     assert [(part.name, part.questions, part.runs["keyword"]["ndcg@10"]) for part in found.slices] == [
         ("easy", 2, 1.0),
         ("hard", 1, 0.0),
     ]
-    assert [part.name for part in assess(folder, Wanted(category="source"), cache).slices] == ["(none)", "book"]
+    assert [part.name for part in assess(folder, EvaluationOptions(category="source"), cache).slices] == [
+        "(none)",
+        "book",
+    ]
     with pytest.raises(UsageError, match="has a 'colour'"):
-        assess(folder, Wanted(category="colour"), cache)
+        assess(folder, EvaluationOptions(category="colour"), cache)
 
 
 def test_the_worst_answers_say_where_the_right_ones_are(tmp_path: Path, cache: SqliteStore) -> None:
@@ -162,7 +165,7 @@ def test_the_worst_answers_say_where_the_right_ones_are(tmp_path: Path, cache: S
         "second": ("kumquat", {"d2": 1}),
         "never": ("kumquat", {"d3": 1}),
     }
-    found = assess(titled_set(tmp_path / "s", texts, questions), Wanted(worst=3), cache)
+    found = assess(titled_set(tmp_path / "s", texts, questions), EvaluationOptions(worst=3), cache)
     never, second = found.worst  # the right one is no failure
     assert (never.id, never.expected[0].rank, never.expected[0].hit) == ("never", None, None)
     assert second.first is not None
@@ -183,7 +186,7 @@ def test_silence_is_measured_where_it_is_expected(tmp_path: Path, cache: SqliteS
   none: true
 """
     files = {"a.md": "# Fruit\n\nThe kumquat is ripe in May.\n", "b.md": "# Boats\n\nSails are mended in winter.\n"}
-    found = assess(write(tmp_path / "notes", {**files, "questions.yaml": asked}), Wanted(), cache)
+    found = assess(write(tmp_path / "notes", {**files, "questions.yaml": asked}), EvaluationOptions(), cache)
     assert found.questions == 1
     assert found.silence is not None
     silence = found.silence
@@ -202,21 +205,23 @@ def test_what_answers_say_of_themselves_is_noted(garden: Path, cache: SqliteStor
 @pytest.mark.parametrize(
     ("wanted", "ways"),
     [
-        (Wanted(), ["keyword"]),
-        (Wanted(settings={"embedding.provider": "local"}), ["keyword", "vector", "hybrid"]),
-        (Wanted(ways=("hybrid",)), ["hybrid"]),
-        (Wanted(ways=("hybrid",), rerank=True), ["hybrid", "hybrid+rerank"]),
-        (Wanted(settings={"rerank.provider": "local"}), ["keyword", "hybrid+rerank"]),
-        (Wanted(settings={"generation.provider": "ollama"}), ["keyword", "hybrid+expand"]),
+        (EvaluationOptions(), ["keyword"]),
+        (EvaluationOptions(settings={"embedding.provider": "local"}), ["keyword", "vector", "hybrid"]),
+        (EvaluationOptions(ways=("hybrid",)), ["hybrid"]),
+        (EvaluationOptions(ways=("hybrid",), rerank=True), ["hybrid", "hybrid+rerank"]),
+        (EvaluationOptions(settings={"rerank.provider": "local"}), ["keyword", "hybrid+rerank"]),
+        (EvaluationOptions(settings={"generation.provider": "ollama"}), ["keyword", "hybrid+expand"]),
     ],
 )
-def test_the_rows_follow_what_is_configured_and_asked_for(no_model: None, wanted: Wanted, ways: Sequence[str]) -> None:
+def test_the_rows_follow_what_is_configured_and_asked_for(
+    no_model: None, wanted: EvaluationOptions, ways: Sequence[str]
+) -> None:
     assert list(ways_of(wanted)) == ways
 
 
 def test_a_row_that_does_not_exist_is_an_error(no_model: None) -> None:
     with pytest.raises(UsageError, match="no mode 'fuzzy'"):
-        ways_of(Wanted(ways=("fuzzy",)))
+        ways_of(EvaluationOptions(ways=("fuzzy",)))
 
 
 def test_words_alone_make_no_vectors_and_a_reranker_is_the_local_one_unless_named(no_model: None) -> None:
@@ -230,7 +235,7 @@ def test_words_alone_make_no_vectors_and_a_reranker_is_the_local_one_unless_name
 
 
 def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model_cache: SqliteStore) -> None:
-    found = assess(garden, Wanted(), model_cache)
+    found = assess(garden, EvaluationOptions(), model_cache)
     assert list(found.runs) == ["keyword", "vector", "hybrid"]
     assert found.model == "all-MiniLM-L6-v2"
     assert found.runs["vector"].scores["hit@5"] == 1.0
@@ -238,9 +243,9 @@ def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model
 
 
 def test_no_text_is_embedded_twice_between_runs(garden: Path, model_cache: SqliteStore) -> None:
-    assess(garden, Wanted(), model_cache)
+    assess(garden, EvaluationOptions(), model_cache)
     model_cache.settle()
     before = model_cache.status().caches
-    assess(garden, Wanted(settings={"secrets.mode": "off"}), model_cache)  # filled anew
+    assess(garden, EvaluationOptions(settings={"secrets.mode": "off"}), model_cache)  # filled anew
     model_cache.settle()
     assert model_cache.status().caches == before == {"eval-text": 10, "eval-question": 7}

@@ -15,7 +15,7 @@ from mindex.ingest import file_scan as scan_module
 from mindex.ingest import indexer as indexer_module
 from mindex.ingest.file_scan import ScannedFile
 from mindex.memory import Memory
-from mindex.model import IndexReport, Progress, Skipped
+from mindex.model import IndexReport, Progress, SkippedFile
 from tests.conftest import write
 from tests.running import is_one_error, open_up, run_as_nobody, within
 
@@ -278,7 +278,7 @@ def test_a_folder_deleted_during_the_scan(
     keyword_memory.index(root)
     scan = scan_module.scan
 
-    def vanishing(*arguments: object, **options: object) -> Iterator[ScannedFile | Skipped]:
+    def vanishing(*arguments: object, **options: object) -> Iterator[ScannedFile | SkippedFile]:
         for number, found in enumerate(scan(*arguments, **options)):  # type: ignore[arg-type]
             yield found
             if number == 6:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from mindex.ingest.chunk_sizes import ATOM_LIMIT, FRAGMENT, LIMIT
-from mindex.ingest.chunker import MAX_LINES, Parsed, chunk_markdown, chunk_text
+from mindex.ingest.chunker import MAX_LINES, ParsedDocument, chunk_markdown, chunk_text
 from mindex.model import Chunk
 
 SENTENCE = "The cache keeps what was asked for last and forgets the rest. "
@@ -316,7 +316,7 @@ DOCUMENTS = (
 )
 
 
-def check(text: str, parsed: Parsed) -> None:
+def check(text: str, parsed: ParsedDocument) -> None:
     lines = re.split(r"\r\n?|\n", text)
     for chunk in parsed.chunks:
         assert chunk.text.strip()

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mindex.embedding_text import pieces_of
+from mindex.embedding_text import embedding_pieces
 from mindex.ingest.contextualize import MOST_CHARACTERS, prompt_of
 from mindex.memory import Memory
 from mindex.model import Document, Progress, Record
@@ -161,9 +161,9 @@ def test_strict_mode_keeps_no_context_with_a_secret(opened: Open, model: ChatSer
 
 def test_only_a_chunk_is_read_with_its_context_between_title_and_text() -> None:
     chunk = Record(id="a", kind="chunk", text="The text.", title="Title", context="Where it stands.")
-    assert pieces_of(chunk) == ["Title\nWhere it stands.\nThe text."]
+    assert embedding_pieces(chunk) == ["Title\nWhere it stands.\nThe text."]
     told = Record(id="a", kind="memory", text="The text.", title="Title", context="Where it stands.")
-    assert pieces_of(told) == ["Title\nThe text."]
+    assert embedding_pieces(told) == ["Title\nThe text."]
 
 
 @pytest.mark.parametrize("text", ["word " * 800, "缓存" * 900])
@@ -171,8 +171,8 @@ def test_a_context_takes_its_room_from_the_piece(text: str) -> None:
     context = "缓存" * 200 if text.startswith("缓") else "where it stands " * 25
     bare = Record(id="a", kind="chunk", text=text, title="Title")
     long = Record(id="a", kind="chunk", text=text, title="Title", context=context)
-    assert max(map(len, pieces_of(long))) <= max(map(len, pieces_of(bare))) + 20
-    assert len(pieces_of(long)) > len(pieces_of(bare))
+    assert max(map(len, embedding_pieces(long))) <= max(map(len, embedding_pieces(bare))) + 20
+    assert len(embedding_pieces(long)) > len(embedding_pieces(bare))
 
 
 def test_a_chunk_is_embedded_again_with_its_context(opened: Open, model: ChatServer, docs: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import mindex.ingest.file_scan as scan_module
 from mindex.ingest.file_scan import ScannedFile, read, scan
-from mindex.model import Skipped
+from mindex.model import SkippedFile
 
 LIMIT = 1_000
 
@@ -23,7 +23,7 @@ def write(root: Path, files: dict[str, str]) -> None:
 def look(root: Path, exclude: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:
     found = list(scan(root, exclude=exclude, max_bytes=LIMIT))
     paths = [item.path for item in found if isinstance(item, ScannedFile)]
-    return paths, {item.path: item.reason for item in found if isinstance(item, Skipped)}
+    return paths, {item.path: item.reason for item in found if isinstance(item, SkippedFile)}
 
 
 def paths(root: Path, exclude: Sequence[str] = ()) -> list[str]:
@@ -142,7 +142,7 @@ def test_a_file_that_becomes_a_link_after_the_scan_is_not_read(tmp_path: Path) -
     assert isinstance(file, ScannedFile)
     file.absolute.unlink()
     file.absolute.symlink_to(tmp_path / "secret.md")
-    assert isinstance(read(file, max_bytes=LIMIT), Skipped)
+    assert isinstance(read(file, max_bytes=LIMIT), SkippedFile)
 
 
 def test_a_file_that_grew_or_went_away_after_the_scan_is_skipped(tmp_path: Path) -> None:
@@ -150,12 +150,12 @@ def test_a_file_that_grew_or_went_away_after_the_scan_is_skipped(tmp_path: Path)
     (file,) = scan(tmp_path, max_bytes=LIMIT)
     assert isinstance(file, ScannedFile)
     file.absolute.write_text("x" * (LIMIT + 1))
-    assert read(file, max_bytes=LIMIT) == Skipped(
+    assert read(file, max_bytes=LIMIT) == SkippedFile(
         "a.md", "too large: 1,001 bytes, the limit is 1,000 (index.max_bytes)"
     )
     file.absolute.unlink()
     gone = read(file, max_bytes=LIMIT)
-    assert isinstance(gone, Skipped) and gone.reason.startswith("cannot be read: ")
+    assert isinstance(gone, SkippedFile) and gone.reason.startswith("cannot be read: ")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -163,7 +163,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     assert look(tmp_path) == ([], {"pipe.md": "not a regular file"})
     pipe = ScannedFile("pipe.md", str(tmp_path / "pipe.md"), 0, 0)
-    assert read(pipe, max_bytes=LIMIT) == Skipped("pipe.md", "not a regular file")
+    assert read(pipe, max_bytes=LIMIT) == SkippedFile("pipe.md", "not a regular file")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such names cannot exist there")

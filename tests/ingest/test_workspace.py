@@ -11,8 +11,8 @@ import pytest
 
 from mindex.errors import CollectionError, UsageError
 from mindex.ingest import watch as watch_module
-from mindex.ingest.daily_log_lines import without_journal_lines
-from mindex.mcp.memory_host import Options, Service
+from mindex.ingest.daily_log_lines import without_log_lines
+from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.memory import Memory
 from mindex.model import TYPES, IndexReport
 from tests.conftest import write
@@ -60,14 +60,14 @@ def append(file: Path, text: str) -> None:
 
 def test_our_lines_are_left_empty_and_every_other_stays_where_it_was() -> None:
     text = f"# Daily Log - 2026-03-01\n\n{OURS}\nMine\n{OURS}\n"
-    assert without_journal_lines(DAY, text) == "# Daily Log - 2026-03-01\n\n\nMine\n\n"
-    assert without_journal_lines(DAY, text.replace("\n", "\r\n")).count("\r\n") == text.count("\n")
-    assert without_journal_lines(DAY, OURS) == ""
+    assert without_log_lines(DAY, text) == "# Daily Log - 2026-03-01\n\n\nMine\n\n"
+    assert without_log_lines(DAY, text.replace("\n", "\r\n")).count("\r\n") == text.count("\n")
+    assert without_log_lines(DAY, OURS) == ""
 
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_every_type_of_memory_makes_a_line_of_ours(type_: str) -> None:
-    assert without_journal_lines(DAY, f"- **00:00:59** [{type_}] (chat (Ada)) x") == ""
+    assert without_log_lines(DAY, f"- **00:00:59** [{type_}] (chat (Ada)) x") == ""
 
 
 @pytest.mark.parametrize(
@@ -85,19 +85,19 @@ def test_every_type_of_memory_makes_a_line_of_ours(type_: str) -> None:
     ],
 )
 def test_what_only_looks_alike_is_the_users(line: str) -> None:
-    assert without_journal_lines(DAY, line) == line
+    assert without_log_lines(DAY, line) == line
 
 
 @pytest.mark.parametrize("path", ["/w/memory/2026-03-01.md", "C:\\w\\memory\\2026-03-01.md", "memory/2026-03-01.md"])
 def test_a_daily_log_is_known_by_its_name(path: str) -> None:
-    assert without_journal_lines(path, OURS) == ""
+    assert without_log_lines(path, OURS) == ""
 
 
 @pytest.mark.parametrize(
     "path", ["/w/2026-03-01.md", "/w/memory/notes.md", "/w/memory/2026-03-01.txt", "/w/mymemory/2026-03-01.md"]
 )
 def test_other_files_are_read_as_they_are(path: str) -> None:
-    assert without_journal_lines(path, OURS) == OURS
+    assert without_log_lines(path, OURS) == OURS
 
 
 def test_a_thought_between_our_lines_is_a_chunk_of_its_own(keyword_memory: Memory, tmp_path: Path) -> None:
@@ -320,14 +320,14 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def service(tmp_path: Path, workspace: Path, eager: None) -> Iterator[Service]:
+def service(tmp_path: Path, workspace: Path, eager: None) -> Iterator[MemoryHost]:
     settings = {"embedding.provider": "none", "workspace.path": str(workspace)}
-    service = Service(Options(db=str(tmp_path / "memory.db"), settings=settings))
+    service = MemoryHost(Options(db=str(tmp_path / "memory.db"), settings=settings))
     yield service
     service.close()
 
 
-def test_a_server_keeps_the_workspace_and_no_other_folder(service: Service, tmp_path: Path, workspace: Path) -> None:
+def test_a_server_keeps_the_workspace_and_no_other_folder(service: MemoryHost, tmp_path: Path, workspace: Path) -> None:
     docs = write(tmp_path / "docs", {"a.md": "alpha"})
     service.memory.index(docs)
     service.start()
@@ -343,7 +343,7 @@ def test_a_server_keeps_the_workspace_and_no_other_folder(service: Service, tmp_
 
 
 def test_a_server_without_a_workspace_watches_nothing(tmp_path: Path) -> None:
-    service = Service(Options(db=str(tmp_path / "memory.db"), settings={"embedding.provider": "none"}))
+    service = MemoryHost(Options(db=str(tmp_path / "memory.db"), settings={"embedding.provider": "none"}))
     service.start()
     wait_until(lambda: not any(thread.name == "mindex-files" for thread in threading.enumerate()))
     assert service.memory.store.collections() == ()
@@ -351,7 +351,7 @@ def test_a_server_without_a_workspace_watches_nothing(tmp_path: Path) -> None:
 
 
 def test_a_server_says_why_a_workspace_is_not_kept(
-    service: Service, workspace: Path, capsys: pytest.CaptureFixture[str]
+    service: MemoryHost, workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace.write_text("not a folder")
     service.start()

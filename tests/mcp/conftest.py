@@ -13,7 +13,7 @@ from mcp_types import CallToolResult
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.mcp.server import MindexServer
 from tests.conftest import HANDBOOK
 
@@ -27,7 +27,7 @@ def anyio_backend() -> str:
 
 @dataclass(frozen=True)
 class Served:
-    service: Service
+    service: MemoryHost
     server: MindexServer
     root: Path
 
@@ -37,7 +37,7 @@ def handbook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served
     """Shared: tests must not change what is indexed."""
     root = tmp_path_factory.mktemp("served")
     shutil.copytree(HANDBOOK, root / "handbook")
-    service = Service(Options(db=str(root / "memory.db"), root=root, settings=KEYWORD))
+    service = MemoryHost(Options(db=str(root / "memory.db"), root=root, settings=KEYWORD))
     service.memory.index(root / "handbook")
     yield Served(service, MindexServer(service, dialect_named("native")), root)
     service.close()
@@ -52,7 +52,7 @@ async def client(handbook_server: Served) -> AsyncIterator[Client]:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Served]:
     """An empty memory of the test's own."""
-    service = Service(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    service = MemoryHost(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     yield Served(service, MindexServer(service, dialect_named("native")), tmp_path)
     service.close()
 
@@ -60,12 +60,12 @@ def own(tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Makes servers of any dialect over one memory of the test's own, with the dialect's settings."""
-    opened: list[Service] = []
+    opened: list[MemoryHost] = []
 
     def make(tools: str, *, agent: str | None = None, settings: dict[str, object] = KEYWORD) -> Served:
         dialect = dialect_named(tools)
         given = {**dialect.settings(None), **settings}
-        opened.append(Service(Options(db=str(tmp_path / "memory.db"), root=tmp_path, agent=agent, settings=given)))
+        opened.append(MemoryHost(Options(db=str(tmp_path / "memory.db"), root=tmp_path, agent=agent, settings=given)))
         return Served(opened[-1], MindexServer(opened[-1], dialect), tmp_path)
 
     yield make

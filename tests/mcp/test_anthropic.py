@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from mindex.errors import ConflictError, MindexError
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.mcp.server import MindexServer
 from mindex.memories import notes
 from mindex.memories.notes import ROOT, Notes, checked_path
@@ -25,14 +25,14 @@ LISTING = "Here're the files and directories up to 2 levels deep in {}, excludin
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    opened = Service(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+def service(tmp_path: Path) -> Iterator[MemoryHost]:
+    opened = MemoryHost(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def memory(service: Service) -> Memory:
+def memory(service: MemoryHost) -> Memory:
     return service.memory
 
 
@@ -55,7 +55,7 @@ class Claude:
 
 
 @pytest.fixture
-async def claude(service: Service) -> AsyncIterator[Claude]:
+async def claude(service: MemoryHost) -> AsyncIterator[Claude]:
     async with Client(MindexServer(service, dialect_named("anthropic"))) as client:
         yield Claude(client)
 

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult
 from mcp import Client, StdioServerParameters
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.dialects.memorizer_format import CATEGORIES, FAMILIES, end_of, plain, start_of
-from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.mcp.server import MindexServer
 from mindex.memory import Memory
 from mindex.model import TYPES
@@ -36,21 +36,21 @@ synthesize_facts export_memory import_memory
 """.split()
 
 
-def serve(folder: Path, **settings: object) -> Service:
+def serve(folder: Path, **settings: object) -> MemoryHost:
     dialect = dialect_named(DIALECT)
     given = {**KEYWORD, **dialect.settings(None), **settings}
-    return Service(Options(db=str(folder / "memory.db"), root=folder, settings=given))
+    return MemoryHost(Options(db=str(folder / "memory.db"), root=folder, settings=given))
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def service(tmp_path: Path) -> Iterator[MemoryHost]:
     opened = serve(tmp_path)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def memory(service: Service) -> Memory:
+def memory(service: MemoryHost) -> Memory:
     return service.memory
 
 
@@ -87,7 +87,7 @@ def opened(result: CallToolResult) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def seed(service: Service) -> AsyncIterator[Seed]:
+async def seed(service: MemoryHost) -> AsyncIterator[Seed]:
     async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
         yield Seed(client)
 

@@ -11,7 +11,7 @@ from mcp import Client
 from mindex.ingest.document_metadata import domain_of
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.dialects.memory_exchange import domain_map
-from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.mcp.server import MindexServer
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
@@ -36,14 +36,14 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
-    opened: list[Service] = []
+def open_service(tmp_path: Path) -> Iterator[Callable[..., MemoryHost]]:
+    opened: list[MemoryHost] = []
 
-    def make(source: Path | None, **options: object) -> Service:
+    def make(source: Path | None, **options: object) -> MemoryHost:
         dialect = dialect_named("memory-exchange")
         settings = {**KEYWORD, **dialect.settings(source)}
         given = {"db": str(tmp_path / "memory.db"), "exclude": dialect.exclude, **options}
-        opened.append(Service(Options(source=source, settings=settings, **given)))  # type: ignore[arg-type]
+        opened.append(MemoryHost(Options(source=source, settings=settings, **given)))  # type: ignore[arg-type]
         return opened[-1]
 
     yield make
@@ -52,7 +52,7 @@ def open_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 
 @pytest.fixture
-async def client(source: Path, open_service: Callable[..., Service]) -> AsyncIterator[Client]:
+async def client(source: Path, open_service: Callable[..., MemoryHost]) -> AsyncIterator[Client]:
     service = open_service(source)
     service.memory.index(source, exclude=service.options.exclude)
     async with Client(MindexServer(service, dialect_named("memory-exchange"))) as connected:
@@ -102,7 +102,9 @@ async def test_nothing_found_is_one_sentence(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("asked", "given"), [(-3, 1), (0, 1), (2, 2), (10, 10), (500, 10)])
-async def test_top_k_is_clamped(tmp_path: Path, open_service: Callable[..., Service], asked: int, given: int) -> None:
+async def test_top_k_is_clamped(
+    tmp_path: Path, open_service: Callable[..., MemoryHost], asked: int, given: int
+) -> None:
     many = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nAn entry about caches, number {n}." for n in range(20)})
     service = open_service(many)
     service.memory.index(many)
@@ -132,7 +134,7 @@ async def test_personal_is_never_indexed(client: Client) -> None:
     assert text(result).startswith("No relevant")
 
 
-async def test_only_the_source_is_seen(client: Client, source: Path, open_service: Callable[..., Service]) -> None:
+async def test_only_the_source_is_seen(client: Client, source: Path, open_service: Callable[..., MemoryHost]) -> None:
     other = write(source.parent / "docs-secret", {"key.md": "# Key\n\nThe door_status master key."})
     open_service(None).memory.index(other)
     assert "docs-secret" not in text(await client.call_tool("search_memory_exchange", {"query": "door_status key"}))
@@ -199,7 +201,7 @@ async def test_status_is_written_as_the_seed_writes_it(client: Client, source: P
     assert structured(result)["indexed_files"] == 4
 
 
-async def test_an_empty_index_is_warned_about(source: Path, open_service: Callable[..., Service]) -> None:
+async def test_an_empty_index_is_warned_about(source: Path, open_service: Callable[..., MemoryHost]) -> None:
     async with Client(MindexServer(open_service(source), dialect_named("memory-exchange"))) as client:
         told = text(await client.call_tool("get_index_status", {}))
     assert "- **Last indexed:** never\n" in told
@@ -207,7 +209,7 @@ async def test_an_empty_index_is_warned_about(source: Path, open_service: Callab
 
 
 async def test_a_seeds_own_database_is_left_alone(
-    tmp_path: Path, source: Path, open_service: Callable[..., Service], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, source: Path, open_service: Callable[..., MemoryHost], capsys: pytest.CaptureFixture[str]
 ) -> None:
     theirs = tmp_path / "memory_exchange.db"
     connection = sqlite3.connect(theirs)

@@ -9,7 +9,7 @@ import pytest
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.mcp.server import MindexServer
 from mindex.memory import Memory
 from mindex.model import IndexReport, Progress
@@ -29,12 +29,12 @@ def docs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[Service, MindexServer]]]:
-    opened: list[Service] = []
+def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[MemoryHost, MindexServer]]]:
+    opened: list[MemoryHost] = []
 
-    def make(**options: object) -> tuple[Service, MindexServer]:
+    def make(**options: object) -> tuple[MemoryHost, MindexServer]:
         given = {"db": str(tmp_path / "memory.db"), "root": tmp_path, "settings": KEYWORD, **options}
-        opened.append(Service(Options(**given)))  # type: ignore[arg-type]
+        opened.append(MemoryHost(Options(**given)))  # type: ignore[arg-type]
         return opened[-1], MindexServer(opened[-1], dialect_named("native"))
 
     yield make
@@ -42,7 +42,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[Service, MindexServer]
         service.close()
 
 
-def joined(service: Service) -> None:
+def joined(service: MemoryHost) -> None:
     """Wait for the work behind the server's back."""
     for thread in service._threads:
         thread.join(LONG)
@@ -50,7 +50,7 @@ def joined(service: Service) -> None:
 
 
 async def test_while_the_index_is_built_every_answer_says_how_far_it_is(
-    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+    docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, server = serve(build=docs)
     half_way, go_on = threading.Event(), threading.Event()
@@ -80,7 +80,7 @@ async def test_while_the_index_is_built_every_answer_says_how_far_it_is(
 
 
 async def test_the_first_message_sets_the_work_going(
-    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+    docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, server = serve(build=docs)
     started = anyio.Event()
@@ -92,7 +92,7 @@ async def test_the_first_message_sets_the_work_going(
 
 
 async def test_a_folder_that_cannot_be_indexed_is_told_with_every_answer(
-    tmp_path: Path, serve: Callable[..., tuple[Service, MindexServer]]
+    tmp_path: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]]
 ) -> None:
     service, server = serve(build=tmp_path / "nope")
     service.start()
@@ -103,7 +103,7 @@ async def test_a_folder_that_cannot_be_indexed_is_told_with_every_answer(
 
 
 def test_a_source_is_remembered_and_indexed_with_its_excludes(
-    docs: Path, serve: Callable[..., tuple[Service, MindexServer]]
+    docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]]
 ) -> None:
     service, _ = serve(source=docs, build=docs, exclude=("0.md",))
     assert service.source is not None
@@ -114,7 +114,7 @@ def test_a_source_is_remembered_and_indexed_with_its_excludes(
 
 
 def test_watching_indexes_first_and_then_follows_the_files(
-    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+    docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, _ = serve(source=docs, watch=True)
     seen = threading.Condition()
@@ -138,7 +138,7 @@ def test_watching_indexes_first_and_then_follows_the_files(
 
 
 def test_closing_stops_an_index_that_is_being_built(
-    docs: Path, serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+    docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, _ = serve(build=docs)
     begun = threading.Event()
@@ -157,7 +157,7 @@ def test_closing_stops_an_index_that_is_being_built(
 
 
 def test_the_handshake_does_not_wait_for_a_locked_database(
-    serve: Callable[..., tuple[Service, MindexServer]], monkeypatch: pytest.MonkeyPatch
+    serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, _ = serve()
     unlocked = threading.Event()
@@ -170,7 +170,7 @@ def test_the_handshake_does_not_wait_for_a_locked_database(
 
 
 async def test_a_question_that_comes_before_the_model_is_answered_by_keyword_and_says_so(
-    handbook_memory: Memory, serve: Callable[..., tuple[Service, MindexServer]]
+    handbook_memory: Memory, serve: Callable[..., tuple[MemoryHost, MindexServer]]
 ) -> None:
     service, server = serve(db=str(handbook_memory.settings.database), settings={"embedding.wait": 0})
     async with Client(server) as client:
@@ -206,7 +206,7 @@ def of(served: ModelServer) -> dict[str, object]:
 
 
 def test_what_has_no_vector_gets_it_after_the_start_be_it_told_or_read(
-    docs: Path, model_server: ModelServer, serve: Callable[..., tuple[Service, MindexServer]], tmp_path: Path
+    docs: Path, model_server: ModelServer, serve: Callable[..., tuple[MemoryHost, MindexServer]], tmp_path: Path
 ) -> None:
     with Memory(tmp_path / "memory.db", options=of(model_server)) as memory:
         memory.index(docs, embed=False)
@@ -220,7 +220,7 @@ def test_what_has_no_vector_gets_it_after_the_start_be_it_told_or_read(
 def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
     docs: Path,
     model_server: ModelServer,
-    serve: Callable[..., tuple[Service, MindexServer]],
+    serve: Callable[..., tuple[MemoryHost, MindexServer]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -244,7 +244,7 @@ def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
 def test_a_running_server_loads_the_model_that_the_memory_was_changed_to(
     docs: Path,
     model_server: ModelServer,
-    serve: Callable[..., tuple[Service, MindexServer]],
+    serve: Callable[..., tuple[MemoryHost, MindexServer]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -19,7 +19,7 @@ from mindex.mcp.dialects.memory_mcp import all_words
 from mindex.mcp.dialects.memory_mcp_defaults import FAMILIES, classify, days_kept
 from mindex.mcp.dialects.memory_mcp_recall import Recalled, tokens_of
 from mindex.mcp.strict_tool import json_text
-from mindex.memories.lifecycle import Told
+from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import TYPES, Answer, Hit, Record
 from tests.mcp.conftest import Served, structured, text
@@ -329,7 +329,7 @@ async def test_pages_follow_each_other(client: Client) -> None:
 @pytest.fixture
 def fifty(memory: Memory) -> None:
     tale = "a long tale of storms and rocks, told slowly. " * 40
-    memory.add_many(Told(f"Lighthouse {number}: {tale}") for number in range(60))
+    memory.add_many(NewMemory(f"Lighthouse {number}: {tale}") for number in range(60))
 
 
 @pytest.mark.parametrize("max_tokens", [100, 101, 137, 250, 500, 1_000, 2_500, 5_000])

@@ -9,7 +9,7 @@ import pytest
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.mcp.native_tools import MOST_BUDGET
 from mindex.mcp.server import MindexServer
 from mindex.present.tokens import count_tokens
@@ -284,7 +284,7 @@ async def test_status_tells_what_is_there(client: Client, handbook_server: Serve
 
 
 async def test_a_database_that_cannot_be_opened_is_told_with_every_call(tmp_path: Path) -> None:
-    service = Service(Options(db=str(tmp_path)))
+    service = MemoryHost(Options(db=str(tmp_path)))
     async with Client(MindexServer(service, dialect_named("native"))) as client:
         for tool, arguments in (("search", {"query": "redis"}), ("status", {})):
             result = await client.call_tool(tool, arguments)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.memories.anchors import anchor, anchored
+from mindex.memories.anchors import anchor, anchor_state
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.records import show_found
+from mindex.present.records import view_records
 from mindex.present.views import VIEWS, show
 from tests.running import within
 
@@ -28,7 +28,7 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def state(kept: dict[str, object]) -> tuple[str, str]:
-    now = anchored(kept)
+    now = anchor_state(kept)
     return now.at.rpartition(":")[2], now.state
 
 
@@ -72,14 +72,14 @@ def test_a_pipe_in_its_place_is_not_waited_for(code: Path) -> None:
     "kept", [{}, {"path": "x"}, {"path": "\0", "first": 1, "last": 2}, {"path": "a", "first": "x", "last": None}]
 )
 def test_what_cannot_be_read_is_gone_and_no_error(kept: dict[str, object]) -> None:
-    assert anchored(kept).state == "gone"
+    assert anchor_state(kept).state == "gone"
 
 
 def test_looking_for_moved_lines_costs_little_however_alike_they_are(code: Path) -> None:
     code.write_text("x\n" * 50_000)
     kept = anchor("src/app.py:1-2000", Path.cwd())
     code.write_text("x\ny\n" * 50_000)
-    assert within(15, lambda: anchored(kept)).state == "drifted"
+    assert within(15, lambda: anchor_state(kept)).state == "drifted"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_search_and_get_say_how_it_stands_in_every_view(code: Path, keyword_memo
         code.unlink() if change is None else code.write_text(change)
         place = f"{code}:{'11-21' if expected == 'drifted' else '10-20'}"
         (record,) = memory.get(id_).records
-        shown = show_found(memory.get(id_))
+        shown = view_records(memory.get(id_))
         assert shown.json()["records"][0]["anchor"] == {"at": place, "state": expected}  # type: ignore[index, call-overload]
         assert f"anchor {place} {expected}" in shown.text()
         answer = memory.search("cache filled")
@@ -120,7 +120,7 @@ def test_search_and_get_say_how_it_stands_in_every_view(code: Path, keyword_memo
             assert f"anchor {place} {expected}" in cut.text()
             assert f'"state": "{expected}"'.replace(" ", "") in str(cut.json()).replace("'", '"').replace(" ", "")
         assert record.fields["anchor"]["hash"]  # type: ignore[index, call-overload]
-    assert "anchor" not in show_found(memory.get(plain)).json()["records"][0]  # type: ignore[index, operator]
+    assert "anchor" not in view_records(memory.get(plain)).json()["records"][0]  # type: ignore[index, operator]
 
 
 def test_an_update_sets_moves_and_takes_away_an_anchor(code: Path, keyword_memory: Memory) -> None:

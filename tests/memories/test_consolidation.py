@@ -20,7 +20,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.memories import lifecycle as life
-from mindex.memories.merge import MADE_OF, carry_out
+from mindex.memories.merge import MADE_OF, apply_merge
 from mindex.memory import Memory
 from mindex.model import Change, Consolidation, Filters, Proposal, Record
 from mindex.present.consolidation import consolidation_json, consolidation_text
@@ -440,7 +440,7 @@ def test_what_was_changed_meanwhile_is_not_retired(opened: Open, tell: Tell) -> 
     (proposal,) = memory.consolidate().proposals
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError, match="changed meanwhile"):
-        carry_out(memory.store, life.Memories(memory.store), proposal)
+        apply_merge(memory.store, life.Memories(memory.store), proposal)
     assert "Anna drinks water" in live(memory)
 
 

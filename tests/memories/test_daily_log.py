@@ -20,8 +20,8 @@ from mindex.clock import now_ms
 from mindex.config import load_settings
 from mindex.daily_log_format import is_line_of
 from mindex.errors import StoreError
-from mindex.memories.daily_log import Journal, journal_line
-from mindex.memories.lifecycle import Told
+from mindex.memories.daily_log import DailyLog, log_line
+from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import TYPES, Record
 from tests.conftest import write
@@ -90,19 +90,19 @@ def lines_of(workspace: Path) -> list[str]:
 
 def test_a_line_is_the_seeds_to_the_letter() -> None:
     record = told("User prefers dark mode", type_="preference", source="conversation")
-    line = journal_line(record, record.created_at)
+    line = log_line(record, record.created_at)
     assert line == "- **14:30:05** [preference] (conversation) User prefers dark mode"
 
 
 def test_what_has_no_source_is_manual() -> None:
     record = told("Port 5432 is the database")
-    assert journal_line(record, record.created_at) == "- **14:30:05** [fact] (manual) Port 5432 is the database"
+    assert log_line(record, record.created_at) == "- **14:30:05** [fact] (manual) Port 5432 is the database"
 
 
 def test_the_time_is_local(zone: Callable[[str], None]) -> None:
     record = told("Here")
     zone("America/New_York")
-    assert journal_line(record, record.created_at).startswith("- **08:30:05** ")
+    assert log_line(record, record.created_at).startswith("- **08:30:05** ")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_time_is_local(zone: Callable[[str], None]) -> None:
     [("x" * 200, "x" * 200), ("x" * 201, "x" * 197 + "..."), ("ü" * 5000, "ü" * 197 + "...")],
 )
 def test_a_text_over_200_characters_is_cut_to_197_and_dots(text: str, shown: str) -> None:
-    line = journal_line(told(text), 0)
+    line = log_line(told(text), 0)
     assert line.removeprefix("- **01:00:00** [fact] (manual) ") == shown
 
 
@@ -118,24 +118,24 @@ def test_a_text_over_200_characters_is_cut_to_197_and_dots(text: str, shown: str
     "text", ["a\nb", "a\r\nb", "a\r\r\n\n  b", "a\u2028b", "a\x0bb", "a\0b", "a\x1b\x85b", " a b\n"]
 )
 def test_a_text_of_many_lines_takes_one(text: str) -> None:
-    assert journal_line(told(text, source=text), 0) == "- **01:00:00** [fact] (a b) a b"
+    assert log_line(told(text, source=text), 0) == "- **01:00:00** [fact] (a b) a b"
 
 
 def test_what_cannot_be_encoded_is_replaced() -> None:
-    assert journal_line(told("half \ud83d of it"), 0).endswith("(manual) half ? of it")
+    assert log_line(told("half \ud83d of it"), 0).endswith("(manual) half ? of it")
 
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_every_line_we_write_is_known_again(type_: str) -> None:
     record = told("It holds (brackets) [too] **bold** ...", type_=type_, source="chat (with (Ada)) x")
-    assert is_line_of(journal_line(record, record.created_at), record, record.created_at)
+    assert is_line_of(log_line(record, record.created_at), record, record.created_at)
 
 
 # ── the file ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_first_line_of_a_day_makes_the_file_with_its_header(workspace: Path) -> None:
-    daily_log = Journal(workspace)
+    daily_log = DailyLog(workspace)
     daily_log.append(told("One"))
     daily_log.append(told("Two", "2026-03-01T14:31:00+01:00", "decision", "cli"))
     log = workspace / "memory" / "2026-03-01.md"
@@ -146,7 +146,7 @@ def test_the_first_line_of_a_day_makes_the_file_with_its_header(workspace: Path)
 
 
 def test_midnight_begins_a_new_file(workspace: Path) -> None:
-    daily_log = Journal(workspace)
+    daily_log = DailyLog(workspace)
     daily_log.append(told("Late", "2026-03-01T23:59:59+01:00"))
     daily_log.append(told("Early", "2026-03-02T00:00:00+01:00"))
     assert {log.name: log.read_text() for log in (workspace / "memory").iterdir()} == {
@@ -157,7 +157,7 @@ def test_midnight_begins_a_new_file(workspace: Path) -> None:
 
 def test_what_a_user_wrote_stays_and_an_open_last_line_is_ended(workspace: Path) -> None:
     write(workspace, {"memory/2026-03-01.md": "My own day\r\n\r\nwithout an end"})
-    Journal(workspace).append(told("One"))
+    DailyLog(workspace).append(told("One"))
     assert (workspace / "memory/2026-03-01.md").read_bytes() == (
         b"My own day\r\n\r\nwithout an end\n- **14:30:05** [fact] (manual) One\n"
     )
@@ -165,7 +165,7 @@ def test_what_a_user_wrote_stays_and_an_open_last_line_is_ended(workspace: Path)
 
 @pytest.mark.parametrize("record", [Record("a", "turn", "Hello", type="fact"), told("A file", source="file-index")])
 def test_only_what_was_told_is_logged(workspace: Path, record: Record) -> None:
-    Journal(workspace).append(record)
+    DailyLog(workspace).append(record)
     assert not workspace.exists()
 
 
@@ -174,14 +174,14 @@ import sys
 from pathlib import Path
 from mindex.model import Record
 from mindex.memories import daily_log
-from mindex.memories.daily_log import Journal
+from mindex.memories.daily_log import DailyLog
 daily_log._PATIENCE_SECONDS = 60.0  # whoever is turned away is another test's matter
 workspace, name = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 while not (workspace / "go").exists():
     pass
 for number in range(200):
-    Journal(workspace).append(Record("a", "memory", f"{name} {number} " + name * 150, type="fact", created_at=0))
+    DailyLog(workspace).append(Record("a", "memory", f"{name} {number} " + name * 150, type="fact", created_at=0))
 """
 
 
@@ -205,9 +205,9 @@ _SHORT_OF_SPACE = """
 import resource, sys
 from pathlib import Path
 from mindex.model import Record
-from mindex.memories.daily_log import Journal
+from mindex.memories.daily_log import DailyLog
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-journal = Journal(Path(sys.argv[1]))
+journal = DailyLog(Path(sys.argv[1]))
 for text in ("fits", "x" * 200):
     try:
         journal.append(Record("a", "memory", text, type="fact", created_at=0))
@@ -226,7 +226,7 @@ def test_half_a_line_is_never_left(workspace: Path) -> None:
 
 
 def test_a_line_is_taken_out_and_nothing_else_is_touched(workspace: Path) -> None:
-    daily_log = Journal(workspace)
+    daily_log = DailyLog(workspace)
     daily_log.append(told("Keep"))
     log = workspace / "memory" / "2026-03-01.md"
     log.chmod(0o640)
@@ -257,7 +257,7 @@ def test_a_line_is_taken_out_and_nothing_else_is_touched(workspace: Path) -> Non
     ],
 )
 def test_a_line_of_another_memory_stays(workspace: Path, other: Record) -> None:
-    daily_log = Journal(workspace)
+    daily_log = DailyLog(workspace)
     daily_log.append(told("One"))
     assert not daily_log.remove(other)
     assert lines_of(workspace)[2:] == ["- **14:30:05** [fact] (manual) One"]
@@ -265,7 +265,7 @@ def test_a_line_of_another_memory_stays(workspace: Path, other: Record) -> None:
 
 def test_one_memory_has_one_line(workspace: Path) -> None:
     """Two agents were told the same within a second."""
-    daily_log = Journal(workspace)
+    daily_log = DailyLog(workspace)
     daily_log.append(told("One"))
     daily_log.append(told("One"))
     assert daily_log.remove(told("One"))
@@ -274,7 +274,7 @@ def test_one_memory_has_one_line(workspace: Path) -> None:
 
 @pytest.mark.parametrize("name", ["UTC", "Asia/Kathmandu", "Pacific/Auckland", "Pacific/Honolulu"])
 def test_a_line_written_in_another_time_zone_is_found(workspace: Path, zone: Callable[[str], None], name: str) -> None:
-    daily_log = Journal(workspace)
+    daily_log = DailyLog(workspace)
     zone(name)
     daily_log.append(told("One"))
     zone("Europe/Berlin")
@@ -283,7 +283,7 @@ def test_a_line_written_in_another_time_zone_is_found(workspace: Path, zone: Cal
 
 
 def test_where_nothing_was_logged_nothing_is_removed(workspace: Path) -> None:
-    assert not Journal(workspace).remove(told("One"))
+    assert not DailyLog(workspace).remove(told("One"))
     assert not workspace.exists()
 
 
@@ -305,7 +305,7 @@ def test_secrets_are_kept_out_of_it(memory: Memory, workspace: Path) -> None:
 
 
 def test_an_import_is_no_day(memory: Memory, workspace: Path) -> None:
-    memory.add_many([Told("One of many"), Told("Another one")])
+    memory.add_many([NewMemory("One of many"), NewMemory("Another one")])
     assert not workspace.exists()
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.mcp.write_tools import WritingTools
-from mindex.memories.lifecycle import Told
+from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import Change
 from tests.mcp.conftest import structured, text
@@ -103,7 +103,7 @@ def test_what_is_made_or_said_can_be_asked_about(server: ModelServer, memory: Me
     assert memory.vector_notes(contact.id)[0].startswith(NOTE)
     turn, _ = memory.add_conversation("Where do we meet?", "In Riga.")
     assert memory.vector_notes(turn.id)[0].startswith(NOTE)
-    assert {one.notes[0][: len(NOTE)] for one in memory.add_many([Told("One"), Told("Two")])} == {NOTE}
+    assert {one.notes[0][: len(NOTE)] for one in memory.add_many([NewMemory("One"), NewMemory("Two")])} == {NOTE}
     server.always = None
     memory.backfill()
     assert memory.vector_notes(contact.id, turn.id) == ()
@@ -129,7 +129,7 @@ def test_the_commands_say_so_as_text_and_as_json(server: ModelServer, tmp_path: 
 
 def test_the_tools_say_so_in_both_halves(server: ModelServer, tmp_path: Path) -> None:
     server.always = status(401)
-    service = Service(Options(db=str(tmp_path / "memory.db")))
+    service = MemoryHost(Options(db=str(tmp_path / "memory.db")))
     try:
         tools = WritingTools(service)
         id_ = structured(tools.remember("The build runs on Tuesdays"))["id"]

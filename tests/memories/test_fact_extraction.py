@@ -24,11 +24,11 @@ from mindex.clock import now_ms
 from mindex.errors import ConfigError, NotFoundError, StoreError, UsageError
 from mindex.memories import fact_extraction as module
 from mindex.memories.conversations import turn
-from mindex.memories.fact_extraction import FROM, Extractor, facts_of, prompt_of
-from mindex.memories.lifecycle import Memories, Told
+from mindex.memories.fact_extraction import FROM, FactExtractor, facts_of, prompt_of
+from mindex.memories.lifecycle import Memories, NewMemory
 from mindex.memories.merge_check import kept_words, lost, says_all
 from mindex.memory import Memory
-from mindex.model import Extracted, Purged, Record, Similar
+from mindex.model import ExtractionReport, PurgeResult, Record, SimilarMemory
 from mindex.providers.generate.answer_parsing import UnusableAnswer
 from mindex.store.export_rows import Extraction
 from tests.generating import Answers, ChatServer, Fails, Hangs, Open, always, chat_server, memories
@@ -366,7 +366,7 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
     assert exchange is not None
     memory.store._database.wait = 0.2  # type: ignore[attr-defined]
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)) as writer:
-        kept = Extractor._kept
+        kept = FactExtractor._kept
 
         def answer(system: str, user: str) -> str:
             writer.execute("BEGIN IMMEDIATE")  # another process writes
@@ -379,7 +379,7 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
                 writer.execute("ROLLBACK")
 
         model.answers = answer
-        monkeypatch.setattr(Extractor, "_kept", keep)
+        monkeypatch.setattr(FactExtractor, "_kept", keep)
         outcome = memory.extract_facts() if later else memory.extract_facts_of(exchange)
         monkeypatch.undo()
     assert (outcome.processed, outcome.facts, len(model.asked), facts(memory)) == (0, 0, 1, [])
@@ -398,10 +398,10 @@ def test_an_exchange_that_is_erased_while_its_facts_are_stored_has_them_named(
 ) -> None:
     memory, other = opened(model), opened(None)
     exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
-    alike, purged = Memories.alike, list[Purged]()
+    alike, purged = Memories.alike, list[PurgeResult]()
     purging = threading.Thread(target=lambda: purged.append(other.purge(exchange.id)))
 
-    def late(self: Memories, told: Told) -> tuple[Similar, ...]:
+    def late(self: Memories, told: NewMemory) -> tuple[SimilarMemory, ...]:
         purging.start()  # the exchange was looked at, and its fact is not stored yet
         purging.join(0.5)
         return alike(self, told)
@@ -421,7 +421,7 @@ def test_facts_that_come_between_the_look_and_the_purge_are_named(
     exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
     purge = Memories.purge
 
-    def late(self: Memories, ids: Sequence[str]) -> Purged:
+    def late(self: Memories, ids: Sequence[str]) -> PurgeResult:
         assert memory.extract_facts().facts == 1
         return purge(self, ids)
 
@@ -620,7 +620,7 @@ def test_what_rests_is_asked_on_request_or_after_a_day(
     assert len(model.asked) == 5
     model.answers = remark
     assert (memory.extract_facts().processed, memory.extract_facts(again=True).facts) == (0, 1)
-    assert memory.extract_facts(again=True) == Extracted()
+    assert memory.extract_facts(again=True) == ExtractionReport()
 
 
 def test_an_exchange_that_went_unanswered_is_not_taken_for_asked_elsewhere(

@@ -397,12 +397,12 @@ def test_statistics_count_what_is_live(memory: Memory) -> None:
 
 
 def test_many_are_told_at_once(memory: Memory) -> None:
-    from mindex.memories.lifecycle import Told
+    from mindex.memories.lifecycle import NewMemory
 
-    told = memory.add_many(Told(f"Memory number {number}") for number in range(1_200))
+    told = memory.add_many(NewMemory(f"Memory number {number}") for number in range(1_200))
     assert all(one.created for one in told)
     assert memory.list().total == 1_200
-    assert not any(one.created for one in memory.add_many([Told("Memory number 7"), Told("Memory number 7")]))
+    assert not any(one.created for one in memory.add_many([NewMemory("Memory number 7"), NewMemory("Memory number 7")]))
 
 
 # ── with the model ────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from mindex.errors import EmbeddingError
 from mindex.providers import breaker as module
 from mindex.providers.addresses import parse_address
 from mindex.providers.breaker import Breaker
-from mindex.providers.server import Rejected, Server, Service
+from mindex.providers.server import Rejected, Server, ServerSpec
 from tests.providers.servers import ModelServer, hang, html, status
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -214,7 +214,7 @@ def test_asking_it_is_one_look_into_one_small_file(monkeypatch: pytest.MonkeyPat
 
 
 def asking(server: ModelServer, timeout: float = 5.0) -> Server:
-    return Server(Service("embedding", "ollama", "m", parse_address(server.url), timeout))
+    return Server(ServerSpec("embedding", "ollama", "m", parse_address(server.url), timeout))
 
 
 def fail(asked: Server, times: int) -> list[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.model import Check, Embedded, Model
-from mindex.model.spaces import Made
+from mindex.model import Check, Model, RecordVectors
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.model_check import all_at_once
 from tests.providers.servers import Handler, ModelServer, Trick, hang, html, status
 
@@ -165,8 +165,8 @@ def test_vectors_that_nobody_searches_are_found_and_optimize_removes_them(tmp_pa
         told = memory.add("Parcels wait in the harbour")
         old, new = Model("test", "old", 4), Model("test", "new", 4)
         for model in (old, new):
-            memory.store.begin_space(model, Made("test", model.name))
-            memory.store.put_vectors(model, [Embedded(told.id, [[0.5] * 4])])
+            memory.store.begin_space(model, EmbedderSpec("test", model.name))
+            memory.store.put_vectors(model, [RecordVectors(told.id, [[0.5] * 4])])
             assert memory.store.switch_space(model)
 
         def left() -> list[str]:

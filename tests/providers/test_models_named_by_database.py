@@ -12,8 +12,8 @@ import pytest
 
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Embedded, Model
-from mindex.model.spaces import Made
+from mindex.model import Model, RecordVectors
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.packaged_models import BGE_SMALL
 from tests.providers.conftest import Again
 from tests.providers.onnx_models import embedder
@@ -33,45 +33,45 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"mindex.providers.{machinery}", lambda *_: pytest.fail("a model's file was opened"))
 
 
-def named_by_a_file(memory: Memory, made: Made, name: str = "theirs") -> None:
+def named_by_a_file(memory: Memory, embedder_spec: EmbedderSpec, name: str = "theirs") -> None:
     """What a database from a stranger says: that its vectors are of this model."""
     told = memory.add("Parcels wait in the harbour", embed=False)
-    model = Model(made.provider, name, 4)
-    memory.store.put_vectors(model, [Embedded(told.id, np.ones((1, 4), np.float32) / 2)], made)
+    model = Model(embedder_spec.provider, name, 4)
+    memory.store.put_vectors(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
 
 
 @pytest.mark.usefixtures("unread")
 @pytest.mark.parametrize(
-    "made",
+    "embedder_spec",
     [
-        Made("local", "/tmp/evil"),
-        Made("local", "~/evil/model.onnx"),
-        Made("local", "..\\evil"),
-        Made("llama-cpp", "/tmp/evil.gguf"),
-        Made("llama-cpp", "evil.gguf"),
-        Made("llama-cpp", ""),
+        EmbedderSpec("local", "/tmp/evil"),
+        EmbedderSpec("local", "~/evil/model.onnx"),
+        EmbedderSpec("local", "..\\evil"),
+        EmbedderSpec("llama-cpp", "/tmp/evil.gguf"),
+        EmbedderSpec("llama-cpp", "evil.gguf"),
+        EmbedderSpec("llama-cpp", ""),
     ],
 )
 @pytest.mark.parametrize("settings", [{}, {"provider": "ollama"}])
 def test_a_model_that_only_the_database_names_by_its_path_is_not_read(
-    opened: Callable[..., Memory], made: Made, settings: dict[str, object]
+    opened: Callable[..., Memory], embedder_spec: EmbedderSpec, settings: dict[str, object]
 ) -> None:
     memory = opened(**settings)
-    named_by_a_file(memory, made)
+    named_by_a_file(memory, embedder_spec)
 
     answer = memory.search("harbour parcels")
 
     assert (answer.tier, len(answer.hits)) == ("keyword", 1)
-    said = f"this memory was embedded with the model {made.model}, which the settings do not name"
+    said = f"this memory was embedded with the model {embedder_spec.model}, which the settings do not name"
     assert any(said in note for note in answer.notes)
     memory.add("The harbour master drinks tea")
     assert memory.status().embedding.pending == 1
     (check,) = [one for one in memory.doctor() if one.name == "embedding model"]
     assert not check.ok
-    assert f"embedding.provider to {made.provider} and embedding.model to {made.model}" in check.fix
+    assert f"embedding.provider to {embedder_spec.provider} and embedding.model to {embedder_spec.model}" in check.fix
     if settings:  # without a name, the model would be the file's choice
         with pytest.raises(EmbeddingError, match="which the settings do not name"):
-            memory.reembed(provider=made.provider)
+            memory.reembed(provider=embedder_spec.provider)
     else:
         with pytest.raises(EmbeddingError, match="which the settings do not name"):
             memory.reembed()
@@ -83,7 +83,7 @@ def test_a_half_done_change_to_a_path_is_not_taken_up_because_the_database_says_
 ) -> None:
     memory = opened()
     memory.add("Parcels wait in the harbour")
-    memory.store.begin_space(Model("llama-cpp", "evil@1", 4), Made("llama-cpp", "/tmp/evil.gguf"))
+    memory.store.begin_space(Model("llama-cpp", "evil@1", 4), EmbedderSpec("llama-cpp", "/tmp/evil.gguf"))
     with pytest.raises(EmbeddingError, match=r"/tmp/evil\.gguf, which the settings do not name"):
         memory.reembed()
     assert memory.search("harbour").tier == "hybrid"
@@ -95,7 +95,7 @@ def test_no_path_is_read_to_measure_it(opened: Callable[..., Memory], monkeypatc
     monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
     monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
     memory = opened()
-    named_by_a_file(memory, Made("local", "/tmp/evil"), name="/tmp/evil")
+    named_by_a_file(memory, EmbedderSpec("local", "/tmp/evil"), name="/tmp/evil")
     listed = {one.name: one for one in memory.models(measure=True)}
     assert (dict(listed["/tmp/evil"].speed), listed["/tmp/evil"].trouble) == ({}, "")
     assert listed["all-MiniLM-L6-v2"].speed
@@ -145,7 +145,7 @@ def test_a_port_of_this_machine_that_only_the_database_names_is_not_asked(
 ) -> None:
     memory = opened(**settings)
     where = f"{server.url}{path}"
-    named_by_a_file(memory, Made("openai", "theirs", where))
+    named_by_a_file(memory, EmbedderSpec("openai", "theirs", where))
     answer = memory.search("harbour parcels")
     memory.add("The harbour master drinks tea")
     assert (answer.tier, server.asked) == ("keyword", [])
@@ -169,8 +169,8 @@ def test_a_port_that_somebody_named_here_is_followed_to_and_no_other_path_below_
         server.url.replace("http://", "http://a:b@"),
     ):
         with pytest.raises(EmbeddingError, match="which the settings do not name"):
-            memory._asked(Made("openai", "theirs", other))
-    assert memory._asked(Made("openai", "theirs", server.url)).keyed is False
+            memory._asked(EmbedderSpec("openai", "theirs", other))
+    assert memory._asked(EmbedderSpec("openai", "theirs", server.url)).keyed is False
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_port_that_somebody_named_here_is_followed_to_and_no_other_path_below_
 def test_ollama_and_lm_studio_are_asked_where_they_always_are(
     opened: Callable[..., Memory], provider: str, url: str
 ) -> None:
-    asked = opened()._asked(Made(provider, "m", url))
+    asked = opened()._asked(EmbedderSpec(provider, "m", url))
     assert (asked.provider, asked.url, asked.keyed) == (provider, url, False)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mindex.memory import Memory
-from mindex.model import Embedded, Model
-from mindex.model.spaces import Made
+from mindex.model import Model, RecordVectors
+from mindex.model.spaces import EmbedderSpec
 from tests.providers.conftest import Again
 from tests.providers.onnx_models import embedder
 from tests.providers.servers import ModelServer
@@ -113,9 +113,9 @@ def test_a_folder_that_the_settings_do_not_name_is_said_so(opened: Callable[...,
 def test_an_address_that_the_settings_do_not_name_is_said_so(opened: Callable[..., Memory]) -> None:
     memory = opened()
     remembered = memory.add("Parcels wait in the harbour", embed=False)
-    far = Made("openai", "theirs", "http://192.0.2.1/v1")
+    far = EmbedderSpec("openai", "theirs", "http://192.0.2.1/v1")
     memory.store.put_vectors(
-        Model("openai", "theirs", 4), [Embedded(remembered.id, np.ones((1, 4), np.float32) / 2)], far
+        Model("openai", "theirs", 4), [RecordVectors(remembered.id, np.ones((1, 4), np.float32) / 2)], far
     )
     tier, why = told(memory)
     assert tier == "keyword"

@@ -18,7 +18,7 @@ from mindex.errors import EmbeddingError, GenerationError, RerankError
 from mindex.providers import server as module
 from mindex.providers.addresses import parse_address
 from mindex.providers.http import MEGABYTE
-from mindex.providers.server import Rejected, Role, Server, Service
+from mindex.providers.server import Rejected, Role, Server, ServerSpec
 from tests.providers.servers import (
     ModelServer,
     Trick,
@@ -50,7 +50,7 @@ HANGING = 20
 def asking(
     url: str, *, role: Role = "embedding", timeout: float = 5.0, key: str = "", start: str = "start it"
 ) -> Server:
-    return Server(Service(role, "ollama", "m", parse_address(url), timeout, start=start, given_key=key))
+    return Server(ServerSpec(role, "ollama", "m", parse_address(url), timeout, start=start, given_key=key))
 
 
 def ask(server: ModelServer, *, timeout: float = 5.0, attempts: int = 4, most_bytes: int = 32 * MEGABYTE) -> object:

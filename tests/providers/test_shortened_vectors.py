@@ -11,7 +11,7 @@ import pytest
 from mindex.config import load_settings
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.memory import Memory
-from mindex.model.spaces import Made
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.server import Server
@@ -167,7 +167,7 @@ def test_the_length_is_part_of_the_spaces_identity(
     done = short.reembed()
     assert (done.source, done.target, done.embedded, done.notes) == ("openai/m", "openai/m", 5, ())
     (space,) = short.store.spaces()
-    assert (space.model.dimensions, space.made) == (16, Made("openai", "m", server.url, 16))
+    assert (space.model.dimensions, space.embedder_spec) == (16, EmbedderSpec("openai", "m", server.url, 16))
     assert short.search(QUESTION).notes == ()
     (check,) = [one for one in short.doctor() if one.name == "embedding model"]
     assert (check.ok, check.message) == (True, "m answers with 16 dimensions")

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from mindex.errors import UsageError
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.fuse import FUSIONS, Candidates, blend, fuse, minmax, rrf, standardised, weighted
-from mindex.store.base import Scored, Signals
+from mindex.store.base import RankingSignals, ScoredRecord
 
 
-def scored(**scores: float) -> tuple[Scored, ...]:
-    return tuple(Scored(id_, score) for id_, score in sorted(scores.items(), key=lambda item: -item[1]))
+def scored(**scores: float) -> tuple[ScoredRecord, ...]:
+    return tuple(ScoredRecord(id_, score) for id_, score in sorted(scores.items(), key=lambda item: -item[1]))
 
 
 def test_reciprocal_rank_fusion_gives_the_seeds_table() -> None:
@@ -23,8 +23,8 @@ def test_reciprocal_rank_fusion_gives_the_seeds_table() -> None:
 
 
 def test_whoever_is_in_both_lists_outranks_whoever_is_in_one() -> None:
-    keyword = (*(Scored(f"k{n}", 100 - n) for n in range(50)), Scored("both", 1))
-    vector = (*(Scored(f"v{n}", 1 - n / 100) for n in range(50)), Scored("both", 0.1))
+    keyword = (*(ScoredRecord(f"k{n}", 100 - n) for n in range(50)), ScoredRecord("both", 1))
+    vector = (*(ScoredRecord(f"v{n}", 1 - n / 100) for n in range(50)), ScoredRecord("both", 0.1))
     fused = rrf(Candidates(keyword, vector))
     assert max(fused, key=lambda id_: fused[id_].total) == "both"
 
@@ -97,6 +97,6 @@ def test_every_fusion_scores_the_union_and_never_below_zero(
 )
 def test_boosts_are_independent_and_stack(domain: str, instruction: bool, factor: float) -> None:
     product = 1.0
-    for _, each in boosts_for(Signals("x", "chunk", domain, instruction), "caching", Boosts(), 0):
+    for _, each in boosts_for(RankingSignals("x", "chunk", domain, instruction), "caching", Boosts(), 0):
         product *= each
     assert product == pytest.approx(factor)

@@ -6,14 +6,14 @@ import pytest
 
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.fuse import Candidates, signals
-from mindex.search.importance_recency import frequency, importance, recency, standing
-from mindex.store.base import Scored, Signals
+from mindex.search.importance_recency import frequency, importance, recency, with_anchor_state
+from mindex.store.base import RankingSignals, ScoredRecord
 
 DAY = 86_400_000
 
 
-def memory(**values: int) -> Signals:
-    return Signals("x", "memory", **values)
+def memory(**values: int) -> RankingSignals:
+    return RankingSignals("x", "memory", **values)
 
 
 @pytest.mark.parametrize("days", [0, 30, 90])
@@ -47,18 +47,18 @@ def test_standing_moves_a_score_within_its_band(level: int, count: int, days: in
 
 def test_the_preset_of_the_seed_is_four_three_two_one() -> None:
     known = {"a": memory(importance=10, access_count=99), "b": memory(importance=1)}
-    fused = signals(Candidates(keyword=(Scored("a", 5.0), Scored("b", 10.0)), signals=known, now=0))
+    fused = signals(Candidates(keyword=(ScoredRecord("a", 5.0), ScoredRecord("b", 10.0)), signals=known, now=0))
     assert fused["a"].total == pytest.approx(0.4 * 0.5 + 0.3 * 1.0 + 0.2 * 1.0 + 0.1 * 1.0)
     assert fused["b"].total == pytest.approx(0.4 * 1.0 + 0.3 * 0.1 + 0.2 * 1.0 + 0.1 * 0.0)
 
 
 def test_the_text_score_of_the_preset_is_monotone_in_bm25() -> None:
-    hits = tuple(Scored(str(n), n / 3) for n in range(1, 9))
+    hits = tuple(ScoredRecord(str(n), n / 3) for n in range(1, 9))
     fused = signals(Candidates(keyword=hits))
     totals = [fused[hit.id].total for hit in hits]
     assert totals == sorted(totals)
 
 
 def test_standing_is_between_none_and_all() -> None:
-    assert standing(memory(importance=10, access_count=99), 0) == pytest.approx(1.0)
-    assert 0 <= standing(memory(importance=1), 10_000 * DAY) < 0.1
+    assert with_anchor_state(memory(importance=10, access_count=99), 0) == pytest.approx(1.0)
+    assert 0 <= with_anchor_state(memory(importance=1), 10_000 * DAY) < 0.1

@@ -18,7 +18,7 @@ from tests.running import within
 from tests.search.asking import moment
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 
 class Stub:
@@ -36,15 +36,15 @@ class Stub:
         if self.failure:
             raise self.failure
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> VectorArray:
         rows = np.array([[1 + text.lower().count(letter) for letter in "aeiourst"] for text in texts], np.float32)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> VectorArray:
         self.released.wait(60)
         if self.failure:
             raise self.failure
-        vector: Vectors = self.embed([text])[0]
+        vector: VectorArray = self.embed([text])[0]
         return vector
 
     def fluency(self, texts: Sequence[str]) -> list[float]:

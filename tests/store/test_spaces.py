@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mindex.memory import Memory
-from mindex.model import Embedded, Filters, Model, Record
-from mindex.model.spaces import Made
+from mindex.model import Filters, Model, Record, RecordVectors
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.local import MINILM
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate
@@ -18,7 +18,7 @@ from mindex.store.sqlite.spaces import active
 from mindex.store.sqlite.store import SqliteStore
 
 OLD, NEW, THIRD = Model("test", "old", 4), Model("test", "new", 4), Model("test", "third", 4)
-NO_MADE = Made("test")
+NO_MADE = EmbedderSpec("test")
 
 
 @pytest.fixture
@@ -30,7 +30,8 @@ def store(tmp_path: Path) -> SqliteStore:
 
 def give(store: SqliteStore, model: Model) -> None:
     store.put_vectors(
-        model, [Embedded(id_, np.eye(4, dtype=np.float32)[number : number + 1]) for number, id_ in enumerate("abc")]
+        model,
+        [RecordVectors(id_, np.eye(4, dtype=np.float32)[number : number + 1]) for number, id_ in enumerate("abc")],
     )
 
 
@@ -53,7 +54,7 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
     with Memory(path) as memory:
         assert memory.store.space() == MINILM.fingerprint
         searched = memory.store.spaces()[0]
-        assert (searched.model, searched.made) == (MINILM, Made("local", "all-MiniLM-L6-v2"))
+        assert (searched.model, searched.embedder_spec) == (MINILM, EmbedderSpec("local", "all-MiniLM-L6-v2"))
         assert memory.embedder is not None
         assert memory.embedder.model == MINILM
         assert memory.store.drop_spaces() == 1
@@ -88,7 +89,7 @@ def test_a_key_that_is_given_again_brings_no_vectors_of_the_space_before(store: 
     store.begin_space(THIRD, NO_MADE)
     with store._database.read() as connection:
         keys = dict(connection.execute("SELECT fingerprint, key FROM models"))
-    store.put_vectors(THIRD, [Embedded(id_, np.eye(4, dtype=np.float32)[[3]]) for id_ in "abc"])
+    store.put_vectors(THIRD, [RecordVectors(id_, np.eye(4, dtype=np.float32)[[3]]) for id_ in "abc"])
     assert store.switch_space(THIRD)
     assert keys[THIRD.fingerprint] == 2  # as the one before had
     cosines = {hit.score for hit in store.nearest(THIRD, np.eye(4, dtype=np.float32)[3], Filters(), 3).hits}

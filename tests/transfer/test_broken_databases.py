@@ -13,7 +13,7 @@ import pytest
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.store import foreign_sqlite
-from mindex.store.export_rows import Row
+from mindex.store.export_rows import ExportRow
 from mindex.transfer.importer import detect, load_importer
 from tests.running import is_one_error, run_here
 from tests.transfer import seeds
@@ -142,7 +142,9 @@ def test_what_is_still_in_the_write_ahead_log_comes_in(tmp_path: Path, keyword_m
     before = copy.read_bytes()
     assert b"only in the log" not in before
     for place in (path, copy):  # in use, and left behind by a program that was killed
-        assert any(isinstance(one, Row) and one.record.text == "only in the log" for one in detect(place).read(place))
+        assert any(
+            isinstance(one, ExportRow) and one.record.text == "only in the log" for one in detect(place).read(place)
+        )
     assert keyword_memory.import_(copy).read == rows + 1
     assert copy.read_bytes() == before
     writer.close()
@@ -173,7 +175,7 @@ def test_rows_without_a_time_are_as_old_as_the_file(name: str, tmp_path: Path) -
     connection.close()
     os.utime(tmp_path / "old.db", (seeds.NOON / 1000,) * 2)
     (row,) = load_importer(name).read(tmp_path / "old.db")
-    assert isinstance(row, Row)
+    assert isinstance(row, ExportRow)
     assert row.record.created_at == row.record.updated_at == seeds.NOON
 
 

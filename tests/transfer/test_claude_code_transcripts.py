@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mindex.memory import Memory
-from mindex.store.export_rows import Row
-from mindex.transfer.importer import Unread, detect, load_importer
+from mindex.store.export_rows import ExportRow
+from mindex.transfer.importer import SkippedRow, detect, load_importer
 from mindex.transfer.importers import json_lines
 from tests.transfer.seeds import NOON, lines, said
 
@@ -18,7 +18,7 @@ importer = load_importer("claude-code")
 
 
 def turns(path: Path) -> list[tuple[object, object]]:
-    rows = [one for one in importer.read(path) if isinstance(one, Row)]
+    rows = [one for one in importer.read(path) if isinstance(one, ExportRow)]
     return [(row.record.fields["user_message"], row.record.fields["agent_response"]) for row in rows]
 
 
@@ -46,7 +46,7 @@ def test_a_turn_is_a_question_and_all_that_was_answered(tmp_path: Path) -> None:
 def test_what_a_turn_is_called_and_when_it_was(tmp_path: Path) -> None:
     path = lines(tmp_path / "s.jsonl", said("user", "Why?", 1), said("assistant", text("Because."), 2))
     (row,) = importer.read(path)
-    assert isinstance(row, Row)
+    assert isinstance(row, ExportRow)
     record = row.record
     assert (record.kind, record.created_at, record.updated_at) == ("turn", NOON + 123, NOON + 123)
     assert (record.fields["session_id"], record.fields["cwd"]) == ("session-1", "/src/app")
@@ -132,7 +132,7 @@ def test_lines_without_a_time_have_that_of_the_line_before(tmp_path: Path) -> No
     path = lines(tmp_path / "s.jsonl", said("user", "Old", 1, timestamp=None), said("user", "New", 2),
                  said("user", "Newer", 3, timestamp=""))  # fmt: skip
     os.utime(path, (NOON / 1000, NOON / 1000))
-    assert [one.record.created_at for one in importer.read(path) if isinstance(one, Row)] == [
+    assert [one.record.created_at for one in importer.read(path) if isinstance(one, ExportRow)] == [
         NOON,
         NOON + 123,
         NOON + 123,
@@ -167,4 +167,4 @@ def test_transcripts_are_told_from_other_lines(tmp_path: Path) -> None:
         assert not importer.recognises(lines(tmp_path / f"{number}.jsonl", line))
     assert not importer.recognises(tmp_path / "gone.jsonl")
     (unread,) = importer.read(lines(tmp_path / "x.jsonl", "words"))
-    assert isinstance(unread, Unread)
+    assert isinstance(unread, SkippedRow)

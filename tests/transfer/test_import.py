@@ -14,11 +14,11 @@ import pytest
 from mindex.errors import StoreError, UsageError
 from mindex.memory import Memory
 from mindex.model import Change, Filters, Model, Progress, Record
-from mindex.redaction.redact import clean
-from mindex.store.export_rows import Link, Row
+from mindex.redaction.redactor import redact
+from mindex.store.export_rows import ExportRow, Link
 from mindex.transfer import import_checks, import_rows
-from mindex.transfer.import_rows import Mapped
-from mindex.transfer.importer import IMPORTERS, ImportReport, Unread, detect, foreign_id, load_importer, profile_id
+from mindex.transfer.import_rows import AgentMapping
+from mindex.transfer.importer import IMPORTERS, ImportReport, SkippedRow, detect, foreign_id, load_importer, profile_id
 from tests.running import finish, kill, start, wait_until
 from tests.transfer.conftest import OpenMemory, fill
 
@@ -27,13 +27,13 @@ from tests.transfer.conftest import OpenMemory, fill
 class Given:
     """An importer of rows that a test wrote down."""
 
-    found: tuple[Row | Unread, ...]
+    found: tuple[ExportRow | SkippedRow, ...]
     name: str = "given"
 
     def recognises(self, path: Path) -> bool:  # noqa: ARG002
         return True
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:  # noqa: ARG002
+    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:  # noqa: ARG002
         yield from self.found
 
 
@@ -52,7 +52,7 @@ def told(words: str, **changes: object) -> Record:
     return Record(**values)  # type: ignore[arg-type]
 
 
-def bring(memory: Memory, *found: Row | Unread, dry_run: bool = False, **options: object) -> ImportReport:
+def bring(memory: Memory, *found: ExportRow | SkippedRow, dry_run: bool = False, **options: object) -> ImportReport:
     options = {"by": "main", **options}
     return import_rows.import_(memory.store, Path(), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
 
@@ -84,8 +84,8 @@ def test_importing_into_where_it_came_from_adds_nothing(memory: Memory, tmp_path
 
 def test_the_same_words_are_the_same_memory_unless_it_is_forgotten(memory: Memory) -> None:
     known = memory.add("The build runs on Tuesdays")
-    same = Row(told("The build runs on  Tuesdays\n"))
-    forgotten = Row(told("The build runs on Tuesdays", retired_at=1_700_000_000_001))
+    same = ExportRow(told("The build runs on  Tuesdays\n"))
+    forgotten = ExportRow(told("The build runs on Tuesdays", retired_at=1_700_000_000_001))
     report = bring(memory, same, forgotten)
     assert (report.added, report.duplicates) == (1, 1)
     assert [hit.record.id for hit in memory.search("build").hits] == [known.id]
@@ -94,20 +94,25 @@ def test_the_same_words_are_the_same_memory_unless_it_is_forgotten(memory: Memor
 
 
 def test_what_has_expired_is_no_twin(memory: Memory) -> None:
-    old = Row(told("The build runs on Tuesdays", id="aaaa", expires_at=1_700_000_000_001))
-    assert bring(memory, old, Row(told("The build runs on Tuesdays"))).added == 2
+    old = ExportRow(told("The build runs on Tuesdays", id="aaaa", expires_at=1_700_000_000_001))
+    assert bring(memory, old, ExportRow(told("The build runs on Tuesdays"))).added == 2
 
 
 def test_rows_of_one_file_are_duplicates_of_each_other(memory: Memory) -> None:
-    one = Row(told("The same"))
-    report = bring(memory, one, one, Row(told("The same", id="bbbb")))
+    one = ExportRow(told("The same"))
+    report = bring(memory, one, one, ExportRow(told("The same", id="bbbb")))
     assert (report.read, report.added, report.duplicates) == (3, 1, 2)
 
 
 def test_every_row_is_added_there_already_or_named(memory: Memory) -> None:
     memory.add("Known")
-    found = (Row(told("New")), Row(told("Known")), Row(told("Bad", type="opinion")), Unread("line 7", "it is torn"))
-    report = bring(memory, *found, Unread("end", "it was cut off", row=False))
+    found = (
+        ExportRow(told("New")),
+        ExportRow(told("Known")),
+        ExportRow(told("Bad", type="opinion")),
+        SkippedRow("line 7", "it is torn"),
+    )
+    report = bring(memory, *found, SkippedRow("end", "it was cut off", row=False))
     assert report.read == 4
     assert report.read == report.added + report.duplicates + len([one for one in report.skipped if one.row])
     assert [one.where for one in report.skipped] == ["given:Bad", "line 7", "end"]
@@ -115,7 +120,7 @@ def test_every_row_is_added_there_already_or_named(memory: Memory) -> None:
 
 def test_what_is_imported_can_be_undone_and_told_apart(memory: Memory) -> None:
     record = told("From another memory")
-    bring(memory, Row(record))
+    bring(memory, ExportRow(record))
     (change,) = memory.history(record.id)
     assert (change.action, change.at, change.reason) == ("import", record.created_at, "imported from given")
     memory.undo(record.id)
@@ -129,7 +134,7 @@ def test_a_foreign_history_is_kept_in_its_order(memory: Memory) -> None:
         Change(0, "", 1_700_000_000_000, "x", "add", "", None, early),
         Change(0, "", 1_700_000_000_001, "x", "update", "better", early, late),
     )
-    bring(memory, Row(late, history))
+    bring(memory, ExportRow(late, history))
     assert [(one.action, one.after.text) for one in memory.history("aaaa")] == [("add", "Draft"), ("update", "Final")]
     memory.undo("aaaa")
     found = memory.store.record("aaaa")
@@ -175,7 +180,7 @@ def test_numbers_stay_where_they_are_free_and_are_named_where_not(
 @pytest.mark.parametrize("number", [2**63 - 1, 2**63, 10**40, 0, -5])
 def test_a_number_that_cannot_be_counted_on_is_replaced(memory: Memory, number: int) -> None:
     report = bring(
-        memory, Row(told("Numbered", number=number), (Change(2**63, "", 0, "", "add", "", None, told("x")),))
+        memory, ExportRow(told("Numbered", number=number), (Change(2**63, "", 0, "", "add", "", None, told("x")),))
     )
     assert report.renumbered == ((number, 1),)
     added = memory.store.record(memory.add("The next").id)
@@ -224,8 +229,8 @@ def test_another_agents_copy_in_the_same_memory_is_its_own(memory: Memory, tmp_p
 
 def test_nobody_can_be_everybody(memory: Memory) -> None:
     with pytest.raises(UsageError, match="everyone"):
-        Mapped(everything="*")
-    assert bring(memory, Row(told("x", agent="*"))).skipped
+        AgentMapping(everything="*")
+    assert bring(memory, ExportRow(told("x", agent="*"))).skipped
 
 
 # ── what is in the way ────────────────────────────────────────────────────────────────────────────────────────
@@ -259,8 +264,8 @@ def test_two_contacts_never_share_an_address(memory: Memory, other: Memory, tmp_
 
 
 def test_an_id_of_another_kind_is_named(memory: Memory) -> None:
-    bring(memory, Row(told("A memory", id="abcd")))
-    report = bring(memory, Row(told("A note", id="abcd", kind="note", type="")))
+    bring(memory, ExportRow(told("A memory", id="abcd")))
+    report = bring(memory, ExportRow(told("A note", id="abcd", kind="note", type="")))
     assert [one.reason for one in report.skipped] == ["another record has the id abcd"]
 
 
@@ -291,7 +296,7 @@ def test_an_id_of_another_kind_is_named(memory: Memory) -> None:
 def test_what_makes_no_sense_is_named_and_the_rest_comes_in(
     memory: Memory, changes: dict[str, object], reason: str
 ) -> None:
-    report = bring(memory, Row(told("Bad", **changes), where="line 3"), Row(told("Good")))
+    report = bring(memory, ExportRow(told("Bad", **changes), where="line 3"), ExportRow(told("Good")))
     assert report.added == 1
     ((where, why),) = [(one.where, one.reason) for one in report.skipped]
     assert where == "line 3" and reason in why, why
@@ -301,16 +306,16 @@ def test_fields_without_a_bottom_are_refused(memory: Memory) -> None:
     deep: dict[str, object] = {}
     for _ in range(5000):
         deep = {"x": deep}
-    report = bring(memory, Row(told("Deep", fields=deep)))
+    report = bring(memory, ExportRow(told("Deep", fields=deep)))
     assert [one.reason for one in report.skipped] == ["its fields are nested too deeply"]
 
 
 def test_a_link_that_leads_nowhere_is_not_made(memory: Memory) -> None:
     one, two = told("One", id="aaaa"), told("Two", id="bbbb")
     links = (Link("bbbb", "near", 0.7, 5), Link("zzzz", "near", 0.9, 5))
-    assert bring(memory, Row(one, links=links), Row(two)).added == 2
+    assert bring(memory, ExportRow(one, links=links), ExportRow(two)).added == 2
     assert memory.store.linked("aaaa", "near") == ("bbbb",)
-    report = bring(memory, Row(told("Three", id="cccc"), links=(Link("aaaa", "near", float("nan")),)))
+    report = bring(memory, ExportRow(told("Three", id="cccc"), links=(Link("aaaa", "near", float("nan")),)))
     assert [one.reason for one in report.skipped] == ["a link has a weight that is no number"]
 
 
@@ -323,7 +328,7 @@ def test_secrets_stay_outside_wherever_they_stand(memory: Memory) -> None:
     past = told(f"Before it was {SECRET}", id="aaaa")
     record = told("Clean", id="aaaa", tags=("ok", SECRET), context=f"see {SECRET}", fields={"deep": [{"x": SECRET}]})
     history = (Change(1, "", 0, "me", "update", f"because of {SECRET}", past, record),)
-    report = bring(memory, Row(record, history), Row(told("Nothing to hide")))
+    report = bring(memory, ExportRow(record, history), ExportRow(told("Nothing to hide")))
     assert (report.added, report.notes) == (2, ("secrets were left out of 1 records: github-token",))
     with memory.store._database.read() as connection:  # type: ignore[attr-defined]
         kept = "\n".join(connection.iterdump())
@@ -331,13 +336,13 @@ def test_secrets_stay_outside_wherever_they_stand(memory: Memory) -> None:
 
 
 def test_in_strict_mode_a_row_with_a_secret_is_skipped_by_name(memory: Memory) -> None:
-    report = bring(memory, Row(told(f"It is {SECRET}")), Row(told("Clean")), secrets="strict")
+    report = bring(memory, ExportRow(told(f"It is {SECRET}")), ExportRow(told("Clean")), secrets="strict")
     assert (report.added, len(report.skipped)) == (1, 1)
     assert SECRET not in report.skipped[0].reason and "github-token" in report.skipped[0].reason
 
 
 def test_a_name_may_betray_what_a_field_holds(memory: Memory) -> None:
-    bring(memory, Row(told("Fields", id="aaaa", fields={"password": "hunter22!x"})))
+    bring(memory, ExportRow(told("Fields", id="aaaa", fields={"password": "hunter22!x"})))
     found = memory.store.record("aaaa")
     assert found is not None and found.fields["password"] == "[redacted:password]"
 
@@ -363,8 +368,8 @@ def test_a_name_may_betray_what_a_field_holds(memory: Memory) -> None:
     "around", [("", ""), ("word", "word"), ("password", "secret"), ("</private>", "=x"), ("7", "7")]
 )
 def test_no_secret_hides_among_other_rows(text: str, around: tuple[str, str]) -> None:
-    assert clean(text).text != text
-    rows = [Row(told(f"{one}", id=f"id{number}x")) for number, one in enumerate((around[0], text, around[1]))]
+    assert redact(text).text != text
+    rows = [ExportRow(told(f"{one}", id=f"id{number}x")) for number, one in enumerate((around[0], text, around[1]))]
     assert rows[1] in import_checks.suspects(rows, "redact")
 
 
@@ -387,7 +392,11 @@ def test_a_dry_run_says_what_would_happen_and_writes_nothing(memory: Memory, oth
 
 def test_a_dry_run_sees_duplicates_across_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_rows, "_BATCH", 1)
-    rows = (Row(told("Same", number=1)), Row(told("Same", id="bbbb", number=2)), Row(told("Else", number=1)))
+    rows = (
+        ExportRow(told("Same", number=1)),
+        ExportRow(told("Same", id="bbbb", number=2)),
+        ExportRow(told("Else", number=1)),
+    )
     foreseen = bring(memory, *rows, dry_run=True)
     assert (foreseen.added, foreseen.duplicates, foreseen.renumbered) == (2, 1, ((1, 2),))
     happened = bring(memory, *rows)
@@ -407,7 +416,7 @@ def test_progress_is_told_batch_by_batch(memory: Memory, other: Memory, tmp_path
 
 def test_long_texts_make_small_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_rows, "_BATCH_CHARACTERS", 1000)
-    sizes = [len(batch) for batch in import_rows._batches(Row(told("x" * 400, id=f"id{n}x")) for n in range(7))]
+    sizes = [len(batch) for batch in import_rows._batches(ExportRow(told("x" * 400, id=f"id{n}x")) for n in range(7))]
     assert sizes == [3, 3, 1]
 
 
@@ -424,7 +433,7 @@ def test_a_store_that_fails_says_how_much_came_in(
         return restore(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(memory.store, "restore_rows", failing)
-    rows = [Row(told(f"Sentence number {number}")) for number in range(4)]
+    rows = [ExportRow(told(f"Sentence number {number}")) for number in range(4)]
     with pytest.raises(StoreError, match=r"2 records came in before that.*import again"):
         bring(memory, *rows)
     monkeypatch.undo()

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.memory import Memory
-from mindex.model import Embedded, Model
-from mindex.store.export_rows import Row
+from mindex.model import Model, RecordVectors
+from mindex.store.export_rows import ExportRow
 from mindex.transfer import jsonl_export
 from mindex.transfer.importers import jsonl as reading
 from mindex.transfer.jsonl_rows import Malformed, history_json, history_of, moment_of, row_json, row_of, stamp
 from tests.transfer.conftest import OpenMemory, fill
 
 
-def rows(memory: Memory) -> list[Row]:
+def rows(memory: Memory) -> list[ExportRow]:
     with memory.store.dump(vectors=True) as dump:
         return list(dump.rows)
 
@@ -211,7 +211,7 @@ def test_one_agent_may_leave_alone(memory: Memory, tmp_path: Path) -> None:
 def test_vectors_come_along_when_asked_for(memory: Memory, other: Memory, tmp_path: Path) -> None:
     model = Model("test", "tiny", 2)
     kept, told = memory.add("With a vector"), memory.add("Told by an older model")
-    memory.store.put_vectors(model, [Embedded(kept.id, [[0.6, 0.8]], 0.5), Embedded(told.id, [[1, 0]])])
+    memory.store.put_vectors(model, [RecordVectors(kept.id, [[0.6, 0.8]], 0.5), RecordVectors(told.id, [[1, 0]])])
     memory.export(tmp_path / "without.jsonl")
     assert not any("vectors" in line for line in lines(tmp_path / "without.jsonl"))
     memory.export(tmp_path / "with.jsonl", vectors=True)
@@ -237,7 +237,7 @@ def test_a_vector_that_cannot_be_one_is_made_again(
     memory: Memory, other: Memory, tmp_path: Path, damage: dict[str, object]
 ) -> None:
     model = Model("test", "tiny", 2)
-    memory.store.put_vectors(model, [Embedded(memory.add("With a vector").id, [[0.6, 0.8]])])
+    memory.store.put_vectors(model, [RecordVectors(memory.add("With a vector").id, [[0.6, 0.8]])])
     memory.export(tmp_path / "a.jsonl", vectors=True)
     header, record = lines(tmp_path / "a.jsonl")
     record["vectors"][0].update(damage)  # type: ignore[index]

@@ -16,7 +16,7 @@ from mindex.errors import ConflictError, UsageError
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.transfer import export, markdown_export
-from mindex.transfer.importer import Row, Unread
+from mindex.transfer.importer import ExportRow, SkippedRow
 from mindex.transfer.importers.markdown import importer
 from tests.transfer.conftest import fill
 
@@ -77,7 +77,7 @@ def test_any_record_survives_its_section(records: list[Record]) -> None:
             text = markdown_export.head(record) + markdown_export.section(record) + markdown_export.section(record)
             file.write_bytes(text.encode())
         found = list(importer.read(Path(folder)))
-    assert [row.record for row in found if isinstance(row, Row)] == [one for one in records for _ in range(2)]
+    assert [row.record for row in found if isinstance(row, ExportRow)] == [one for one in records for _ in range(2)]
 
 
 def test_a_text_may_hold_headings_fences_and_front_matter(memory: Memory, other: Memory, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_many_months_are_not_all_open_at_once(memory: Memory, tmp_path: Path, mo
             memory.add_conversation("Ping", "Pong", at=f"2026-0{month}-15T12:00:00Z")
     memory.export(tmp_path / "out", format="markdown")
     assert len(files(tmp_path / "out")) == 7
-    assert sum(isinstance(found, Row) for found in importer.read(tmp_path / "out")) == 12
+    assert sum(isinstance(found, ExportRow) for found in importer.read(tmp_path / "out")) == 12
 
 
 @pytest.mark.skipif(os.name == "nt", reason="rights of POSIX")
@@ -209,8 +209,8 @@ def written(memory: Memory, tmp_path: Path) -> Path:
 def read(file: Path) -> tuple[list[str], list[str]]:
     """The texts that are found, and the reasons why others are not."""
     found = list(importer.read(file))
-    rows = [one.record.text for one in found if isinstance(one, Row)]
-    return rows, [f"{one.where} {one.reason}" for one in found if isinstance(one, Unread)]
+    rows = [one.record.text for one in found if isinstance(one, ExportRow)]
+    return rows, [f"{one.where} {one.reason}" for one in found if isinstance(one, SkippedRow)]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.store.export_rows import Row
-from mindex.transfer.importer import Unread, detect, load_importer
+from mindex.store.export_rows import ExportRow
+from mindex.transfer.importer import SkippedRow, detect, load_importer
 from tests.conftest import write
 from tests.transfer.seeds import lines
 
@@ -29,8 +29,8 @@ make deploy
 """
 
 
-def records(name: str, path: Path) -> list[Row]:
-    return [one for one in load_importer(name).read(path) if isinstance(one, Row)]
+def records(name: str, path: Path) -> list[ExportRow]:
+    return [one for one in load_importer(name).read(path) if isinstance(one, ExportRow)]
 
 
 # ── notes ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -128,13 +128,13 @@ def test_odd_entities_are_understood_or_named(tmp_path: Path) -> None:
         "null",
     )
     found = list(load_importer("reference-memory").read(path))
-    assert [one.record.text for one in found if isinstance(one, Row)] == [
+    assert [one.record.text for one in found if isinstance(one, ExportRow)] == [
         'Ada: {"content": "tall"}',
         "Ada: 7",
         "Bob: one text",
         '["a"]',
     ]
-    assert {one.where: one.reason for one in found if isinstance(one, Unread)} == {
+    assert {one.where: one.reason for one in found if isinstance(one, SkippedRow)} == {
         "line 1": "an entity without a name",
         "line 2, observation 1": "it is empty",
         "line 5": "'thing' is neither an entity nor a relation",

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.transfer.importer import Unread, load_importer
+from mindex.transfer.importer import SkippedRow, load_importer
 from tests.transfer import seeds
 from tests.transfer.seeds import DAY, NOON, memory_mcp, memory_search
 
 
 def reasons(name: str, path: Path) -> dict[str, str]:
-    return {one.where: one.reason for one in load_importer(name).read(path) if isinstance(one, Unread)}
+    return {one.where: one.reason for one in load_importer(name).read(path) if isinstance(one, SkippedRow)}
 
 
 # ── MemoryExchange ────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ import click
 from mindex import __version__
 from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import Wanted, assess, ways_of
+from mindex.evaluate.assessment import EvaluationOptions, assess, ways_of
 from mindex.evaluate.cached_models import open_cache
 from mindex.evaluate.comparison import compared, read_earlier
 from mindex.evaluate.foreign_topics import foreign_topics
@@ -33,7 +33,7 @@ class _Asked:
     """What the command was told, beside what is wanted of each set."""
 
     folders: tuple[Path, ...]
-    wanted: Wanted
+    wanted: EvaluationOptions
     metric: str
 
 
@@ -80,7 +80,7 @@ def eval_command(
     DIR holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or it is a folder of your
     own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
     """
-    wanted = Wanted(
+    wanted = EvaluationOptions(
         ways=tuple(part.strip() for part in modes.split(",") if part.strip()),
         rerank=rerank,
         expand=expand,
@@ -146,7 +146,7 @@ def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
     return distinct
 
 
-def _one_way(wanted: Wanted) -> str:
+def _one_way(wanted: EvaluationOptions) -> str:
     """Sweeps and silence look at one way of searching: the one asked for, or hybrid with what was asked for."""
     if len(wanted.ways) > 1:
         raise UsageError("--sweep and --silence look at one mode", "name one with --modes")

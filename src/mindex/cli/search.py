@@ -13,8 +13,8 @@ from mindex.cli.output import Context
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES, Mode
 from mindex.present.formats import FORMATS, WITHOUT_NOTES, formatted
-from mindex.present.records import ShownRecords, show_found
-from mindex.present.views import VIEWS, Shown, View, show
+from mindex.present.records import RecordsView, view_records
+from mindex.present.views import VIEWS, AnswerView, View, show
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
 
@@ -111,7 +111,7 @@ def _refuse_two_forms(context: Context, form: str) -> None:
         raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
 
 
-def _print(context: Context, shown: Shown | ShownRecords, form: str) -> None:
+def _print(context: Context, shown: AnswerView | RecordsView, form: str) -> None:
     if form != "text":
         click.echo(formatted(shown, form))
         for note in shown.notes if form in WITHOUT_NOTES else ():
@@ -140,9 +140,9 @@ def get_command(
     with context.memory() as memory:
         found = memory.get(*references, as_of=as_of)
     if context.as_json or form == "json":
-        _print(context, show_found(found, budget=budget), form)
+        _print(context, view_records(found, budget=budget), form)
     else:  # what is missing is said once: as an error
-        shown = show_found(replace(found, missing=(), why=()), budget=budget)
+        shown = view_records(replace(found, missing=(), why=()), budget=budget)
         if shown.rows or shown.notes:
             _print(context, shown, form)
         if found.missing:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from mindex.embedding_text import pieces_of
+from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.ids import words_hash
-from mindex.model import Embedded, Model, Progress, Record
-from mindex.model.spaces import Made
+from mindex.ids import embedded_text_hash
+from mindex.model import Model, Progress, Record, RecordVectors
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 
@@ -23,11 +23,11 @@ _MOST_UNREAD = 3
 _ANYTHING = "ready"
 
 # Called with records whose vectors were just stored.
-Stored = Callable[[Store, Model, Sequence[tuple[Record, Embedded]]], None]
+Stored = Callable[[Store, Model, Sequence[tuple[Record, RecordVectors]]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Backfilled:
+class BackfillResult:
     embedded: int
     remaining: int
     note: str = ""
@@ -40,17 +40,17 @@ def backfill(
     store: Store,
     embedder: Embedder,
     *,
-    made: Made | None = None,
+    embedder_spec: EmbedderSpec | None = None,
     batch: int = BATCH,
     most: int | None = None,
     report: Callable[[Progress], None] | None = None,
     stored: Stored | None = None,
-) -> Backfilled:
+) -> BackfillResult:
     """Embed what has no vector yet, `most` records at the most. A model that fails leaves the rest for next time.
 
     `made` says how the embedder is made again, should its space be the first; `stored` is told of each batch.
     """
-    job = _Job(store, embedder, made, stored)
+    job = _Job(store, embedder, embedder_spec, stored)
     total = store.pending(embedder.model)
     idle = 0
     down: EmbeddingError | None = None
@@ -72,20 +72,22 @@ def backfill(
     if job.embedded:
         store.pack_vectors()
     elif not replaced:
-        _adopt(store, embedder.model, made)
+        _adopt(store, embedder.model, embedder_spec)
     remaining = store.pending(embedder.model)
     note = f"no vectors: {down}" if down is not None else job.note
     unread = 0 if down is not None else job.unread
-    return Backfilled(job.embedded, remaining, note, unread, down or job.failure, replaced)
+    return BackfillResult(job.embedded, remaining, note, unread, down or job.failure, replaced)
 
 
 class _Job:
     """One run: what it has done, and which records the model could not read."""
 
-    def __init__(self, store: Store, embedder: Embedder, made: Made | None, stored: Stored | None) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, embedder_spec: EmbedderSpec | None, stored: Stored | None
+    ) -> None:
         self._store = store
         self._embedder = embedder
-        self._made = made
+        self._made = embedder_spec
         self._stored = stored
         self._unread: dict[str, EmbeddingError] = {}
         self.embedded = 0
@@ -140,7 +142,7 @@ class _Job:
                     unread = 0
         return given
 
-    def _put(self, records: tuple[Record, ...], embedded: list[Embedded]) -> int:
+    def _put(self, records: tuple[Record, ...], embedded: list[RecordVectors]) -> int:
         model = self._embedder.model
         count = self._store.put_vectors(model, embedded, self._made)
         self.embedded += count
@@ -154,25 +156,25 @@ class _Job:
         return count
 
 
-def _adopt(store: Store, model: Model, made: Made | None) -> None:
+def _adopt(store: Store, model: Model, embedder_spec: EmbedderSpec | None) -> None:
     """Vectors that an import brought are searched, too, where they are of the space that is wanted here."""
     if store.read_only or store.space():
         return
     if any(space.fingerprint == model.fingerprint and space.vectors for space in store.spaces()):
-        store.put_vectors(model, (), made)
+        store.put_vectors(model, (), embedder_spec)
 
 
-def embed(embedder: Embedder, records: tuple[Record, ...]) -> list[Embedded]:
+def embed(embedder: Embedder, records: tuple[Record, ...]) -> list[RecordVectors]:
     """One batch through the model, pieces of all records together."""
-    pieces = [pieces_of(record) for record in records]
+    pieces = [embedding_pieces(record) for record in records]
     vectors = embedder.embed([piece for parts in pieces for piece in parts])
     ends = list(accumulate(len(parts) for parts in pieces))
     fluency = embedder.fluency([record.text for record in records])
     return [
-        Embedded(record.id, vectors[end - len(parts) : end], fluent, _read_of(record))
+        RecordVectors(record.id, vectors[end - len(parts) : end], fluent, _read_of(record))
         for record, parts, end, fluent in zip(records, pieces, ends, fluency, strict=True)
     ]
 
 
 def _read_of(record: Record) -> str:
-    return words_hash(record.kind, record.title, record.context, record.text)
+    return embedded_text_hash(record.kind, record.title, record.context, record.text)

@@ -22,12 +22,12 @@ from mindex.errors import EmbeddingError, MindexError
 from mindex.model import Model
 from mindex.model.spaces import space_name
 from mindex.providers.cache_files import drop_small, read_small, small_file, write_small
-from mindex.providers.embed.base import Accompanied, Embedder, Foreseen
+from mindex.providers.embed.base import Embedder, EmbedsWithCanary, ReportsTrouble
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
     from mindex.store.base import Store
 
 # Never to be changed: what is kept was made of these very words. They are of several kinds: a tokenizer shows itself.
@@ -45,7 +45,7 @@ _QUESTIONS = "query-embedding"
 _FORGETTING_SECONDS = 1.0
 
 
-class Watched:
+class CanaryEmbedder:
     """The embedder of one space of a store. Safe to use from several threads."""
 
     def __init__(self, inner: Embedder, store: Store, edition: int = 0) -> None:
@@ -55,9 +55,9 @@ class Watched:
         self._trusted_until = 0.0
         self._forgot = False
 
-    def of(self, edition: int) -> Watched:
+    def of(self, edition: int) -> CanaryEmbedder:
         """The same embedder for another edition of its space."""
-        return self if edition == self._edition else Watched(self.inner, self._store, edition)
+        return self if edition == self._edition else CanaryEmbedder(self.inner, self._store, edition)
 
     @property
     def model(self) -> Model:
@@ -74,7 +74,7 @@ class Watched:
     def fluency(self, texts: Sequence[str]) -> list[float]:
         return self.inner.fluency(texts)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> VectorArray:
         """Vectors that are fit to be stored: those of another model than the space's are an EmbeddingError."""
         return self._embed(texts, keeps=not self._store.read_only)
 
@@ -82,13 +82,13 @@ class Watched:
         """The same for whoever only asks: nothing is written, and no lock is waited for."""
         return _ForQuestions(self)
 
-    def embed_to_compare(self, texts: Sequence[str]) -> Vectors:
+    def embed_to_compare(self, texts: Sequence[str]) -> VectorArray:
         """As `embed`, for vectors that nobody stores."""
         return self._embed(texts, keeps=False)
 
-    def _embed(self, texts: Sequence[str], *, keeps: bool) -> Vectors:
+    def _embed(self, texts: Sequence[str], *, keeps: bool) -> VectorArray:
         inner = self.inner
-        if isinstance(inner, Accompanied) and texts:
+        if isinstance(inner, EmbedsWithCanary) and texts:
             vectors, found = inner.embed_beside(texts, SENTENCE)
         elif self._trusted_until or not texts:
             return inner.embed(texts)
@@ -98,14 +98,14 @@ class Watched:
         kept = self._store.canary(self.model)
         if kept is None and keeps:
             self._compare_sample()
-            alone = self._alone() if isinstance(inner, Accompanied) else found
+            alone = self._alone() if isinstance(inner, EmbedsWithCanary) else found
             kept = self._store.keep_canary(self.model, alone)
         self._compare(kept, found, keeps=keeps)
         return vectors
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> VectorArray:
         inner = self.inner
-        if not isinstance(inner, Accompanied) or monotonic() < self._trusted_until:
+        if not isinstance(inner, EmbedsWithCanary) or monotonic() < self._trusted_until:
             return inner.embed_query(text)
         vector, found = inner.embed_query_beside(text, SENTENCE)
         self._compare(self._store.canary(self.model), found, keeps=False)
@@ -121,11 +121,11 @@ class Watched:
 
     # ── comparing ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _alone(self) -> Vectors:
-        found: Vectors = self.inner.embed([SENTENCE])[0]
+    def _alone(self) -> VectorArray:
+        found: VectorArray = self.inner.embed([SENTENCE])[0]
         return found
 
-    def _compare(self, kept: Vectors | None, found: Vectors, *, keeps: bool) -> None:
+    def _compare(self, kept: VectorArray | None, found: VectorArray, *, keeps: bool) -> None:
         if kept is not None and not is_same(kept, found):
             found = self._alone()
             if not is_same(kept, found) and keeps and not self._store.embedded_records(self.model, 1):
@@ -142,29 +142,29 @@ class Watched:
     def trouble(self) -> str:
         """Why questions would be answered without it now, as far as that is known; nobody is asked for it."""
         inner = self.inner
-        if said := inner.trouble() if isinstance(inner, Foreseen) else "":
+        if said := inner.trouble() if isinstance(inner, ReportsTrouble) else "":
             return said
-        kept = self._store.canary(self.model) if isinstance(inner, Accompanied) else None
+        kept = self._store.canary(self.model) if isinstance(inner, EmbedsWithCanary) else None
         if kept is None:
             return ""
         with suppress(OSError):
             return str((read_small(self._verdict(kept)) or {}).get("said", ""))
         return ""
 
-    def _verdict(self, kept: Vectors) -> Path:
+    def _verdict(self, kept: VectorArray) -> Path:
         """Where it stands that a model is no longer the one of this canary: other processes say so without asking."""
         return small_file("canaries", self.model.fingerprint, kept.tobytes().hex())
 
     def _compare_sample(self) -> None:
         """Embed a few records again that have their vectors: these must be of the same model."""
-        from mindex.embedding_text import pieces_of
+        from mindex.embedding_text import embedding_pieces
 
         model = self.model
         records = self._store.embedded_records(model, _SAMPLE)
         if not records:
             return
         stored = self._store.stored_vectors(model, [record.id for record in records])
-        pairs = [(stored[record.id][0], pieces_of(record)[0]) for record in records if record.id in stored]
+        pairs = [(stored[record.id][0], embedding_pieces(record)[0]) for record in records if record.id in stored]
         if not pairs:
             return
         again = self.inner.embed([piece for _, piece in pairs])
@@ -194,7 +194,7 @@ class Watched:
 class _ForQuestions:
     """A watched embedder whose vectors are compared and thrown away."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: CanaryEmbedder) -> None:
         self._watched = watched
         self.load = watched.load
         self.fluency = watched.fluency
@@ -210,12 +210,12 @@ class _ForQuestions:
         return self._watched.loaded
 
 
-def is_same(one: Vectors, other: Vectors) -> bool:
+def is_same(one: VectorArray, other: VectorArray) -> bool:
     """Whether two vectors of one text are of the same model."""
     return likeness(one, other) >= _SAME
 
 
-def likeness(one: Vectors, other: Vectors) -> float:
+def likeness(one: VectorArray, other: VectorArray) -> float:
     """The cosine of two vectors; -1 where they cannot be compared."""
     import numpy as np
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mindex.embedding_text import pieces_of
+from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, MindexError, SpaceChangedError
-from mindex.ids import words_hash
+from mindex.ids import embedded_text_hash
 from mindex.memories.lifecycle import NEAR, NEAR_COSINE
 from mindex.memories.near_duplicates import contradict
-from mindex.model import Embedded, Filters, Model, Record
-from mindex.model.spaces import Made
+from mindex.model import Filters, Model, Record, RecordVectors
+from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 
@@ -22,12 +22,12 @@ _LOOKED_AT = 5
 _MOST_FAILED = 5
 
 
-def embed_told(
+def embed_entries(
     store: Store,
     embedder: Embedder,
     ids: Sequence[str] = (),
     stop: Callable[[], bool] = lambda: False,
-    made: Made | None = None,
+    embedder_spec: EmbedderSpec | None = None,
 ) -> int:
     """Embed what was told and has no vector yet (all of it, or only these); link what lies close.
 
@@ -42,7 +42,7 @@ def embed_told(
             if stop():
                 return done
             try:
-                done += _embed_one(store, embedder, record, made)
+                done += _embed_one(store, embedder, record, embedder_spec)
             except SpaceChangedError:
                 raise
             except EmbeddingError as error:
@@ -64,18 +64,18 @@ def _next(store: Store, embedder: Embedder, ids: Sequence[str], failed: set[str]
     return [record for record in pending if record.id not in failed]
 
 
-def _embed_one(store: Store, embedder: Embedder, record: Record, made: Made | None) -> int:
-    vectors = embedder.embed(pieces_of(record))
+def _embed_one(store: Store, embedder: Embedder, record: Record, embedder_spec: EmbedderSpec | None) -> int:
+    vectors = embedder.embed(embedding_pieces(record))
     fluency = embedder.fluency([record.text])[0]
-    read = words_hash(record.kind, record.title, record.context, record.text)
-    embedded = Embedded(record.id, vectors, fluency, read)
-    if not store.put_vectors(embedder.model, [embedded], made):
+    read = embedded_text_hash(record.kind, record.title, record.context, record.text)
+    embedded = RecordVectors(record.id, vectors, fluency, read)
+    if not store.put_vectors(embedder.model, [embedded], embedder_spec):
         return 0
-    link_near(store, embedder.model, [(record, embedded)])
+    link_near_duplicates(store, embedder.model, [(record, embedded)])
     return 1
 
 
-def link_near(store: Store, model: Model, given: Sequence[tuple[Record, Embedded]]) -> None:
+def link_near_duplicates(store: Store, model: Model, given: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Link memories whose vectors were just stored with those that say nearly the same in other words."""
     for record, embedded in given:
         if record.kind != "memory":

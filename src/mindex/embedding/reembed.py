@@ -11,18 +11,18 @@ from dataclasses import replace
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from mindex.embedding.backfill import BATCH, Backfilled, Stored, backfill
-from mindex.embedding.canary import SENTENCE, Watched, is_same
-from mindex.embedding_text import pieces_of
+from mindex.embedding.backfill import BATCH, BackfillResult, Stored, backfill
+from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
+from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.model import Progress
-from mindex.model.reports import Reembedded
-from mindex.model.spaces import Made, Space, space_name
+from mindex.model.reports import ReembedReport
+from mindex.model.spaces import EmbedderSpec, Space, space_name
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 Report = Callable[[Progress], None]
 
@@ -38,12 +38,12 @@ _MOST_PAUSES = 50
 def reembed(
     store: Store,
     embedder: Embedder,
-    made: Made,
+    embedder_spec: EmbedderSpec,
     *,
     force: bool = False,
     report: Report | None = None,
     stored: Stored | None = None,
-) -> Reembedded:
+) -> ReembedReport:
     """Embed every record with this model and search its vectors from then on.
 
     With `force`, what is embedded with it already is embedded again.
@@ -56,39 +56,41 @@ def reembed(
     forget_card = getattr(embedder, "forget_card", None)
     if forget_card is not None:  # a server's model may have become another one: its old card must not decide
         forget_card()
-    watched = Watched(embedder, store, _edition(store, embedder, force=force))
+    watched = CanaryEmbedder(embedder, store, _edition(store, embedder, force=force))
     model = watched.model
     source = _searched(store)
-    store.begin_space(model, made)
+    store.begin_space(model, embedder_spec)
     store.drop_spaces()  # what an earlier change to another model left
-    done = _gather(store, watched, made, report, stored if store.space() == model.fingerprint else None)
+    done = _gather(store, watched, embedder_spec, report, stored if store.space() == model.fingerprint else None)
     store.drop_spaces()
     store.clear_caches((_QUESTIONS,))
     notes = (done.note,) if done.note else ()
     if source == space_name(model) and not done.embedded and not done.remaining:
         notes = (*notes, f"everything is embedded with {source} already")
-    return Reembedded(
+    return ReembedReport(
         source, space_name(model), done.embedded, done.remaining, round(monotonic() - started, 2), tuple(notes)
     )
 
 
-def rehearse(store: Store, embedder: Embedder, *, force: bool = False) -> Reembedded:
+def rehearse(store: Store, embedder: Embedder, *, force: bool = False) -> ReembedReport:
     """How much there would be to do, and roughly how long it would take: a few pieces are embedded to see."""
     edition = _edition(store, embedder, force=force)
     model = replace(embedder.model, edition=edition)
     records = store.pending(model)
     looked_at = store.pending_records(model, _LOOKED_AT)
-    pieces = [piece for record in looked_at for piece in pieces_of(record)]
+    pieces = [piece for record in looked_at for piece in embedding_pieces(record)]
     count = round(len(pieces) * records / len(looked_at)) if looked_at else 0
     measured = pieces[:: max(1, len(pieces) // _MEASURED)][:_MEASURED]
     started = monotonic()
     if measured:
         embedder.embed(measured)
     seconds = (monotonic() - started) * count / max(len(measured), 1)
-    return Reembedded(_searched(store), space_name(model), 0, records, round(seconds, 1), rehearsed=True, pieces=count)
+    return ReembedReport(
+        _searched(store), space_name(model), 0, records, round(seconds, 1), rehearsed=True, pieces=count
+    )
 
 
-def _prove(embedder: Embedder) -> Vectors:
+def _prove(embedder: Embedder) -> VectorArray:
     """Have the model say something before anything is changed for it."""
     embedder.load()
     vectors = embedder.embed([SENTENCE])
@@ -97,7 +99,7 @@ def _prove(embedder: Embedder) -> Vectors:
             f"{embedder.model.name} answers with {len(vectors[0])} dimensions, not {embedder.model.dimensions}",
             "check embedding.model",
         )
-    found: Vectors = vectors[0]
+    found: VectorArray = vectors[0]
     return found
 
 
@@ -133,7 +135,9 @@ def _searched(store: Store) -> str:
     return next((space.name for space in store.spaces(counted=False) if space.active), "")
 
 
-def _gather(store: Store, embedder: Embedder, made: Made, report: Report | None, stored: Stored | None) -> Backfilled:
+def _gather(
+    store: Store, embedder: Embedder, embedder_spec: EmbedderSpec, report: Report | None, stored: Stored | None
+) -> BackfillResult:
     """Embed until the new vectors are complete and searched: also what is told by others in the meantime."""
     model = embedder.model
     ahead = next((space.vectors for space in store.spaces() if space.fingerprint == model.fingerprint), 0)
@@ -145,7 +149,7 @@ def _gather(store: Store, embedder: Embedder, made: Made, report: Report | None,
             report(replace(progress, done=base + progress.done, total=base + progress.total))
 
     while True:
-        part = backfill(store, embedder, made=made, batch=BATCH, report=further, stored=stored)
+        part = backfill(store, embedder, embedder_spec=embedder_spec, batch=BATCH, report=further, stored=stored)
         embedded += part.embedded
         if part.replaced:
             raise SpaceChangedError(

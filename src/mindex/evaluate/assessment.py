@@ -11,16 +11,16 @@ from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings, se
 from mindex.evaluate.metrics import mean_scores
 from mindex.evaluate.populate import filled
 from mindex.evaluate.question_sets import Question, QuestionSet, read_set, sampled
-from mindex.evaluate.run_questions import WAYS, asker_for, measure, measure_silence, worst_of
+from mindex.evaluate.run_questions import WAYS, measure, measure_silence, question_runner_for, worst_of
 from mindex.model import Progress
-from mindex.model.evaluation import Assessment, Run, Slice
+from mindex.model.evaluation import Assessment, SearchRun, Slice
 from mindex.store.base import Store
 
 Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EvaluationOptions:
     """What is to be measured, and how."""
 
     ways: tuple[str, ...] = ()  # none: all that the settings allow
@@ -35,7 +35,7 @@ class Wanted:
     keep: Path | None = None
 
 
-def assess(folder: Path, wanted: Wanted, cache: Store, report: Report | None = None) -> Assessment:
+def assess(folder: Path, wanted: EvaluationOptions, cache: Store, report: Report | None = None) -> Assessment:
     """Fill a memory with the set, ask its questions in every way, and say what came of it."""
     ways = ways_of(wanted)
     settings = effective(wanted.settings, ways)
@@ -46,7 +46,7 @@ def assess(folder: Path, wanted: Wanted, cache: Store, report: Report | None = N
         filled(found, settings, cache, keep=wanted.keep, report=report) as made,
         MeasuredMemory(made.database, settings, cache) as memory,
     ):
-        asker = asker_for(found, made, memory)
+        asker = question_runner_for(found, made, memory)
         runs = {way: measure(asker, questions, way, report, found.name) for way in ways}
         looked_at = "hybrid" if "hybrid" in runs else ways[-1]
         silent = any(question.silent for question in questions)
@@ -66,7 +66,7 @@ def assess(folder: Path, wanted: Wanted, cache: Store, report: Report | None = N
         )
 
 
-def ways_of(wanted: Wanted) -> tuple[str, ...]:
+def ways_of(wanted: EvaluationOptions) -> tuple[str, ...]:
     """The rows of the table: those asked for, or all that the configured models allow."""
     unknown = [way for way in wanted.ways if way not in WAYS]
     if unknown:
@@ -103,7 +103,7 @@ def _label(found: QuestionSet, asked: str) -> str:
     return asked
 
 
-def _slices(questions: tuple[Question, ...], runs: Mapping[str, Run], label: str) -> tuple[Slice, ...]:
+def _slices(questions: tuple[Question, ...], runs: Mapping[str, SearchRun], label: str) -> tuple[Slice, ...]:
     if not label:
         return ()
     members: dict[str, list[str]] = {}
@@ -116,6 +116,6 @@ def _slices(questions: tuple[Question, ...], runs: Mapping[str, Run], label: str
     )
 
 
-def _said(runs: Mapping[str, Run]) -> list[str]:
+def _said(runs: Mapping[str, SearchRun]) -> list[str]:
     """What answers said about themselves: a stage that did not run is not to be measured unnoticed."""
     return [f"{way}: {note}" for way, run in runs.items() for note in run.notes]

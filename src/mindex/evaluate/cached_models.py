@@ -20,7 +20,7 @@ from mindex.store.base import Store
 from mindex.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 # A vector of the built-in model takes 1.5 kB: some hundred MB at the most.
 _MOST_ROWS = 250_000
@@ -67,7 +67,7 @@ class CachedEmbedder:
     def load(self) -> None:
         self._inner.load()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> VectorArray:
         import numpy as np
 
         self.load()  # also when every text is known: whoever stores vectors asks the model for its dimensions
@@ -83,7 +83,7 @@ class CachedEmbedder:
             return np.empty((0, self.model.dimensions), np.float32)
         return np.stack([np.frombuffer(known[key], np.float32) for key in keys])
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> VectorArray:
         import numpy as np
 
         key = self._key(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.model.evaluation import METRICS, NDCG, Assessment, Compared
+from mindex.model.evaluation import METRICS, NDCG, Assessment, Comparison
 from mindex.present.evaluation import as_written
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def compared(now: Assessment, earlier: Mapping[str, PerQuestion], metric: str = 
     return replace(now, compared=found)
 
 
-def _ways(now: Assessment, before: PerQuestion, metric: str) -> Iterator[Compared]:
+def _ways(now: Assessment, before: PerQuestion, metric: str) -> Iterator[Comparison]:
     """Both sides as a file holds them: what is the same must not differ in digits that were never written."""
     for way, run in now.runs.items():
         earlier = before.get(way, {})
@@ -74,13 +74,13 @@ def _ways(now: Assessment, before: PerQuestion, metric: str) -> Iterator[Compare
             yield compare(way, metric, old, new)
 
 
-def compare(way: str, metric: str, old: list[float], new: list[float]) -> Compared:
+def compare(way: str, metric: str, old: list[float], new: list[float]) -> Comparison:
     """Paired scores of the same questions: a randomisation test, and an interval for the mean difference."""
     import numpy as np
 
     differences = np.array(new) - np.array(old)
     low, high = bootstrap_interval(differences)
-    return Compared(
+    return Comparison(
         way, metric, len(old), float(np.mean(old)), float(np.mean(new)), low, high, randomisation_p(differences)
     )
 

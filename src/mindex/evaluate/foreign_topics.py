@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import Wanted, effective
+from mindex.evaluate.assessment import EvaluationOptions, effective
 from mindex.evaluate.language_detection import language_of
 from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings
 from mindex.evaluate.metrics import auroc, mean
 from mindex.evaluate.populate import filled
 from mindex.evaluate.question_sets import Question, answerable, read_set, sampled
-from mindex.evaluate.run_questions import Asker, asker_for
+from mindex.evaluate.run_questions import QuestionRunner, question_runner_for
 from mindex.model import Progress
-from mindex.model.evaluation import FloorTried, ForeignPair, ForeignTopics
+from mindex.model.evaluation import FloorResult, ForeignPair, ForeignTopics
 from mindex.store.base import Store
 
 Report = Callable[[Progress], None]
@@ -44,7 +44,12 @@ class _Heard:
 
 
 def foreign_topics(
-    folders: Sequence[Path], wanted: Wanted, cache: Store, *, way: str = "hybrid", report: Report | None = None
+    folders: Sequence[Path],
+    wanted: EvaluationOptions,
+    cache: Store,
+    *,
+    way: str = "hybrid",
+    report: Report | None = None,
 ) -> ForeignTopics:
     """Every ordered pair of sets in one language: own questions against those of the other set."""
     sets = [read_set(folder, split=wanted.split, adversarial=wanted.adversarial) for folder in folders]
@@ -61,7 +66,7 @@ def foreign_topics(
         with ExitStack() as opened:
             made = opened.enter_context(filled(texts, settings, cache, report=report))
             memory = opened.enter_context(MeasuredMemory(made.database, settings, cache))
-            asker = asker_for(texts, made, memory, timed=0)
+            asker = question_runner_for(texts, made, memory, timed=0)
             floor, changed = memory.settings.number("search.floor"), changed_settings(memory.settings)
             model = memory.embedder.model.name if memory.embedder else ""
             own = _hear(asker, asked[texts.name], way, None, report, f"{texts.name} own")
@@ -79,17 +84,17 @@ def foreign_topics(
     return ForeignTopics(floor, model, changed, languages, tuple(pairs), _tried(heard), notes)
 
 
-def _tried(heard: Sequence[tuple[_Heard, _Heard]]) -> tuple[FloorTried, ...]:
+def _tried(heard: Sequence[tuple[_Heard, _Heard]]) -> tuple[FloorResult, ...]:
     """Other floors, told from what was heard without one: near enough to choose among them, without asking again."""
     found = []
     for floor in _FLOORS:
         refused = [foreign.below(floor) for _, foreign in heard]
-        found.append(FloorTried(floor, mean([own.below(floor) for own, _ in heard]), mean(refused), min(refused)))
+        found.append(FloorResult(floor, mean([own.below(floor) for own, _ in heard]), mean(refused), min(refused)))
     return tuple(found)
 
 
 def _hear(
-    asker: Asker,
+    asker: QuestionRunner,
     questions: Sequence[Question],
     way: str,
     groups: Sequence[str] | None,

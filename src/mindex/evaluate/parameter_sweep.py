@@ -7,14 +7,14 @@ from pathlib import Path
 
 from mindex.config import Settings
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import Wanted, effective
+from mindex.evaluate.assessment import EvaluationOptions, effective
 from mindex.evaluate.measured_memory import MeasuredMemory, settings_for, shown_value
 from mindex.evaluate.metrics import mean
 from mindex.evaluate.populate import filled
 from mindex.evaluate.question_sets import answerable, read_set, sampled
-from mindex.evaluate.run_questions import asker_for, measure
+from mindex.evaluate.run_questions import measure, question_runner_for
 from mindex.model import Progress
-from mindex.model.evaluation import NDCG, LeftOut, Sweep
+from mindex.model.evaluation import NDCG, HeldOutSet, Sweep
 from mindex.store.base import Store
 
 Report = Callable[[Progress], None]
@@ -25,7 +25,7 @@ _FLOOR = "search.floor"
 def sweep(
     folders: Sequence[Path],
     swept: Mapping[str, Sequence[str]],
-    wanted: Wanted,
+    wanted: EvaluationOptions,
     cache: Store,
     *,
     way: str = "hybrid",
@@ -52,7 +52,7 @@ def sweep(
                     filled(found, tried, cache, report=report) as made,
                     MeasuredMemory(made.database, tried, cache) as memory,
                 ):
-                    run = measure(asker_for(found, made, memory, timed=0), questions, way, report, found.name)
+                    run = measure(question_runner_for(found, made, memory, timed=0), questions, way, report, found.name)
                 known[same] = run.scores[metric]
             scores[key][value][found.name] = known[same]
     return tuple(
@@ -73,7 +73,7 @@ def _values(settings: Mapping[str, str], key: str, given: Sequence[str]) -> list
     return list(dict.fromkeys((value_of(present), *tried)))
 
 
-def left_one_out(scores: Mapping[str, Mapping[str, float]]) -> tuple[LeftOut, ...]:
+def left_one_out(scores: Mapping[str, Mapping[str, float]]) -> tuple[HeldOutSet, ...]:
     """For each set: the value the others choose by their mean, and what the set gets by it.
 
     Where values are equally good, the first one stands: the present value.
@@ -88,5 +88,5 @@ def left_one_out(scores: Mapping[str, Mapping[str, float]]) -> tuple[LeftOut, ..
     found = []
     for name in sets:
         others, best = chosen([other for other in sets if other != name]), chosen([name])
-        found.append(LeftOut(name, others, scores[others][name], best, scores[best][name]))
+        found.append(HeldOutSet(name, others, scores[others][name], best, scores[best][name]))
     return tuple(found)

@@ -29,14 +29,14 @@ _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
 _MOST_KEPT = 24
 # What decides the content of a filled memory beside the set itself.
 _ROOMS = (
-    "analyzer.py", "evaluate/filling.py", "ids.py", "ingest", "knowing.py", "model", "pieces.py", "providers/embed",
-    "remember", "store",
+    "analyzer.py", "evaluate/populate.py", "ids.py", "ingest", "knowing.py", "model", "embedding_text.py",
+    "providers/embed", "memories", "redaction", "embedding", "store",
 )  # fmt: skip
 _SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class PopulatedSet:
     """A filled memory's file, and the way from what it finds back to the set's ids."""
 
     database: Path
@@ -59,7 +59,7 @@ def filled(
     *,
     keep: Path | None = None,
     report: Report | None = None,
-) -> Iterator[Filled]:
+) -> Iterator[PopulatedSet]:
     """A memory that holds the set. It goes when the block ends; a corpus that was filled before is taken as it was.
 
     With `keep` it is made in that folder and stays there.
@@ -93,7 +93,9 @@ def _kept_in(work: Path) -> Path:
 # ── filling ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _fill(found: QuestionSet, settings: Mapping[str, str], cache: Store, work: Path, report: Report | None) -> Filled:
+def _fill(
+    found: QuestionSet, settings: Mapping[str, str], cache: Store, work: Path, report: Report | None
+) -> PopulatedSet:
     database = work / _DATABASE
     groups = {group: f"g{number:04}" for number, group in enumerate(dict.fromkeys(one.group for one in found.texts))}
     ids = _write_files(found, work / _DOCUMENTS, groups)
@@ -118,7 +120,7 @@ def _fill(found: QuestionSet, settings: Mapping[str, str], cache: Store, work: P
         documents = len(told) + sum(one.documents for one in memory.status().collections)
     if not documents:
         raise UsageError(f"nothing of {found.folder} could be indexed", "; ".join(notes[:3]) or "is it empty?")
-    return Filled(database, documents, ids, groups, notes)
+    return PopulatedSet(database, documents, ids, groups, notes)
 
 
 def tell(memory: Memory, turn: Text, agent: str) -> str:
@@ -205,16 +207,16 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-def _taken(kept: Path) -> Filled | None:
+def _taken(kept: Path) -> PopulatedSet | None:
     try:
         read = json.loads((kept / _MAP).read_text(encoding="utf-8"))
         (kept / _MAP).touch()
-        return Filled(kept / _DATABASE, read["documents"], read["ids"], read["groups"], tuple(read["notes"]))
+        return PopulatedSet(kept / _DATABASE, read["documents"], read["ids"], read["groups"], tuple(read["notes"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _given(made: Filled, kept: Path) -> Filled:
+def _given(made: PopulatedSet, kept: Path) -> PopulatedSet:
     """Copy a memory to where the next run finds it, whole or not at all: others may be looking for the same."""
     staged = kept.with_name(f"{kept.name}.{os.getpid()}")
     try:

@@ -26,7 +26,7 @@ from mindex.evaluate.question_sets import (
 from mindex.ingest.file_scan import SUFFIXES, scan
 from mindex.ingest.ignore_rules import IGNORE_FILES
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.model import Skipped
+from mindex.model import SkippedFile
 
 _FIELDS = ("id", "question", "answer", "none", "lines", "group", "adversarial")
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
@@ -96,8 +96,8 @@ class _Notes:
         found = list(scan(folder, max_bytes=sys.maxsize))
         return cls(
             folder,
-            frozenset(one.path for one in found if not isinstance(one, Skipped)),
-            {one.path: one.reason for one in found if isinstance(one, Skipped)},
+            frozenset(one.path for one in found if not isinstance(one, SkippedFile)),
+            {one.path: one.reason for one in found if isinstance(one, SkippedFile)},
         )
 
     def path_of(self, said: str, place: str) -> str:

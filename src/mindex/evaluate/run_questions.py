@@ -11,10 +11,10 @@ from typing import Any
 from mindex.errors import UsageError
 from mindex.evaluate.measured_memory import MeasuredMemory
 from mindex.evaluate.metrics import DEPTH, mean, mean_scores, percentile, scores_of
-from mindex.evaluate.populate import Filled
+from mindex.evaluate.populate import PopulatedSet
 from mindex.evaluate.question_sets import Question, QuestionSet, sampled
 from mindex.model import Answer, Hit, Progress
-from mindex.model.evaluation import NDCG, Failure, Place, Run, Scores, Silence
+from mindex.model.evaluation import NDCG, Failure, Place, Scores, SearchRun, Silence
 from mindex.present.views import show
 from mindex.search.pipeline import MAX_LIMIT
 
@@ -36,7 +36,7 @@ _DEEPEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionResult:
     """What one question was answered with: documents in order, each where its best chunk stands."""
 
     ranked: tuple[str, ...]
@@ -46,17 +46,17 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class QuestionRunner:
     """One filled memory and the set it was filled with."""
 
     memory: MeasuredMemory
-    filled: Filled
+    filled: PopulatedSet
     turns: bool
     timed: frozenset[str] = frozenset()
 
     def ask(
         self, question: Question, way: str, *, group: str | None = None, depth: int = DEPTH, floor: float | None = 0.0
-    ) -> Asked:
+    ) -> QuestionResult:
         """Ask, and read on until `depth` documents are there. Only the first page is timed, and only of some."""
         asked = {**self._told(way), **self._scope(question.group if group is None else group), "floor": floor}
         paying = question.id in self.timed
@@ -76,7 +76,7 @@ class Asker:
             if len(found) >= depth or not page.has_more or not page.hits:
                 break
             page = self.memory.search(question.text, limit=MAX_LIMIT, offset=seen, **asked)
-        return Asked(tuple(found), tuple(found.items()), answer, ms if paying and from_models else None)
+        return QuestionResult(tuple(found), tuple(found.items()), answer, ms if paying and from_models else None)
 
     def prepare(self, question: Question, way: str) -> None:
         """Load whatever is loaded once. A model that cannot be had is an error: nobody means to measure without."""
@@ -110,19 +110,23 @@ class Asker:
         return self.filled.id_of(hit.record)
 
 
-def asker_for(found: QuestionSet, filled: Filled, memory: MeasuredMemory, *, timed: int = TIMED) -> Asker:
+def question_runner_for(
+    found: QuestionSet, filled: PopulatedSet, memory: MeasuredMemory, *, timed: int = TIMED
+) -> QuestionRunner:
     chosen = frozenset(question.id for question in sampled(found.questions, timed))
     turns = any(text.is_turn for text in found.texts)
     if turns and len(filled.groups) > 1 and not all(text.is_turn for text in found.texts):
         raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
-    return Asker(memory, filled, turns, chosen)
+    return QuestionRunner(memory, filled, turns, chosen)
 
 
 def _is_costly(way: str) -> bool:
     return "+" in way
 
 
-def measure(asker: Asker, questions: Sequence[Question], way: str, report: Report | None = None, name: str = "") -> Run:
+def measure(
+    asker: QuestionRunner, questions: Sequence[Question], way: str, report: Report | None = None, name: str = ""
+) -> SearchRun:
     """One way of searching over the questions that have an answer."""
     asked = [question for question in questions if not question.silent]
     if asked:
@@ -140,7 +144,7 @@ def measure(asker: Asker, questions: Sequence[Question], way: str, report: Repor
         if outcome.ms is not None:
             times.append(outcome.ms)
         said.update(note.partition(";")[0] for note in outcome.answer.notes)  # what follows differs each time
-    return Run(
+    return SearchRun(
         scores=mean_scores(list(scores.values())) if scores else {},
         tokens=mean(tokens),
         p50_ms=percentile(times, 0.5) if times else None,
@@ -156,7 +160,7 @@ def _cost(answer: Answer) -> int:
     return show(replace(answer, hits=answer.hits[:_SHOWN], notes=()), "full").tokens
 
 
-def measure_silence(asker: Asker, questions: Sequence[Question]) -> Silence:
+def measure_silence(asker: QuestionRunner, questions: Sequence[Question]) -> Silence:
     heard = {question.id: bool(asker.ask(question, "hybrid", depth=1, floor=None).ranked) for question in questions}
     with_answer = [question for question in questions if not question.silent]
     without = [question for question in questions if question.silent]
@@ -169,7 +173,7 @@ def measure_silence(asker: Asker, questions: Sequence[Question]) -> Silence:
 
 
 def worst_of(
-    asker: Asker, questions: Sequence[Question], run: Run, way: str, count: int, label: str = ""
+    asker: QuestionRunner, questions: Sequence[Question], run: SearchRun, way: str, count: int, label: str = ""
 ) -> tuple[Failure, ...]:
     """The questions with the lowest scores, looked at as deep as there are candidates."""
     asked = [one for one in questions if one.id in run.per_question and run.per_question[one.id][NDCG] < 1]

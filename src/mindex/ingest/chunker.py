@@ -22,7 +22,7 @@ _LEADING_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedDocument:
     """A file as the chunker understood it. `title` is the front matter's, else the first level-1 heading, else empty.
 
     A chunk's text is exactly the file's lines `first_line` to `last_line`, with two exceptions, both with `parts` > 1:
@@ -34,7 +34,7 @@ class Parsed:
     chunks: tuple[Chunk, ...]
 
 
-def chunk_markdown(text: str) -> Parsed:
+def chunk_markdown(text: str) -> ParsedDocument:
     # The last line ends like the others: else a section at the limit would be cut anew once something follows it.
     text = normalise_newlines(text).removesuffix("\n") + "\n"
     if text.count("\n") > MAX_LINES:
@@ -49,14 +49,14 @@ def chunk_markdown(text: str) -> Parsed:
         if body := _worth_keeping(text, section):
             chunks += _chunks(text, starts, section.breadcrumb, fit(text, body))
     title = front.title or next((block.title for block in blocks if block.level == 1 and block.title), "")
-    return Parsed(title, front, tuple(chunks))
+    return ParsedDocument(title, front, tuple(chunks))
 
 
-def chunk_text(text: str) -> Parsed:
+def chunk_text(text: str) -> ParsedDocument:
     """Plain text: no markup, only paragraphs, the same sizes."""
     text = normalise_newlines(text)
     chunks = _chunks(text, line_starts(text), (), fit(text, paragraphs(text)))
-    return Parsed("", FrontMatter(), tuple(chunks))
+    return ParsedDocument("", FrontMatter(), tuple(chunks))
 
 
 def _worth_keeping(text: str, section: Section) -> list[Block]:
@@ -86,4 +86,4 @@ def _without_blank_lines(text: str, span: Span) -> tuple[int, int]:
     return start, span.end if line_end < 0 else line_end
 
 
-__all__ = ["CHUNKER_VERSION", "LIMIT", "Parsed", "chunk_markdown", "chunk_text"]
+__all__ = ["CHUNKER_VERSION", "LIMIT", "ParsedDocument", "chunk_markdown", "chunk_text"]

@@ -50,7 +50,7 @@ Crosses = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Contextualized:
+class ContextualizeResult:
     written: int
     remaining: int
     note: str = ""
@@ -70,23 +70,23 @@ def contextualize(
     store: Store,
     generator: Generator,
     collections: Sequence[str],
-    crosses: Crosses,
+    redact: Crosses,
     *,
     patience: float = 30.0,
     written: Callable[[], None] = lambda: None,
     report: Callable[[Progress], None] | None = None,
-) -> Contextualized:
+) -> ContextualizeResult:
     """Give every chunk of these collections that has none its context. A model that fails leaves the rest for later.
 
     `crosses` is the boundary that every text crosses before it is stored. `patience` says after how many seconds the
     model counts as down. `written` is called now and then, when enough chunks wait to be embedded anew.
     """
-    job = _Job(store, generator.name, crosses, written, report)
+    job = _Job(store, generator.name, redact, written, report)
     asks = job.asks(store.uncontextualized(collections), collections)
     first = next(asks, None)
     if first is not None:
         _ask_all(generator, chain([first], asks), job, patience)
-    return Contextualized(job.written, len(store.uncontextualized(collections)), job.note())
+    return ContextualizeResult(job.written, len(store.uncontextualized(collections)), job.note())
 
 
 def _ask_all(generator: Generator, asks: Iterator[_Ask], job: _Job, patience: float) -> None:
@@ -113,13 +113,13 @@ class _Job:
         self,
         store: Store,
         model: str,
-        crosses: Crosses,
+        redact: Crosses,
         written: Callable[[], None],
         report: Callable[[Progress], None] | None,
     ) -> None:
         self._store = store
         self._model = model
-        self._crosses = crosses
+        self._crosses = redact
         self._on_written = written
         self._report = report
         self._total = 0
@@ -241,9 +241,9 @@ def _shown(document: Document, chunks: Sequence[Record], record: Record) -> dict
     }
 
 
-def context_of(answer: str, about: str, crosses: Crosses) -> str:
+def context_of(answer: str, about: str, redact: Crosses) -> str:
     """The sentences an answer holds, if they share a word with what they are about; raises for anything else."""
-    context = crosses(plain_answer(answer, MOST_CHARACTERS)).strip()
+    context = redact(plain_answer(answer, MOST_CHARACTERS)).strip()
     if _words(context).isdisjoint(_words(about)):
         raise UnusableAnswer("the language model speaks of something else than the document", "try another model")
     return context

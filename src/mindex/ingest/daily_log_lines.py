@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from mindex.daily_log_format import blank_lines, is_daily_log, is_journal_line
+from mindex.daily_log_format import blank_lines, is_daily_log, is_log_line
 from mindex.ingest.markdown_blocks import normalise_newlines
 from mindex.model import Chunk
 
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 
 
-def without_journal_lines(path: str, text: str) -> str:
+def without_log_lines(path: str, text: str) -> str:
     """A daily log without the lines that mindex wrote, each left empty so that line numbers hold.
 
     Any `memory/YYYY-MM-DD.md` is one, wherever it is indexed: were it only the configured workspace's, a process that
@@ -23,7 +23,7 @@ def without_journal_lines(path: str, text: str) -> str:
     return blank_lines(text) if is_daily_log(path) else text
 
 
-def cut_at_journal_lines(path: str, text: str, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+def cut_at_log_lines(path: str, text: str, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     """The chunks of a daily log, cut where its `text` has lines of ours.
 
     Otherwise a thought below a hundred of them would be a hundred empty lines long, and another text, to be embedded
@@ -31,7 +31,7 @@ def cut_at_journal_lines(path: str, text: str, chunks: Sequence[Chunk]) -> Seque
     """
     if not is_daily_log(path):
         return chunks
-    ours = {number for number, line in enumerate(normalise_newlines(text).split("\n"), 1) if is_journal_line(line)}
+    ours = {number for number, line in enumerate(normalise_newlines(text).split("\n"), 1) if is_log_line(line)}
     return [piece for chunk in chunks for piece in _pieces(chunk, ours)]
 
 

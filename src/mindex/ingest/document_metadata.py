@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from mindex.ingest.front_matter import unique
 
 if TYPE_CHECKING:  # `domain_of` is asked by searches, which need no markdown parser
-    from mindex.ingest.chunker import Parsed
+    from mindex.ingest.chunker import ParsedDocument
 
 ROOT_DOMAIN = "root"
 MAX_TAGS = 30
@@ -42,7 +42,7 @@ class Description:
     links: tuple[str, ...]
 
 
-def describe(path: str, parsed: Parsed) -> Description:
+def describe(path: str, parsed: ParsedDocument) -> Description:
     """Describe the file at `path`, relative to the root and with `/`."""
     prose = [_prose(chunk.text) for chunk in parsed.chunks]
     names = (name for text in prose for name in _names(text))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindex.ingest.ignore_rules import IGNORE_FILES, IgnoreRules, rules_above, rules_from
-from mindex.model import Skipped
+from mindex.model import SkippedFile
 
 SUFFIXES = (".md", ".markdown", ".txt")
 
@@ -37,7 +37,7 @@ class _Folder:
     rules: IgnoreRules
 
 
-def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator[ScannedFile | Skipped]:
+def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator[ScannedFile | SkippedFile]:
     """Every markdown and text file below `root`, in order of its path, and what was left out with the reason.
 
     Not mentioned: what an ignore file or an `exclude` pattern (gitignore syntax) names, and files of other kinds.
@@ -46,7 +46,7 @@ def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator
     """
     location = os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
     excluded = rules_from(exclude)
-    waiting: list[_Folder | ScannedFile | Skipped] = [_Folder("", location, rules_above(location))]
+    waiting: list[_Folder | ScannedFile | SkippedFile] = [_Folder("", location, rules_above(location))]
     while waiting:
         found = waiting.pop()
         if isinstance(found, _Folder):
@@ -55,28 +55,28 @@ def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator
             yield found
 
 
-def read(file: ScannedFile, *, max_bytes: int) -> bytes | Skipped:
+def read(file: ScannedFile, *, max_bytes: int) -> bytes | SkippedFile:
     """The file's bytes. It may have changed since the scan: a link is still not followed, a pipe not waited for."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         with open(os.open(file.location, flags), "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
             status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode):
-                return Skipped(file.path, "not a regular file")
+                return SkippedFile(file.path, "not a regular file")
             data = opened.read(max_bytes + 1)
     except OSError as error:
-        return Skipped(file.path, _because(error))
-    return data if len(data) <= max_bytes else Skipped(file.path, _too_large(status.st_size, max_bytes))
+        return SkippedFile(file.path, _because(error))
+    return data if len(data) <= max_bytes else SkippedFile(file.path, _too_large(status.st_size, max_bytes))
 
 
-def _look_into(folder: _Folder, excluded: IgnoreRules, max_bytes: int) -> list[_Folder | ScannedFile | Skipped]:
+def _look_into(folder: _Folder, excluded: IgnoreRules, max_bytes: int) -> list[_Folder | ScannedFile | SkippedFile]:
     try:
         with os.scandir(folder.location) as listing:
             entries = {entry.name: entry for entry in listing}
     except OSError as error:
         gone = isinstance(error, FileNotFoundError) and folder.path
-        return [] if gone else [Skipped(folder.path or "./", f"folder {_because(error)}")]
-    found: list[tuple[str, _Folder | ScannedFile | Skipped]] = []
+        return [] if gone else [SkippedFile(folder.path or "./", f"folder {_because(error)}")]
+    found: list[tuple[str, _Folder | ScannedFile | SkippedFile]] = []
     rules = folder.rules
     for name in IGNORE_FILES:
         if name in entries:
@@ -93,7 +93,7 @@ def _look_into(folder: _Folder, excluded: IgnoreRules, max_bytes: int) -> list[_
 
 def _look_at(
     entry: os.DirEntry[str], folder: _Folder, rules: IgnoreRules, excluded: IgnoreRules, max_bytes: int
-) -> _Folder | ScannedFile | Skipped | None:
+) -> _Folder | ScannedFile | SkippedFile | None:
     path = folder.path + entry.name
     try:
         link = entry.is_symlink() or _is_junction(entry)
@@ -105,20 +105,20 @@ def _look_at(
         if (is_folder and entry.name in _VERSION_CONTROL) or excluded.ignores(path) or rules.ignores(path):
             return None
         if not _is_utf8(entry.name):
-            return Skipped(_printable(path), "its name is not valid UTF-8; rename it")
+            return SkippedFile(_printable(path), "its name is not valid UTF-8; rename it")
         if link:
-            return Skipped(path.rstrip("/"), "symbolic link, not followed")
+            return SkippedFile(path.rstrip("/"), "symbolic link, not followed")
         if is_folder:
             return _Folder(path, entry.path, rules)
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:  # deleted since the folder was listed
         return None
     except OSError as error:
-        return Skipped(_printable(path), _because(error))
+        return SkippedFile(_printable(path), _because(error))
     if not stat.S_ISREG(status.st_mode):
-        return Skipped(path, "not a regular file")
+        return SkippedFile(path, "not a regular file")
     if status.st_size > max_bytes:
-        return Skipped(path, _too_large(status.st_size, max_bytes))
+        return SkippedFile(path, _too_large(status.st_size, max_bytes))
     return ScannedFile(path, entry.path, status.st_size, status.st_mtime_ns)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
 
-from mindex.model import Skipped
+from mindex.model import SkippedFile
 
 if TYPE_CHECKING:  # older versions keep it elsewhere
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -65,14 +65,14 @@ class IgnoreRules:
                 return verdict
         return False
 
-    def and_file(self, entry: os.DirEntry[str], base: str) -> tuple[IgnoreRules, Skipped | None]:
+    def and_file(self, entry: os.DirEntry[str], base: str) -> tuple[IgnoreRules, SkippedFile | None]:
         """These rules and those of an ignore file in the folder `base`."""
         try:
             if not entry.is_file(follow_symlinks=False):  # git does not follow these links either
                 return self, None
             patterns = _read(entry.path)
         except OSError as error:
-            return self, Skipped(base + entry.name, f"ignore file cannot be read: {error.strerror}")
+            return self, SkippedFile(base + entry.name, f"ignore file cannot be read: {error.strerror}")
         return IgnoreRules((*self.layers, _Layer(base, patterns))), None
 
 

@@ -13,13 +13,13 @@ from mindex.daily_log_format import FORMAT_VERSION
 from mindex.errors import MindexError
 from mindex.ids import short_hash
 from mindex.ingest.chunker import CHUNKER_VERSION, chunk_markdown, chunk_text
-from mindex.ingest.daily_log_lines import cut_at_journal_lines, without_journal_lines
+from mindex.ingest.daily_log_lines import cut_at_log_lines, without_log_lines
 from mindex.ingest.document_metadata import chunk_tags, describe
 from mindex.ingest.file_scan import ScannedFile, read, scan
 from mindex.ingest.front_matter import unique
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.model import Collection, CollectionReport, Document, Progress, Record, Skipped
-from mindex.store.base import Applied, DocumentUpdate, Store
+from mindex.model import Collection, CollectionReport, Document, Progress, Record, SkippedFile
+from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 
 # A file saved within this time of being read may change again without its time changing.
 _CLOCK_GRAIN_NS = 2_000_000_000
@@ -38,7 +38,7 @@ class Boundary:
     `version` says which boundary it was: part of every fingerprint, so that a stricter one reaches every file.
     """
 
-    crosses: Callable[[str], str]
+    redact: Callable[[str], str]
     version: str
 
 
@@ -52,7 +52,7 @@ class _Plan:
     new: list[ScannedFile] = field(default_factory=list)
     moved: dict[str, Document] = field(default_factory=dict)  # new path → the document that moved there
     deleted: list[Document] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # looked like files to index, and turned out to be none
     seen: int = 0
 
@@ -73,11 +73,11 @@ class Indexer:
 
     def index(
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
-    ) -> tuple[CollectionReport, tuple[Skipped, ...]]:
+    ) -> tuple[CollectionReport, tuple[SkippedFile, ...]]:
         """Bring a collection up to date; with `dry_run` only say what would happen to its files."""
         known = self._store.documents(collection.name)
         plan = self._plan(collection, known, force)
-        applied = Applied()
+        applied = ChunkCounts()
         if not dry_run:
             applied = self._carry_out(collection, plan, known, report)
             self._store.put_collection(replace(collection, indexed_at=now_ms()))
@@ -122,7 +122,7 @@ class Indexer:
         gone = dict(known)
         exclude = (*self._exclude, *collection.exclude)
         for found in scan(Path(collection.root), exclude=exclude, max_bytes=self._max_bytes):
-            if isinstance(found, Skipped):
+            if isinstance(found, SkippedFile):
                 plan.skipped.append(found)
                 continue
             plan.seen += 1
@@ -161,15 +161,15 @@ class Indexer:
     def _fingerprint_of(self, file: ScannedFile) -> str:
         """Empty for a file that cannot be read now: whoever goes on to index it will say why."""
         data = read(file, max_bytes=self._max_bytes)
-        return "" if isinstance(data, Skipped) else _fingerprint(data, self._version)
+        return "" if isinstance(data, SkippedFile) else _fingerprint(data, self._version)
 
     # ── doing it ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _carry_out(
         self, collection: Collection, plan: _Plan, known: dict[str, Document], report: Report | None
-    ) -> Applied:
+    ) -> ChunkCounts:
         """Write in batches, each one transaction that leaves the collection consistent."""
-        applied = self._store.apply([], [document.id for document in plan.deleted]) if plan.deleted else Applied()
+        applied = self._store.apply([], [document.id for document in plan.deleted]) if plan.deleted else ChunkCounts()
         if plan.touched:
             applied += self._store.apply([DocumentUpdate(document, None) for document in plan.touched])
         taken = {document.id for document in known.values()} - {document.id for document in plan.deleted}
@@ -205,7 +205,7 @@ class Indexer:
             before = plan.moved.get(file.path) or known.get(file.path)
             id_ = before.id if before is not None else _document_id(collection.name, file.path, taken)
             taken.add(id_)
-            update = data if isinstance(data, Skipped) else self._update(collection.name, id_, file, data)
+            update = data if isinstance(data, SkippedFile) else self._update(collection.name, id_, file, data)
             if isinstance(update, DocumentUpdate):
                 yield update
                 continue
@@ -216,13 +216,13 @@ class Indexer:
         if report is not None and files:
             report(Progress("chunk", len(files), len(files)))
 
-    def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | Skipped:
+    def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | SkippedFile:
         """One file's bytes as a document and its chunks."""
         try:
             written = decode(data)
-            text = self._boundary.crosses(without_journal_lines(file.location, written))
+            text = self._boundary.redact(without_log_lines(file.location, written))
         except (BinaryFile, MindexError) as error:
-            return Skipped(file.path, str(error))
+            return SkippedFile(file.path, str(error))
         parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)
         description = describe(file.path, parsed)
         now = now_ms()
@@ -243,7 +243,7 @@ class Indexer:
         )
         seen: Counter[str] = Counter()
         records = []
-        for chunk in cut_at_journal_lines(file.location, written, parsed.chunks):
+        for chunk in cut_at_log_lines(file.location, written, parsed.chunks):
             section = " > ".join(chunk.breadcrumb)
             title = section or name
             seen[section + "\n" + chunk.text] += 1

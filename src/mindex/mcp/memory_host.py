@@ -44,7 +44,7 @@ class _Stopped(Exception):
     """The server goes; what is indexed so far stays."""
 
 
-class Service:
+class MemoryHost:
     """One memory for all requests of a server. Nothing costly happens before `start` or the first request."""
 
     def __init__(self, options: Options) -> None:

@@ -14,12 +14,12 @@ from pydantic import Field
 
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, StrictTool, Texts, answer
 from mindex.mcp.write_tools import FORGET, REMEMBER, UPDATE, WritingTools
 from mindex.memory import Memory
 from mindex.model import IndexReport, Mode, Progress
-from mindex.present.records import show_found
+from mindex.present.records import view_records
 from mindex.present.reports import index_json, index_text, status_json, status_text
 from mindex.present.views import View, show
 from mindex.search.pipeline import MAX_LIMIT
@@ -48,7 +48,7 @@ Budget = Annotated[int, Field(description="Most tokens to return, 50-25000, defa
 class NativeTools:
     """The tools of one server; each method is one."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: MemoryHost) -> None:
         self._service = service
 
     def search(
@@ -110,7 +110,7 @@ class NativeTools:
             why = "; ".join(found.why)[:200] or "search for it first"
             raise NotFoundError(f"nothing found for {', '.join(found.missing)[:200]}", why)
         budget, notes = self._amount(budget)
-        shown = show_found(found, budget=budget, notes=notes)
+        shown = view_records(found, budget=budget, notes=notes)
         return answer(shown.text(), shown.json())
 
     def index(
@@ -191,7 +191,7 @@ def instructions(memory: Memory | None) -> str:
     return f"{told} Indexed: {names}{more}."
 
 
-def tools(service: Service) -> list[StrictTool]:
+def tools(service: MemoryHost) -> list[StrictTool]:
     native, writing = NativeTools(service), WritingTools(service)
     return [
         StrictTool.of(native.search, _SEARCH, READS),

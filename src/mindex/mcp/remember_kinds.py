@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, ThingKind
-from mindex.memories.find_entry import find_told
+from mindex.memories.find_entry import find_entry
 from mindex.memory import Memory
-from mindex.model import Extracted
+from mindex.model import ExtractionReport
 from mindex.present import profile_contacts_skills as present
 from mindex.present.record_fields import Json
 
@@ -47,13 +47,13 @@ def _turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> Sai
         tags=tags,
         at=said.get("at"),
     )
-    beside = Extracted(notes=memory.vector_notes(turn.id))
+    beside = ExtractionReport(notes=memory.vector_notes(turn.id))
     return present.turn_added_text(turn, redacted, beside), present.turn_added_json(turn, redacted, beside)
 
 
 def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> Said:
     """Change fields of a contact, project or skill, or places of the profile."""
-    record = find_told(memory.store, id_)
+    record = find_entry(memory.store, id_)
     if record.kind == "profile":
         change = memory.set_profile(fields, reason, agent=record.agent)
     elif record.kind in FIELDS:

@@ -21,7 +21,7 @@ from mcp_types import (
 from pydantic import Field
 
 from mindex.errors import MindexError
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.present.reports import found_text
 from mindex.present.views import show
 
@@ -38,7 +38,7 @@ _ID = re.compile(r"[a-zA-Z0-9]{3,64}")
 _PROMPT_BUDGET = 4_000
 
 
-def list_documents(service: Service) -> list[Resource]:
+def list_documents(service: MemoryHost) -> list[Resource]:
     """The first indexed files; the templates reach the rest."""
     return [
         Resource(
@@ -52,7 +52,7 @@ def list_documents(service: Service) -> list[Resource]:
     ]
 
 
-def add_resources(server: MindexServer, service: Service) -> None:
+def add_resources(server: MindexServer, service: MemoryHost) -> None:
     @server.resource(DOC, name="document", description="An indexed file, as it is now", mime_type="text/markdown")
     def document(path: str) -> str:
         try:
@@ -68,7 +68,7 @@ def add_resources(server: MindexServer, service: Service) -> None:
         return found_text(found)
 
 
-def add_prompt(server: MindexServer, service: Service) -> None:
+def add_prompt(server: MindexServer, service: MemoryHost) -> None:
     @server.prompt(description="What the memory holds about a topic, ready to use")
     def recall(
         topic: Annotated[str, Field(description="What to recall")],
@@ -86,7 +86,7 @@ def add_prompt(server: MindexServer, service: Service) -> None:
         )
 
 
-def add_completions(server: MindexServer, service: Service) -> None:
+def add_completions(server: MindexServer, service: MemoryHost) -> None:
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
         reference: PromptReference | ResourceTemplateReference,
@@ -100,7 +100,7 @@ def add_completions(server: MindexServer, service: Service) -> None:
         return None
 
 
-def _paths(service: Service, typed: str) -> Completion:
+def _paths(service: MemoryHost, typed: str) -> Completion:
     """Paths that go on as typed: bare, or below the collection's name when that is what was typed."""
     found = service.memory.documents(typed, limit=_MOST_COMPLETIONS + 1)
     paths = [
@@ -111,7 +111,7 @@ def _paths(service: Service, typed: str) -> Completion:
     return Completion(values=list(dict.fromkeys(paths[:_MOST_COMPLETIONS])), has_more=more)
 
 
-def _collections(service: Service, typed: str) -> Completion:
+def _collections(service: MemoryHost, typed: str) -> Completion:
     names = [one.name for one in service.memory.store.collections() if one.name.startswith(typed)]
     return Completion(values=names[:_MOST_COMPLETIONS], total=len(names), has_more=len(names) > _MOST_COMPLETIONS)
 

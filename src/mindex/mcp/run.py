@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import Options, Service
+from mindex.mcp.memory_host import MemoryHost, Options
 
 if TYPE_CHECKING:
     from mindex.mcp.server import MindexServer
@@ -36,7 +36,7 @@ def serve(options: Options, tools: str, *, http: str | None = None) -> None:
         service.close()
 
 
-def _built(options: Options, tools: str) -> tuple[MindexServer, Service]:
+def _built(options: Options, tools: str) -> tuple[MindexServer, MemoryHost]:
     # The SDK makes hundreds of thousands of objects that stay: looking for garbage among them is 8 % of the start.
     gc.disable()
     try:
@@ -48,7 +48,7 @@ def _built(options: Options, tools: str) -> tuple[MindexServer, Service]:
             exclude=(*options.exclude, *dialect.exclude),
             settings={**dialect.settings(options.source), **options.settings},
         )
-        service = Service(options)
+        service = MemoryHost(options)
         server = MindexServer(service, dialect)
         gc.freeze()
         return server, service
@@ -56,7 +56,7 @@ def _built(options: Options, tools: str) -> tuple[MindexServer, Service]:
         gc.enable()
 
 
-def _serve_http(server: MindexServer, service: Service, http: str) -> None:
+def _serve_http(server: MindexServer, service: MemoryHost, http: str) -> None:
     from mindex.mcp.http import bind, parse_address, run
 
     address = parse_address(http)
@@ -69,7 +69,7 @@ def _serve_http(server: MindexServer, service: Service, http: str) -> None:
     run(server, address, listening)
 
 
-def _leave(service: Service, number: int) -> NoReturn:
+def _leave(service: MemoryHost, number: int) -> NoReturn:
     """Close the database and go at once: a thread that waits for the client's next line cannot be woken."""
     closing = threading.Thread(target=service.close, daemon=True)
     closing.start()

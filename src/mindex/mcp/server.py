@@ -16,7 +16,7 @@ from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resou
 from mindex import __version__
 from mindex.errors import MindexError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.resources import add_completions, add_prompt, add_resources, list_documents
 
 # Tools, templates and prompts never change while a server runs.
@@ -30,7 +30,7 @@ _PATIENCE = 0.25
 class MindexServer(MCPServer[Any]):
     """The SDK's server, with a list of resources that is read when it is asked for."""
 
-    def __init__(self, service: Service, dialect: Dialect) -> None:
+    def __init__(self, service: MemoryHost, dialect: Dialect) -> None:
         tools: list[Tool] = [*dialect.tools(service)]
         super().__init__(
             "mindex",
@@ -70,7 +70,7 @@ class MindexServer(MCPServer[Any]):
             asyncio.get_running_loop().call_later(_HEAD_START, self._service.start)
 
 
-def _instructions(service: Service, dialect: Dialect) -> str:
+def _instructions(service: MemoryHost, dialect: Dialect) -> str:
     """With what is indexed, unless that cannot be read at once: then the first request says why."""
     try:
         return dialect.instructions(service.peek(_PATIENCE))

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp import remember_kinds
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import Texts, Unsaid, answer
 from mindex.model import TYPES, Change
 from mindex.present.entries import change_json, change_text, remembered_json, remembered_text
@@ -49,7 +49,7 @@ def _text(value: object) -> object:
 class WritingTools:
     """Each method is one tool."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: MemoryHost) -> None:
         self._service = service
 
     def remember(

@@ -22,7 +22,7 @@ _MOST_TRIED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Anchored:
+class AnchorState:
     """Where an anchor stands now: `at` names the lines, moved ones included."""
 
     at: str
@@ -52,24 +52,24 @@ def anchor(reference: str, base: Path) -> dict[str, object]:
     return {"path": str(path), "first": first, "last": last, "hash": span_hash, "head": head}
 
 
-def anchored(kept: Mapping[str, object]) -> Anchored:
+def anchor_state(kept: Mapping[str, object]) -> AnchorState:
     """Fresh where it was; drifted if the lines moved or changed; gone with the file. Never raises."""
     try:
         path, first, last = Path(str(kept["path"])), int(str(kept["first"])), int(str(kept["last"]))
     except (KeyError, ValueError):  # brought in from elsewhere
-        return Anchored(str(kept.get("path", "")), "gone")
+        return AnchorState(str(kept.get("path", "")), "gone")
     at = f"{path}:{first}-{last}"
     lines = _lines(path)
     if lines is None or not 1 <= first <= last:
-        return Anchored(at, "gone")
+        return AnchorState(at, "gone")
     wanted = str(kept.get("hash"))
     if _hash(lines[first - 1 : last]) == wanted:
-        return Anchored(at, "fresh")
+        return AnchorState(at, "fresh")
     size = last - first + 1
     for start in _starts(lines, first, size, str(kept.get("head", ""))):
         if _hash(lines[start - 1 : start - 1 + size]) == wanted:
-            return Anchored(f"{path}:{start}-{start + size - 1}", "drifted")
-    return Anchored(at, "drifted")
+            return AnchorState(f"{path}:{start}-{start + size - 1}", "drifted")
+    return AnchorState(at, "drifted")
 
 
 def _starts(lines: list[str], first: int, size: int, head: str) -> list[int]:

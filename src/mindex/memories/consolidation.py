@@ -23,7 +23,7 @@ from mindex.providers.generate.base import Generator, Prompt
 from mindex.store.base import Store
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 # A long tail: so many trifles about one thing that nobody asks for.
 LEAST_TAIL = 8
@@ -62,10 +62,10 @@ _Objection: TypeAlias = Callable[[str, Sequence[Record]], str]
 class Consolidator:
     """Looks through memories of one agent and says which of them one could stand for."""
 
-    def __init__(self, store: Store, model: Model | None, generator: Generator | None, crosses: Crosses) -> None:
+    def __init__(self, store: Store, model: Model | None, generator: Generator | None, redact: Crosses) -> None:
         self._store = store
         self._model = model
-        self._writer = _Writer(generator, crosses)
+        self._writer = _Writer(generator, redact)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -229,7 +229,7 @@ def _differ(one: str, other: str) -> bool:
     return contradict(one, other) or bool(lost(one, other) and lost(other, one))
 
 
-def _close(vectors: Mapping[str, Vectors]) -> Iterator[tuple[str, str, float]]:
+def _close(vectors: Mapping[str, VectorArray]) -> Iterator[tuple[str, str, float]]:
     """Pairs whose vectors lie close. A text of several pieces is not judged by one of them."""
     import numpy as np
 
@@ -276,9 +276,9 @@ def _is_shorter(text: str, originals: Sequence[Record]) -> str:
 class _Writer:
     """Has a model write the text that stands for several, and refuses what loses something."""
 
-    def __init__(self, generator: Generator | None, crosses: Crosses) -> None:
+    def __init__(self, generator: Generator | None, redact: Crosses) -> None:
         self._generator = generator
-        self._crosses = crosses
+        self._crosses = redact
         self._awake = False
         self._failed_in_a_row = 0
         self.failure = ""

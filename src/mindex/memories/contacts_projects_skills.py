@@ -10,7 +10,7 @@ from mindex.clock import now_ms
 from mindex.errors import AmbiguousIdError, ConflictError, NotFoundError, UsageError
 from mindex.ids import new_id
 from mindex.memories.field_specs import UNIQUE, ThingKind, checked, described
-from mindex.memories.find_entry import find_told
+from mindex.memories.find_entry import find_entry
 from mindex.memories.skill_schedule import checked_trigger
 from mindex.model import Change, Filters, Record
 from mindex.store.base import Page, Store
@@ -24,9 +24,9 @@ _DEEPEST = 50
 class Things:
     """Creates, finds and changes them in one store."""
 
-    def __init__(self, store: Store, crosses: Boundary, by: str) -> None:
+    def __init__(self, store: Store, redact: Boundary, by: str) -> None:
         self._store = store
-        self._crosses = crosses
+        self._crosses = redact
         self._by = by
 
     def create(self, kind: ThingKind, values: Mapping[str, object], agent: str) -> Record:
@@ -64,7 +64,7 @@ class Things:
         if len(named) == 1:  # a name may happen to be the start of somebody else's id
             return named[0]
         try:
-            record = find_told(self._store, id_)
+            record = find_entry(self._store, id_)
         except NotFoundError:
             pass
         except AmbiguousIdError as error:  # a short name may well be the start of ids
@@ -111,29 +111,29 @@ class Things:
             checked_trigger(str(fields["trigger_type"]), fields.get("trigger_config") or {})
 
 
-def cleaned(value: object, crosses: Boundary, name: str = "", depth: int = 0) -> object:
+def cleaned(value: object, redact: Boundary, name: str = "", depth: int = 0) -> object:
     """A value of JSON as it may be stored: each text crosses with its name in front, which may be what betrays it."""
     if depth > _DEEPEST:
         raise UsageError(f"a value is nested more than {_DEEPEST} deep", "store it flatter, or as a text")
     if isinstance(value, str):
-        return _labelled(value, crosses, name)
+        return _labelled(value, redact, name)
     if isinstance(value, list | tuple):
-        return [cleaned(part, crosses, name, depth + 1) for part in value]
+        return [cleaned(part, redact, name, depth + 1) for part in value]
     if isinstance(value, dict):
-        return {crosses(str(key)): cleaned(part, crosses, crosses(str(key)), depth + 1) for key, part in value.items()}
+        return {redact(str(key)): cleaned(part, redact, redact(str(key)), depth + 1) for key, part in value.items()}
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
         # A card or a PIN is a secret as a number, too; any other number stays one.
-        told = _labelled(str(value), crosses, name)
+        told = _labelled(str(value), redact, name)
         return value if told == str(value) else told
     raise UsageError(f"{value!r} cannot be stored", "use texts, numbers, true, false, lists and objects")
 
 
-def _labelled(text: str, crosses: Boundary, name: str) -> str:
+def _labelled(text: str, redact: Boundary, name: str) -> str:
     label = f"{name}: " if name else ""
-    crossed = crosses(label + text)
-    return crossed.removeprefix(label) if crossed.startswith(label) else crosses(text)
+    crossed = redact(label + text)
+    return crossed.removeprefix(label) if crossed.startswith(label) else redact(text)
 
 
 def _taken(kind: ThingKind, fields: Mapping[str, object], id_: str) -> ConflictError:

@@ -9,9 +9,9 @@ from mindex.clock import now_ms
 from mindex.errors import UsageError
 from mindex.ids import new_id
 from mindex.memories.summary import summarize
-from mindex.memories.validation import checked_text
+from mindex.memories.validation import validate_text
 from mindex.model import Record
-from mindex.redaction.redact import Mode, clean
+from mindex.redaction.redactor import Mode, redact
 from mindex.store.base import Store
 
 _LONGEST_NAME = 100
@@ -39,16 +39,16 @@ class Conversations:
         """Keep one exchange; answers the record and which kinds of secrets were left out."""
         if not user_message.strip() and not agent_response.strip():
             raise UsageError("both sides of the exchange are empty", "give what was said")
-        checked_text(user_message + agent_response)
-        asked, answered = clean(user_message, self._secrets), clean(agent_response, self._secrets)
+        validate_text(user_message + agent_response)
+        asked, answered = redact(user_message, self._secrets), redact(agent_response, self._secrets)
         moment = at or now_ms()
         record = turn(
             asked.text.strip(),
             answered.text.strip(),
             agent=agent,
-            session_id=clean(session_id, self._secrets).text.strip() or new_id(),
-            tags=tuple(clean(tag, self._secrets).text for tag in tags),
-            speaker=" ".join(clean(speaker, self._secrets).text.split())[:_LONGEST_NAME],
+            session_id=redact(session_id, self._secrets).text.strip() or new_id(),
+            tags=tuple(redact(tag, self._secrets).text for tag in tags),
+            speaker=" ".join(redact(speaker, self._secrets).text.split())[:_LONGEST_NAME],
             at=moment,
         )
         self._store.add([record], by=self._by)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from mindex.daily_log_format import LOG_FOLDER, is_line_of, journal_line, local_day, log_header, log_name
+from mindex.daily_log_format import LOG_FOLDER, is_line_of, local_day, log_header, log_line, log_name
 from mindex.model import Record
 
 # What comes from files must not go back into one.
@@ -23,7 +23,7 @@ FILE_INDEX = "file-index"
 _PATIENCE_SECONDS = 2.0
 
 
-class Journal:
+class DailyLog:
     """The daily log of one workspace. Its methods raise OSError; a caller decides what a log that fails is worth."""
 
     def __init__(self, workspace: Path) -> None:
@@ -34,7 +34,7 @@ class Journal:
         if record.kind != "memory" or record.source == FILE_INDEX:
             return
         day = local_day(record.created_at)
-        entry = f"{journal_line(record, record.created_at)}\n"
+        entry = f"{log_line(record, record.created_at)}\n"
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._alone(), (self._folder / log_name(day)).open("ab+", buffering=0) as log:
             size = os.fstat(log.fileno()).st_size
@@ -103,7 +103,7 @@ def _drop_line(path: Path, record: Record) -> bool:
     if not ours:
         return False
     # One memory, one line: two agents may have been told the same within a second.
-    exact = journal_line(record, record.created_at)
+    exact = log_line(record, record.created_at)
     del lines[next((number for number in ours if texts[number] == exact), ours[0])]
     _replace(path.resolve(), b"".join(lines))
     return True
@@ -125,4 +125,4 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
-__all__ = ["FILE_INDEX", "Journal", "journal_line"]
+__all__ = ["FILE_INDEX", "DailyLog", "log_line"]

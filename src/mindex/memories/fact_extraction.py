@@ -18,14 +18,14 @@ from mindex.analyzer import fold
 from mindex.clock import now_ms
 from mindex.errors import GenerationError, MindexError, SecretError, StoreError, UsageError
 from mindex.ids import content_hash
-from mindex.memories.lifecycle import Memories, Told
+from mindex.memories.lifecycle import Memories, NewMemory
 from mindex.memories.merge_check import says_all
 from mindex.memories.near_duplicates import keywords
-from mindex.model import TYPES, Record, Remembered
+from mindex.model import TYPES, AddResult, Record
 from mindex.model.consolidation import FROM as FROM
 from mindex.providers.generate.answer_parsing import UnusableAnswer, asked, json_answer, one_line
 from mindex.providers.generate.base import Generator, Prompt
-from mindex.store.base import Resting, Store
+from mindex.store.base import RetryPolicy, Store
 
 MOST_FACTS = 3
 LEAST_CONFIDENCE = 0.7
@@ -80,12 +80,12 @@ class Fact:
 
 
 # What follows once a fact is stored; answers it with what is to be said of that.
-Follow: TypeAlias = Callable[[Remembered], Remembered]
+Follow: TypeAlias = Callable[[AddResult], AddResult]
 
 
-def resting() -> Resting:
+def retry_policy() -> RetryPolicy:
     """Which exchanges are left alone now."""
-    return Resting(MOST_TRIES, now_ms() - _REST_MS)
+    return RetryPolicy(MOST_TRIES, now_ms() - _REST_MS)
 
 
 # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -138,7 +138,7 @@ def _fact(value: object) -> Fact | None:
 # ── keeping ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Extractor:
+class FactExtractor:
     """Asks one model about exchanges of one store, and tells what it names. `follow` is for what needs no lock."""
 
     def __init__(self, store: Store, generator: Generator, memories: Memories, follow: Follow) -> None:
@@ -173,7 +173,7 @@ class Extractor:
             self._notes |= dict.fromkeys(self._follow(told).notes)
         return len(new)
 
-    def _kept(self, facts: Iterable[Fact], turn: Record) -> list[Remembered]:
+    def _kept(self, facts: Iterable[Fact], turn: Record) -> list[AddResult]:
         with self._store.together():
             # Looked at inside: who forgot or erased it while the model was thinking wants nothing of it kept, and
             # another process may have been faster with the same exchange.
@@ -183,10 +183,10 @@ class Extractor:
             self._store.mark_extracted(turn.id, len(new))
             return new
 
-    def _keep(self, fact: Fact, turn: Record) -> Remembered | None:
+    def _keep(self, fact: Fact, turn: Record) -> AddResult | None:
         """The memory, if it is new. What says all of it already stands for it, and is linked to the exchange, too."""
         source = f"conversation:{turn.id}"
-        told = Told(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
+        told = NewMemory(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
         try:
             like = self._store.records([one.id for one in self._memories.alike(told)])
             known = next((one for one in like if says_all(one.text, fact.text)), None)
@@ -201,7 +201,7 @@ class Extractor:
 
 
 @dataclass(slots=True)
-class Run:
+class ExtractionRun:
     """How asking several exchanges goes."""
 
     processed: int = 0
@@ -215,7 +215,7 @@ class Run:
     def asked(self) -> int:
         return self.processed + len(self.failed)
 
-    def over(self, extractor: Extractor, turns: Iterable[Record], stop: Callable[[], bool] = lambda: False) -> bool:
+    def over(self, extractor: FactExtractor, turns: Iterable[Record], stop: Callable[[], bool] = lambda: False) -> bool:
         """Ask one after the other; answers whether it makes sense to go on."""
         for turn in turns:
             if stop():

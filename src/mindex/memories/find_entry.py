@@ -7,7 +7,7 @@ from mindex.model import Record
 from mindex.store.base import Store
 
 
-def find_told(store: Store, reference: str) -> Record:
+def find_entry(store: Store, reference: str) -> Record:
     ids = store.resolve(reference.lower(), retired=True) if reference else ()
     if len(ids) > 1 and reference.lower() not in ids:
         raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")

@@ -17,14 +17,14 @@ from mindex.memories import validation
 from mindex.memories.anchors import anchor
 from mindex.memories.entities import extract
 from mindex.memories.field_specs import UNIQUE
-from mindex.memories.find_entry import find_told as find_told
+from mindex.memories.find_entry import find_entry as find_entry
 from mindex.memories.importance import estimate
 from mindex.memories.near_duplicates import NEAR as NEAR_OVERLAP
 from mindex.memories.near_duplicates import contradict, keywords, overlap, probe_words
 from mindex.memories.summary import summarize
 from mindex.memories.undo import undo
-from mindex.model import AnyOf, Change, Filters, Kind, Purged, Record, Remembered, Similar, Term
-from mindex.redaction.redact import Mode, clean, clean_within
+from mindex.model import AddResult, AnyOf, Change, Filters, Kind, PurgeResult, Record, SimilarMemory, Term
+from mindex.redaction.redactor import Mode, redact, redact_json
 from mindex.store.base import Store
 
 _MOST_SIMILAR = 5
@@ -45,7 +45,7 @@ _MADE = {"text", "title", "type", "summary", "fields"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NewMemory:
     """Something to remember, as it was said. What is not given is worked out by rules, or stays as it is."""
 
     text: str
@@ -76,7 +76,7 @@ class Memories:
 
     # ── telling ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, told: Told, reason: str = "", *, at: int | None = None) -> Remembered:
+    def add(self, told: NewMemory, reason: str = "", *, at: int | None = None) -> AddResult:
         """Remember one thing. It is durable when this returns, and what it supersedes retired; its vector follows."""
         record, redacted = self._record(told, at)
         similar = self._similar(record, (record.type,))
@@ -89,9 +89,9 @@ class Memories:
             if replaced is not None and replaced.id != added.id:
                 self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
                 similar = tuple(other for other in similar if other.id != replaced.id)
-        return Remembered(added.id, added.created, not added.created, similar if added.created else (), redacted)
+        return AddResult(added.id, added.created, not added.created, similar if added.created else (), redacted)
 
-    def add_many(self, told: Iterable[Told]) -> list[Remembered]:
+    def add_many(self, told: Iterable[NewMemory]) -> list[AddResult]:
         """Remember many things, 500 a transaction. Near duplicates are not looked for one by one."""
         prepared = [self._record(one) for one in told]
         remembered = []
@@ -99,28 +99,28 @@ class Memories:
             batch = prepared[start : start + _BULK]
             added = self._store.add([record for record, _ in batch], by=self._by)
             remembered += [
-                Remembered(one.id, one.created, not one.created, (), redacted)
+                AddResult(one.id, one.created, not one.created, (), redacted)
                 for one, (_, redacted) in zip(added, batch, strict=True)
             ]
         return remembered
 
-    def _record(self, told: Told, at: int | None = None) -> tuple[Record, tuple[str, ...]]:
+    def _record(self, told: NewMemory, at: int | None = None) -> tuple[Record, tuple[str, ...]]:
         now = at or now_ms()
-        validation.checked_text(told.text)
-        cleaned = clean(told.text, self._secrets)
-        text = validation.checked_text(cleaned.text).strip()
+        validation.validate_text(told.text)
+        cleaned = redact(told.text, self._secrets)
+        text = validation.validate_text(cleaned.text).strip()
         redacted = list(cleaned.redacted)
 
         def boundary(value: str) -> str:
-            crossed = clean(value, self._secrets)
+            crossed = redact(value, self._secrets)
             redacted.extend(kind for kind in crossed.redacted if kind not in redacted)
             return crossed.text.strip()
 
-        type_ = validation.checked_type(told.type)
+        type_ = validation.validate_type(told.type)
         importance = (
-            estimate(text, type_) if told.importance is None else validation.checked_importance(told.importance)
+            estimate(text, type_) if told.importance is None else validation.validate_importance(told.importance)
         )
-        beside, within = clean_within(told.fields, self._secrets)
+        beside, within = redact_json(told.fields, self._secrets)
         redacted.extend(kind for kind in within if kind not in redacted)
         held = {"anchor": anchor(told.anchor, Path.cwd())} if told.anchor else {}
         entities = extract(text) if told.entities is None else _distinct(map(boundary, told.entities))
@@ -138,18 +138,18 @@ class Memories:
             context=boundary(told.context),
             source=boundary(told.source),
             importance=importance,
-            confidence=validation.checked_confidence(told.confidence),
-            expires_at=None if told.expires_at is None else validation.checked_expiry(told.expires_at, now),
+            confidence=validation.validate_confidence(told.confidence),
+            expires_at=None if told.expires_at is None else validation.validate_expiry(told.expires_at, now),
             entities=entities,
             fields={**cast("Mapping[str, object]", beside), **held},
         )
         return record, tuple(redacted)
 
-    def alike(self, told: Told) -> tuple[Similar, ...]:
+    def alike(self, told: NewMemory) -> tuple[SimilarMemory, ...]:
         """What is remembered already, of whatever type, that says nearly the same."""
         return self._similar(self._record(told)[0], ())
 
-    def _similar(self, record: Record, types: tuple[str, ...]) -> tuple[Similar, ...]:
+    def _similar(self, record: Record, types: tuple[str, ...]) -> tuple[SimilarMemory, ...]:
         """Live memories of the same agent, of these types or any, that say nearly the same.
 
         Asks only for the rarest words: whoever shares enough of them shares one of these.
@@ -167,7 +167,7 @@ class Memories:
         for other in self._store.records([hit.id for hit in hits]):
             share = overlap(words, keywords(other.text))
             if other.agent == record.agent and share >= NEAR_OVERLAP and not contradict(record.text, other.text):
-                near.append(Similar(other.id, other.summary, round(share, 2)))
+                near.append(SimilarMemory(other.id, other.summary, round(share, 2)))
         return tuple(sorted(near, key=lambda one: (-one.overlap, one.id))[:_MOST_SIMILAR])
 
     # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +191,7 @@ class Memories:
                 values["fields"] = {name: value for name, value in held.items() if name != "anchor" or value}
             return replace(record, **values)  # type: ignore[arg-type]  # checked by name
 
-        why = clean(reason, self._secrets).text
+        why = redact(reason, self._secrets).text
         with self._store.together():  # two that would supersede each other at once must not both go
             existing = self._existing(id_)
             if existing.kind in _MADE_OF_FIELDS and not _MADE.isdisjoint(checked):
@@ -210,18 +210,18 @@ class Memories:
     def _checked(self, changes: Mapping[str, object]) -> dict[str, object]:
         now = now_ms()
         checks: dict[str, Callable[[object], object]] = {
-            "type": lambda value: validation.checked_type(str(value)),
-            "importance": lambda value: validation.checked_importance(int(str(value))),
-            "confidence": lambda value: validation.checked_confidence(float(str(value))),
-            "expires_at": lambda value: None if value is None else validation.checked_expiry(int(str(value)), now),
-            "text": lambda value: validation.checked_text(
-                clean(validation.checked_text(str(value)), self._secrets).text
+            "type": lambda value: validation.validate_type(str(value)),
+            "importance": lambda value: validation.validate_importance(int(str(value))),
+            "confidence": lambda value: validation.validate_confidence(float(str(value))),
+            "expires_at": lambda value: None if value is None else validation.validate_expiry(int(str(value)), now),
+            "text": lambda value: validation.validate_text(
+                redact(validation.validate_text(str(value)), self._secrets).text
             ).strip(),
             "tags": self._clean_all,
             "entities": self._clean_all,
             "anchor": lambda value: anchor(str(value), Path.cwd()) if value else {},
         }
-        known = {one.name for one in fields(Told)} - {"agent", "kind"}
+        known = {one.name for one in fields(NewMemory)} - {"agent", "kind"}
         unknown = set(changes) - known
         if unknown:
             raise UsageError(f"unknown property '{min(unknown)}'", f"use one of {', '.join(sorted(known))}")
@@ -230,19 +230,19 @@ class Memories:
         }
 
     def _clean_value(self, value: object) -> object:
-        crossed, _ = clean_within(value, self._secrets)
+        crossed, _ = redact_json(value, self._secrets)
         return crossed.strip() if isinstance(crossed, str) else crossed
 
     def _clean_all(self, values: object) -> tuple[str, ...]:
         assert isinstance(values, Sequence)
-        return _distinct(clean(str(value), self._secrets).text.strip() for value in values)
+        return _distinct(redact(str(value), self._secrets).text.strip() for value in values)
 
     def forget(self, id_: str, reason: str = "") -> Change:
         """Out of every search at once; `restore` brings it back whole."""
         record = self._existing(id_)
         if record.retired_at is not None and not record.superseded_by:
             raise ConflictError(f"'{record.id}' is forgotten already", "`mindex restore` brings it back")
-        return self._retire(record.id, "forget", clean(reason, self._secrets).text)
+        return self._retire(record.id, "forget", redact(reason, self._secrets).text)
 
     def _retire(self, id_: str, action: str, reason: str, superseded_by: str = "") -> Change:
         now = now_ms()
@@ -277,11 +277,11 @@ class Memories:
             lambda record: replace(record, retired_at=None, superseded_by=""),
             by=self._by,
             action="restore",
-            reason=clean(reason, self._secrets).text,
+            reason=redact(reason, self._secrets).text,
             unique=UNIQUE.get(record.kind, ""),
         )
 
-    def purge(self, ids: Sequence[str]) -> Purged:
+    def purge(self, ids: Sequence[str]) -> PurgeResult:
         """Remove for good; unknown ids are an error before anything is touched."""
         return self._store.purge([self._existing(id_).id for id_ in ids])
 
@@ -309,7 +309,7 @@ class Memories:
 
     def _existing(self, id_: str) -> Record:
         """What was told, live or retired, by its id or a unique start of it."""
-        return find_told(self._store, id_)
+        return find_entry(self._store, id_)
 
     def _refuse_circle(self, winner: str, loser: str) -> None:
         seen, current = {loser}, winner

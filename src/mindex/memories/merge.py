@@ -8,7 +8,7 @@ from dataclasses import replace
 from mindex.analyzer import fold
 from mindex.errors import ConflictError
 from mindex.memories.entities import extract
-from mindex.memories.lifecycle import Memories, Told
+from mindex.memories.lifecycle import Memories, NewMemory
 from mindex.memories.undo import CONSOLIDATED
 from mindex.model import Proposal, Record
 from mindex.store.base import Store
@@ -17,7 +17,7 @@ from mindex.store.base import Store
 MADE_OF = "consolidated"
 
 
-def carry_out(store: Store, memories: Memories, proposal: Proposal) -> Proposal:
+def apply_merge(store: Store, memories: Memories, proposal: Proposal) -> Proposal:
     """Retire the originals for the one that stands for them: all of it, in one transaction, or nothing.
 
     One `undo` takes it back as a whole. Raises ConflictError when one of them was changed since it was read.
@@ -34,8 +34,11 @@ def carry_out(store: Store, memories: Memories, proposal: Proposal) -> Proposal:
             # Also when it gains nothing: whoever undoes the latest change of it means this one.
             earlier = there.fields.get(MADE_OF)
             before = [id_ for id_ in earlier if isinstance(id_, str)] if isinstance(earlier, list | tuple) else []
-            made_of = {**there.fields, MADE_OF: list(dict.fromkeys([*before, *(record.id for record in losers)]))}
-            memories.update(winner, {**gained, "fields": made_of}, reason)
+            merged_fields = {
+                **there.fields,
+                MADE_OF: list(dict.fromkeys([*before, *(record.id for record in losers)])),
+            }
+            memories.update(winner, {**gained, "fields": merged_fields}, reason)
         for record in losers:
             memories.supersede(record, winner, reason)
     kept = winner if len(losers) < len(originals) else ""
@@ -56,10 +59,10 @@ def _said(record: Record) -> tuple[object, ...]:
     return record.text, record.type, record.agent, record.expires_at, record.fields.get("anchor")
 
 
-def _told(proposal: Proposal, originals: Sequence[Record]) -> Told:
+def _told(proposal: Proposal, originals: Sequence[Record]) -> NewMemory:
     confidences = [1.0 if record.confidence is None else record.confidence for record in originals]
     sources = _all_of(record.source for record in originals)
-    return Told(
+    return NewMemory(
         proposal.result,
         type=originals[0].type,
         agent=originals[0].agent,

@@ -17,7 +17,7 @@ from mindex.memories.field_specs import UNIQUE
 from mindex.memories.summary import summarize
 from mindex.memories.validation import MAX_BYTES
 from mindex.model import Filters, Record
-from mindex.redaction.redact import Mode, clean
+from mindex.redaction.redactor import Mode, redact
 from mindex.store.base import Store
 
 ROOT = "/memories"
@@ -28,7 +28,7 @@ _PATH = UNIQUE["note"]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NoteWrite:
     """A file as it is now, and which kinds of secrets were left out of it."""
 
     record: Record
@@ -47,7 +47,7 @@ def checked_path(path: str) -> str:
     if len(path) > MAX_PATH:
         raise UsageError(f"The path has {len(path)} characters, {MAX_PATH} are allowed")
     spelt = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
-    if clean(spelt).text != spelt:
+    if redact(spelt).text != spelt:
         raise ForbiddenPathError("The path holds a secret or invisible characters")
     return spelt
 
@@ -79,8 +79,8 @@ class Notes:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def create(self, agent: str, path: str, text: str) -> Written:
-        cleaned = clean(_checked_text(text), self._secrets, keep_lines=True)
+    def create(self, agent: str, path: str, text: str) -> NoteWrite:
+        cleaned = redact(_checked_text(text), self._secrets, keep_lines=True)
         now = now_ms()
         record = Record(
             id=new_id(),
@@ -100,21 +100,21 @@ class Notes:
                 raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
             if not self._store.add([record], by=self._by, unique=_PATH)[0].created:
                 raise ConflictError(f"File {path} already exists")
-        return Written(record, cleaned.redacted)
+        return NoteWrite(record, cleaned.redacted)
 
-    def edit(self, agent: str, path: str, change: Callable[[str], str], reason: str) -> Written:
+    def edit(self, agent: str, path: str, change: Callable[[str], str], reason: str) -> NoteWrite:
         """Replace a file's text by what `change` makes of it as it is now: nobody's edit is lost."""
         redacted: tuple[str, ...] = ()
 
         def revised(record: Record) -> Record:
             nonlocal redacted
-            cleaned = clean(_checked_text(change(record.text)), self._secrets, keep_lines=True)
+            cleaned = redact(_checked_text(change(record.text)), self._secrets, keep_lines=True)
             redacted = cleaned.redacted
             return replace(record, text=cleaned.text, summary=_summary(path, cleaned.text))
 
         id_ = self.file(agent, path).id
         done = self._store.revise(id_, revised, by=self._by, action="update", reason=reason)
-        return Written(done.after, redacted)
+        return NoteWrite(done.after, redacted)
 
     def delete(self, agent: str, path: str) -> int:
         """Forget a file, or all that is below a directory, at once; answers how many files."""

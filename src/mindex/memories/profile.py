@@ -21,9 +21,9 @@ MAX_BYTES = 256 * 1024
 class Profiles:
     """Reads and changes the profiles of one store."""
 
-    def __init__(self, store: Store, crosses: Boundary, by: str) -> None:
+    def __init__(self, store: Store, redact: Boundary, by: str) -> None:
         self._store = store
-        self._crosses = crosses
+        self._crosses = redact
         self._by = by
 
     def record(self, agent: str) -> Record | None:

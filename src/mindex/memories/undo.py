@@ -13,7 +13,7 @@ from typing import Any
 from mindex.clock import now_ms
 from mindex.errors import NotFoundError
 from mindex.memories.field_specs import FIELDS, UNIQUE, described
-from mindex.memories.find_entry import find_told
+from mindex.memories.find_entry import find_entry
 from mindex.memories.profile import with_data as profile_with
 from mindex.model import Change, Record
 from mindex.store.base import Store
@@ -116,7 +116,7 @@ def _change(store: Store, reference: str) -> Change:
         return found
     if _is_number(reference) and not store.resolve(reference, retired=True):
         raise NotFoundError(f"there is no change {reference}", "`mindex history ID` lists a memory's changes")
-    changes = store.history(find_told(store, reference).id)
+    changes = store.history(find_entry(store, reference).id)
     if not changes:
         raise NotFoundError(f"'{reference}' has no history", "only what was told has one")
     return changes[-1]

@@ -9,25 +9,25 @@ MAX_BYTES = 1024 * 1024
 _END_OF_9999 = 253_402_300_799_000  # no calendar of ours goes further
 
 
-def checked_type(type_: str) -> str:
+def validate_type(type_: str) -> str:
     if type_ not in TYPES:
         raise UsageError(f"unknown type '{type_}'", f"use one of {', '.join(TYPES)}")
     return type_
 
 
-def checked_importance(importance: int) -> int:
+def validate_importance(importance: int) -> int:
     if not 1 <= importance <= 10:
         raise UsageError(f"importance {importance} is out of range", "use 1 (trivial) to 10 (vital)")
     return importance
 
 
-def checked_confidence(confidence: float) -> float:
+def validate_confidence(confidence: float) -> float:
     if not 0 <= confidence <= 1:  # NaN is not between them either
         raise UsageError(f"confidence {confidence:g} is out of range", "use 0 (a guess) to 1 (certain)")
     return confidence
 
 
-def checked_expiry(moment: int, now: int) -> int:
+def validate_expiry(moment: int, now: int) -> int:
     if moment <= now:
         raise UsageError("the expiry is in the past", "give a later time, for example 30d or 2027-01-31")
     if moment > _END_OF_9999:
@@ -35,7 +35,7 @@ def checked_expiry(moment: int, now: int) -> int:
     return moment
 
 
-def checked_text(text: str) -> str:
+def validate_text(text: str) -> str:
     if not text.strip():
         raise UsageError("there is nothing to remember: the text is empty", "say what is to be remembered")
     size = len(text.encode("utf-8", "surrogatepass"))

@@ -14,7 +14,7 @@ ProposalKind: TypeAlias = Literal["merge", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractionReport:
     """What became of asking exchanges for their facts: how many answered, facts that are new, exchanges left."""
 
     processed: int = 0

@@ -17,7 +17,7 @@ Scores: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SearchRun:
     """One way of searching, over all questions: no scores where none has an answer, no latencies out of a cache."""
 
     scores: Scores
@@ -70,7 +70,7 @@ class Silence:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """One way of searching against an earlier run of it, over the questions that both have."""
 
     way: str
@@ -102,18 +102,18 @@ class Assessment:
     questions: int
     model: str
     settings: Mapping[str, str]
-    runs: Mapping[str, Run]
+    runs: Mapping[str, SearchRun]
     left_out: Mapping[str, int] = field(default_factory=dict)
     label: str = ""
     slices: tuple[Slice, ...] = ()
     worst: tuple[Failure, ...] = ()
     silence: Silence | None = None
-    compared: tuple[Compared, ...] = ()
+    compared: tuple[Comparison, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class HeldOutSet:
     """What the other sets would choose for this one, what it then gets, and what it would get at its own best."""
 
     name: str
@@ -132,7 +132,7 @@ class Sweep:
     way: str
     baseline: str
     scores: Mapping[str, Mapping[str, float]]  # value → set → score
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[HeldOutSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class ForeignPair:
 
 
 @dataclass(frozen=True, slots=True)
-class FloorTried:
+class FloorResult:
     """What another floor would have done, as means over the pairs, and to the pair it does least for."""
 
     floor: float
@@ -167,5 +167,5 @@ class ForeignTopics:
     settings: Mapping[str, str]
     languages: Mapping[str, str]  # set → language
     pairs: tuple[ForeignPair, ...]
-    tried: tuple[FloorTried, ...] = ()
+    tried: tuple[FloorResult, ...] = ()
     notes: tuple[str, ...] = ()

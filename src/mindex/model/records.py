@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Vectors: TypeAlias = NDArray[np.float32]
+    VectorArray: TypeAlias = NDArray[np.float32]
 
 # The last two are never stored: `get` answers with them.
 Kind: TypeAlias = Literal[
@@ -146,10 +146,10 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class RecordVectors:
     """The vectors of one record: one per piece, and how fluently the model reads the text (words per word piece)."""
 
     record: str
-    vectors: Sequence[Sequence[float]] | Vectors
+    vectors: Sequence[Sequence[float]] | VectorArray
     fluency: float = 1.0
     of: str = ""  # `ids.words_hash` of what was read: a vector of other words is not stored

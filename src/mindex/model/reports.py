@@ -17,7 +17,7 @@ Role: TypeAlias = Literal["embedding", "rerank", "generation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedFile:
     """A file that was left out, and why."""
 
     path: str
@@ -47,7 +47,7 @@ class IndexReport:
     """What indexing did, and what waits for its vectors."""
 
     collections: tuple[CollectionReport, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFile, ...]
     embedded: int
     pending: int
     seconds: float
@@ -86,7 +86,7 @@ class EmbeddingStatus:
     dimensions: int = 0
     pending: int = 0
     note: str = ""  # when the settings name another model
-    reembedding: Reembedding | None = None
+    reembedding: ReembedProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Reembedding:
+class ReembedProgress:
     """A change of model that is not finished: so many of so many records have their new vectors."""
 
     to: str
@@ -131,7 +131,7 @@ class Reembedding:
 
 
 @dataclass(frozen=True, slots=True)
-class Reembedded:
+class ReembedReport:
     """What a change of model did, or, rehearsed, what it would do."""
 
     source: str  # '' where nothing was embedded before
@@ -145,7 +145,7 @@ class Reembedded:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownModel:
+class ListedModel:
     """One line of `mindex models`: a ready-made model, what is configured, or a space of this database."""
 
     name: str
@@ -169,7 +169,7 @@ class KnownModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
+class SimilarMemory:
     """A memory that says nearly the same, and the share of words they have in common."""
 
     id: str
@@ -178,19 +178,19 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class AddResult:
     """What became of it: the id, whether it is new, what is like it, and which secrets were left out."""
 
     id: str
     created: bool
     duplicate: bool
-    similar: tuple[Similar, ...] = ()
+    similar: tuple[SimilarMemory, ...] = ()
     redacted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Purged:
+class PurgeResult:
     """How much was removed for good."""
 
     records: int = 0
@@ -216,7 +216,7 @@ class MemoryStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TimelineEvent:
     """One thing that happened to what was told."""
 
     at: int
@@ -227,7 +227,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class SecretFinding:
     """A secret that is stored: where, of which kind, and its first characters."""
 
     id: str
@@ -238,7 +238,7 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueSkill:
     """A skill whose time has come, and since when."""
 
     skill: Record

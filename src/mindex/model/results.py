@@ -61,7 +61,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GetResult:
     """What `get` brought: records in the order asked for, and the references nothing was found for."""
 
     records: tuple[Record, ...]

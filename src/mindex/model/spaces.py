@@ -7,7 +7,7 @@ from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class EmbedderSpec:
     """How an embedder is made again, in the words of the settings. A key is never among them."""
 
     provider: str
@@ -21,7 +21,7 @@ class Space:
     """One embedding space that a database holds vectors of. At most one is searched, at most one being filled."""
 
     model: Model
-    made: Made
+    embedder_spec: EmbedderSpec
     vectors: int = 0  # records that have theirs
     active: bool = False
     next: bool = False

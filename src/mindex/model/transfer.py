@@ -11,7 +11,7 @@ Format: TypeAlias = Literal["jsonl", "markdown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class SkippedRow:
     """Something that did not come in: where it stands (`line 7`, `facts 12`) and why."""
 
     where: str
@@ -26,7 +26,7 @@ class ImportReport:
     read: int
     added: int
     duplicates: int
-    skipped: tuple[Unread, ...] = ()
+    skipped: tuple[SkippedRow, ...] = ()
     renumbered: tuple[tuple[int, int], ...] = ()
     dry_run: bool = False
     notes: tuple[str, ...] = ()

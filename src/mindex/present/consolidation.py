@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from mindex.model import Consolidation, Extracted, Proposal, Record
+from mindex.model import Consolidation, ExtractionReport, Proposal, Record
 from mindex.present.record_fields import Json, summary_of
 from mindex.present.text import amount
 
 _AGES = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
 
 
-def extracted_json(extracted: Extracted) -> dict[str, Json]:
+def extracted_json(extracted: ExtractionReport) -> dict[str, Json]:
     shown: dict[str, Json] = {
         "processed": extracted.processed,
         "facts": extracted.facts,
@@ -22,7 +22,7 @@ def extracted_json(extracted: Extracted) -> dict[str, Json]:
     return {**shown, "notes": list(extracted.notes)} if extracted.notes else shown
 
 
-def extracted_text(extracted: Extracted) -> str:
+def extracted_text(extracted: ExtractionReport) -> str:
     facts = amount(extracted.facts, "new fact")
     told = f"{extracted.processed} asked, {facts}, {extracted.remaining} remaining"
     return "\n".join([told, *(f"note: {note}" for note in extracted.notes)])

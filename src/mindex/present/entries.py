@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mindex.clock import to_iso
-from mindex.model import Change, Event, MemoryStatistics, Purged, Record, Remembered, Suspect
+from mindex.model import AddResult, Change, MemoryStatistics, PurgeResult, Record, SecretFinding, TimelineEvent
 from mindex.present.json_diff import differences, differences_text
 from mindex.present.record_fields import Json, record_row
 from mindex.present.text import amount
@@ -20,7 +20,7 @@ _WITH_FIELDS = ("profile", "contact", "project", "skill")
 _MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
 
 
-def remembered_json(told: Remembered) -> dict[str, Json]:
+def remembered_json(told: AddResult) -> dict[str, Json]:
     similar: list[Json] = [{"id": one.id, "summary": one.summary, "overlap": one.overlap} for one in told.similar]
     return {
         "id": told.id,
@@ -32,7 +32,7 @@ def remembered_json(told: Remembered) -> dict[str, Json]:
     }
 
 
-def remembered_text(told: Remembered) -> str:
+def remembered_text(told: AddResult) -> str:
     lines = [f"{told.id} {'remembered' if told.created else 'known already'}"]
     lines += [f"similar: {one.id} {one.summary} (overlap {one.overlap:g})" for one in told.similar]
     if told.redacted:
@@ -118,7 +118,7 @@ def _shown(name: str, value: object) -> str:
     return "nothing" if value in (None, "") else str(value)
 
 
-def timeline_json(events: Sequence[Event]) -> dict[str, Json]:
+def timeline_json(events: Sequence[TimelineEvent]) -> dict[str, Json]:
     return {
         "events": [
             {"at": to_iso(one.at), "action": one.action, "id": one.id, "kind": one.kind, "summary": one.summary}
@@ -127,12 +127,12 @@ def timeline_json(events: Sequence[Event]) -> dict[str, Json]:
     }
 
 
-def timeline_text(events: Sequence[Event]) -> str:
+def timeline_text(events: Sequence[TimelineEvent]) -> str:
     lines = [f"{to_iso(one.at)} {one.action} {one.kind} {one.id} {one.summary}" for one in events]
     return "\n".join(lines) or "nothing in that time"
 
 
-def purged_json(purged: Purged) -> dict[str, Json]:
+def purged_json(purged: PurgeResult) -> dict[str, Json]:
     counted: dict[str, Json] = {"records": purged.records, "vectors": purged.vectors, "history": purged.history}
     if purged.log_lines:
         counted["log_lines"] = purged.log_lines
@@ -140,7 +140,7 @@ def purged_json(purged: Purged) -> dict[str, Json]:
     return {"purged": counted, **({"notes": [*notes]} if notes else {})}
 
 
-def purged_text(purged: Purged) -> str:
+def purged_text(purged: PurgeResult) -> str:
     counts = ((purged.records, "record"), (purged.vectors, "vector"), (purged.history, "change"))
     told = "purged " + ", ".join(amount(count, what) for count, what in counts)
     if purged.log_lines:
@@ -148,7 +148,7 @@ def purged_text(purged: Purged) -> str:
     return "\n".join([told, *(f"note: {note}" for note in _purge_notes(purged))])
 
 
-def _purge_notes(purged: Purged) -> list[str]:
+def _purge_notes(purged: PurgeResult) -> list[str]:
     return [*([] if purged.erased else [_NOT_YET_ERASED]), *purged.notes]
 
 
@@ -183,17 +183,17 @@ def statistics_text(numbers: MemoryStatistics) -> str:
     return "\n".join(lines)
 
 
-def scan_json(suspects: Sequence[Suspect]) -> dict[str, Json]:
+def scan_json(suspects: Sequence[SecretFinding]) -> dict[str, Json]:
     return {"found": [_suspect_json(one) for one in suspects]}
 
 
-def _suspect_json(one: Suspect) -> dict[str, Json]:
+def _suspect_json(one: SecretFinding) -> dict[str, Json]:
     shown: dict[str, Json] = {"id": one.id, "kind": one.kind, "line": one.line, "preview": one.preview}
     if one.path:
         shown["path"] = one.path
     return shown
 
 
-def scan_text(suspects: Sequence[Suspect]) -> str:
+def scan_text(suspects: Sequence[SecretFinding]) -> str:
     lines = [f"{one.id} {one.path or 'told'}:{one.line} {one.kind} {one.preview}" for one in suspects]
     return "\n".join(lines) or "no secrets found"

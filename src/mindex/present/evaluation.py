@@ -8,13 +8,13 @@ from dataclasses import asdict
 from mindex.model.evaluation import (
     METRICS,
     Assessment,
-    Compared,
+    Comparison,
     Failure,
     ForeignPair,
     ForeignTopics,
     Place,
-    Run,
     Scores,
+    SearchRun,
     Silence,
     Sweep,
 )
@@ -77,7 +77,7 @@ def _assessment_json(one: Assessment, version: str) -> dict[str, Json]:
     return shown
 
 
-def _run_json(run: Run) -> dict[str, Json]:
+def _run_json(run: SearchRun) -> dict[str, Json]:
     shown: dict[str, Json] = _rounded(run.scores) if run.scores else dict.fromkeys(METRICS)
     shown["tokens"] = round(run.tokens) if run.scores else None
     shown["p50_ms"] = None if run.p50_ms is None else round(run.p50_ms, 1)
@@ -95,14 +95,14 @@ def as_written(score: float) -> float:
     return round(score, 6)
 
 
-def mean_runs(found: Sequence[Assessment]) -> dict[str, Run]:
+def mean_runs(found: Sequence[Assessment]) -> dict[str, SearchRun]:
     """The mean over sets, each counting the same, of the ways that all of them have. Some have no scores."""
     found = _scored(found)
     shared = [way for one in found[:1] for way in one.runs if all(way in other.runs for other in found)]
     means = {}
     for way in shared:
         runs = [one.runs[way] for one in found]
-        means[way] = Run(
+        means[way] = SearchRun(
             scores={name: _mean([run.scores[name] for run in runs]) for name in METRICS},
             tokens=_mean([run.tokens for run in runs]),
             p50_ms=_mean_known([run.p50_ms for run in runs]),
@@ -167,7 +167,7 @@ def _silence_text(silence: Silence) -> str:
     return f"{refused}, {silence.silenced} of {silence.answerable} with one silenced" if silence.answerable else refused
 
 
-def _table(runs: Mapping[str, Run]) -> list[str]:
+def _table(runs: Mapping[str, SearchRun]) -> list[str]:
     rows = [["", *_HEADS.values(), "tokens", "p50 ms", "p95 ms"]]
     for way, run in runs.items():
         scores = [f"{run.scores[name]:.3f}" if run.scores else _NOTHING for name in METRICS]
@@ -244,7 +244,7 @@ def _place_text(what: str, place: Place) -> list[str]:
 # ── comparing ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _compared_json(one: Compared) -> dict[str, Json]:
+def _compared_json(one: Comparison) -> dict[str, Json]:
     return {
         "mode": one.way,
         "metric": one.metric,
@@ -258,7 +258,7 @@ def _compared_json(one: Compared) -> dict[str, Json]:
     }
 
 
-def _compared_text(one: Compared) -> str:
+def _compared_text(one: Comparison) -> str:
     return (
         f"{one.way}: {one.verdict}, {one.metric} {one.before:.3f} → {one.after:.3f}"
         f" ({one.difference:+.4f}, 95 % {one.low:+.4f} to {one.high:+.4f}, p {one.p:.4f},"

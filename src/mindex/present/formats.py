@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 
-from mindex.present.records import ShownRecords
+from mindex.present.records import RecordsView
 from mindex.present.text import TRUNCATED
-from mindex.present.views import Shown, compact_json
+from mindex.present.views import AnswerView, compact_json
 
 FORMATS = ("text", "json", "md", "csv", "files")
 
@@ -28,7 +28,7 @@ _OF_HITS = ("score", "relevance")  # what was asked for by name has neither, and
 WITHOUT_NOTES = ("csv", "files")
 
 
-def formatted(shown: Shown | ShownRecords, form: str) -> str:
+def formatted(shown: AnswerView | RecordsView, form: str) -> str:
     if form == "json":
         return compact_json(shown.json())
     if form == "md":
@@ -51,7 +51,7 @@ def _place(at: str | None) -> dict[str, str]:
     return {"path": path, "first_line": first, "last_line": last} if colon and dash else {}
 
 
-def _markdown(shown: Shown | ShownRecords) -> str:
+def _markdown(shown: AnswerView | RecordsView) -> str:
     blocks = []
     for row in shown.rows:
         where = f"{row.path}:{row.first_line}-{row.last_line}" if row.path else (row.at or row.id)
@@ -63,12 +63,12 @@ def _markdown(shown: Shown | ShownRecords) -> str:
     return "\n\n".join([*blocks, *(f"> {note}" for note in shown.notes)])
 
 
-def _csv(shown: Shown | ShownRecords) -> str:
+def _csv(shown: AnswerView | RecordsView) -> str:
     import csv
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    columns = [column for column in _COLUMNS if isinstance(shown, Shown) or column not in _OF_HITS]
+    columns = [column for column in _COLUMNS if isinstance(shown, AnswerView) or column not in _OF_HITS]
     writer.writerow(columns)
     for row in shown.rows:
         place = _place(row.at) if row.path is None else {}

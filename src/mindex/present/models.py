@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from mindex.model.reports import KnownModel, Reembedded
+from mindex.model.reports import ListedModel, ReembedReport
 from mindex.model.spaces import model_title
 from mindex.present.record_fields import Json
 from mindex.present.text import aligned
@@ -13,7 +13,7 @@ from mindex.present.text import aligned
 _MINUTE = 60
 
 
-def reembed_json(done: Reembedded) -> dict[str, Json]:
+def reembed_json(done: ReembedReport) -> dict[str, Json]:
     shown: dict[str, Json] = {
         "from": done.source,
         "to": done.target,
@@ -28,7 +28,7 @@ def reembed_json(done: Reembedded) -> dict[str, Json]:
     return shown
 
 
-def reembed_text(done: Reembedded) -> str:
+def reembed_text(done: ReembedReport) -> str:
     change = f"{done.source} → {done.target}" if done.source and done.source != done.target else done.target
     if done.rehearsed:
         amount = f"{done.remaining} records, {done.pieces} pieces, about {_duration(done.seconds)}"
@@ -47,11 +47,11 @@ def _duration(seconds: float) -> str:
 # ── what there is ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def models_json(models: Sequence[KnownModel]) -> dict[str, Json]:
+def models_json(models: Sequence[ListedModel]) -> dict[str, Json]:
     return {"models": [_model_json(model) for model in models]}
 
 
-def _model_json(model: KnownModel) -> dict[str, Json]:
+def _model_json(model: ListedModel) -> dict[str, Json]:
     shown: dict[str, Json] = {"name": model.name, "role": model.role, "provider": model.provider}
     if model.dimensions:
         shown["dimensions"] = model.dimensions
@@ -78,7 +78,7 @@ def _model_json(model: KnownModel) -> dict[str, Json]:
     return shown
 
 
-def models_text(models: Sequence[KnownModel]) -> str:
+def models_text(models: Sequence[ListedModel]) -> str:
     lines: list[str] = []
     for role, those in groupby(models, key=lambda model: model.role):
         listed = list(those)
@@ -94,7 +94,7 @@ def models_text(models: Sequence[KnownModel]) -> str:
     return "\n".join(lines)
 
 
-def _row(model: KnownModel) -> list[str]:
+def _row(model: ListedModel) -> list[str]:
     marks = {"→": model.next, "*": model.active or (model.configured and model.role != "embedding")}
     return [
         next((mark for mark, holds in marks.items() if holds), ""),
@@ -112,7 +112,7 @@ def _a(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def _states(model: KnownModel) -> list[str]:
+def _states(model: ListedModel) -> list[str]:
     states = ["searched now"] if model.active else []
     if model.next:
         states.append("being filled")

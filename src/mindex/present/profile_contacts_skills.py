@@ -7,14 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import to_iso
-from mindex.model import Change, Due, Extracted, Record
+from mindex.model import Change, DueSkill, ExtractionReport, Record
 from mindex.present.entries import change_json, change_text, held
 from mindex.present.json_diff import Difference, differences, differences_text
 from mindex.present.record_fields import Json, field_text, record_row, summary_of
 from mindex.present.text import amount, record_text
 
 _REDACTED = re.compile(r"\[redacted:([^\]]+)\]")
-_NOT_ASKED = Extracted()
+_NOT_ASKED = ExtractionReport()
 
 
 def _fields(record: Record) -> dict[str, Json]:
@@ -40,7 +40,7 @@ def _said_of(shown: Mapping[str, Json]) -> str:
 # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def turn_added_json(turn: Record, redacted: Sequence[str], found: Extracted = _NOT_ASKED) -> dict[str, Json]:
+def turn_added_json(turn: Record, redacted: Sequence[str], found: ExtractionReport = _NOT_ASKED) -> dict[str, Json]:
     return {
         "id": turn.id,
         "session_id": str(turn.fields["session_id"]),
@@ -52,7 +52,7 @@ def turn_added_json(turn: Record, redacted: Sequence[str], found: Extracted = _N
     }
 
 
-def turn_added_text(turn: Record, redacted: Sequence[str], found: Extracted = _NOT_ASKED) -> str:
+def turn_added_text(turn: Record, redacted: Sequence[str], found: ExtractionReport = _NOT_ASKED) -> str:
     lines = [f"{turn.id} remembered · session {turn.fields['session_id']} · {to_iso(turn.created_at)}"]
     lines += [f"redacted: {', '.join(redacted)}"] if redacted else []
     lines += [f"facts: {found.facts}"] if found.processed else []
@@ -166,15 +166,15 @@ def changed_text(change: Change, what: str) -> str:
     return change_text(change, what) + _said_of(changed_json(change))
 
 
-def due_json(due: Sequence[Due]) -> dict[str, Json]:
+def due_json(due: Sequence[DueSkill]) -> dict[str, Json]:
     return {"due": [_due_json(one) for one in due]}
 
 
-def _due_json(one: Due) -> dict[str, Json]:
+def _due_json(one: DueSkill) -> dict[str, Json]:
     fields = _fields(one.skill)
     return {"id": one.skill.id, "name": fields.pop("name", one.skill.title), "since": to_iso(one.since), **fields}
 
 
-def due_text(due: Sequence[Due]) -> str:
+def due_text(due: Sequence[DueSkill]) -> str:
     blocks = ["\n".join([f"{one.skill.id} · due since {to_iso(one.since)}", *_lines(one.skill)]) for one in due]
     return "\n\n".join(blocks) or "nothing is due"

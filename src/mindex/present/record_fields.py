@@ -24,7 +24,7 @@ _MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*_|]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RecordView:
     """One shown record. None means: not part of this view. The order of the fields is the order of the output."""
 
     id: str
@@ -58,13 +58,13 @@ class Row:
     text: str | None = None
     truncated: bool | None = None
     explain: Mapping[str, Json] | None = None
-    around: tuple[Row, ...] | None = None
+    around: tuple[RecordView, ...] | None = None
 
     def json(self) -> dict[str, Json]:
         """As an object; what is absent is left out."""
         values = {field.name: getattr(self, field.name) for field in dataclass_fields(self)}
         return {
-            name: [part.json() if isinstance(part, Row) else part for part in value]
+            name: [part.json() if isinstance(part, RecordView) else part for part in value]
             if isinstance(value, tuple)
             else value
             for name, value in values.items()
@@ -72,9 +72,9 @@ class Row:
         }
 
 
-def plain_row(row: Row) -> Row:
+def plain_row(row: RecordView) -> RecordView:
     """A row without what only describes it: where its text has no room, the text comes first."""
-    return Row(
+    return RecordView(
         id=row.id,
         at=row.at,
         title=row.title,
@@ -94,13 +94,13 @@ def plain_row(row: Row) -> Row:
     )
 
 
-def lean_row(row: Row) -> Row:
+def lean_row(row: RecordView) -> RecordView:
     """Only the text, and what finds it again."""
     at = row.at or (f"{row.path}:{row.first_line}-{row.last_line}" if row.path else None)
-    return Row(id=row.id, at=at, text=row.text, truncated=row.truncated)
+    return RecordView(id=row.id, at=at, text=row.text, truncated=row.truncated)
 
 
-def shortened(row: Row, size: int) -> Row:
+def shortened(row: RecordView, size: int) -> RecordView:
     """With at most so many characters of its text, cut at a word where one ends near; marked if that is not all."""
     text = row.text or ""
     if size >= len(text):
@@ -112,14 +112,14 @@ def shortened(row: Row, size: int) -> Row:
     return replace(row, text=kept.rstrip(), truncated=True)
 
 
-def digest_row(hit: Hit) -> Row:
+def digest_row(hit: Hit) -> RecordView:
     record = hit.record
-    return Row(id=record.id, at=place(record) or None, anchor=_anchor(record))
+    return RecordView(id=record.id, at=place(record) or None, anchor=_anchor(record))
 
 
-def compact_row(hit: Hit) -> Row:
+def compact_row(hit: Hit) -> RecordView:
     record = hit.record
-    return Row(
+    return RecordView(
         id=record.id,
         at=place(record) or None,
         # What was told has no place that would say what it is about: its summary does.
@@ -132,27 +132,27 @@ def compact_row(hit: Hit) -> Row:
     )
 
 
-def full_row(hit: Hit, *, explain: bool = False) -> Row:
+def full_row(hit: Hit, *, explain: bool = False) -> RecordView:
     row = record_row(hit.record, score=hit.score, relevance=hit.relevance, trace=hit.trace if explain else None)
     return replace(row, around=tuple(map(_beside, hit.around))) if hit.around else row
 
 
-def _beside(turn: Record) -> Row:
+def _beside(turn: Record) -> RecordView:
     """An exchange that is shown for the sake of another."""
-    return Row(id=turn.id, created_at=to_iso(turn.created_at), text=turn.text)
+    return RecordView(id=turn.id, created_at=to_iso(turn.created_at), text=turn.text)
 
 
-def index_row(hit: Hit) -> Row:
+def index_row(hit: Hit) -> RecordView:
     """An entry of the dual view's index: an id and at most twenty words."""
-    return Row(id=hit.record.id, summary=summary_of(hit.record))
+    return RecordView(id=hit.record.id, summary=summary_of(hit.record))
 
 
 def record_row(
     record: Record, *, score: float | None = None, relevance: float | None = None, trace: Trace | None = None
-) -> Row:
+) -> RecordView:
     """All there is to show of a record."""
     chunk = record.kind == "chunk"
-    return Row(
+    return RecordView(
         id=record.id,
         kind=record.kind,
         title=record.title or None,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mindex.errors import UsageError
-from mindex.model import Found
-from mindex.present.record_fields import Json, Row, lean_row, plain_row, record_row, shortened
+from mindex.model import GetResult
+from mindex.present.record_fields import Json, RecordView, lean_row, plain_row, record_row, shortened
 from mindex.present.text import record_text
 from mindex.present.tokens import count_tokens
 from mindex.present.views import LEAST_BUDGET, compact_json, most_of_text, most_that_fit
@@ -17,10 +17,10 @@ _WORTH_SHOWING = 80  # characters of a text that was cut
 
 
 @dataclass(frozen=True, slots=True)
-class ShownRecords:
+class RecordsView:
     """Records cut to a budget: the same content as JSON and as text."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[RecordView, ...]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -42,21 +42,21 @@ class ShownRecords:
         return max(count_tokens(compact_json(self.json())), count_tokens(self.text()))
 
 
-def show_found(found: Found, *, budget: int | None = None, notes: Sequence[str] = ()) -> ShownRecords:
+def view_records(found: GetResult, *, budget: int | None = None, notes: Sequence[str] = ()) -> RecordsView:
     """Records in order until the budget is spent. Their texts are what was asked for: when not all fits, what only
     describes them goes first; then the text that no longer fits is cut short and marked, and a note says so."""
     if budget is not None and budget < LEAST_BUDGET:
         raise UsageError(f"a budget of {budget} tokens is too small", f"allow at least {LEAST_BUDGET}")
     rows = tuple(record_row(record) for record in found.records)
-    whole = ShownRecords(rows, found.missing, (*found.notes, *found.why, *notes))
+    whole = RecordsView(rows, found.missing, (*found.notes, *found.why, *notes))
     if budget is None or whole.tokens <= budget:
         return whole
     if not rows:
-        return _with_missing(ShownRecords(()), whole.missing, budget)
+        return _with_missing(RecordsView(()), whole.missing, budget)
     return _texts_only(whole, budget) or _leading(whole, budget) or _first_cut_short(whole, budget)
 
 
-def _texts_only(whole: ShownRecords, budget: int) -> ShownRecords | None:
+def _texts_only(whole: RecordsView, budget: int) -> RecordsView | None:
     """All the texts, with less beside them, if that is enough."""
     if sum(row.tokens or 0 for row in whole.rows) > budget:
         return None
@@ -68,11 +68,11 @@ def _texts_only(whole: ShownRecords, budget: int) -> ShownRecords | None:
     return None
 
 
-def _leading(whole: ShownRecords, budget: int) -> ShownRecords | None:
+def _leading(whole: RecordsView, budget: int) -> RecordsView | None:
     """As many leading records as fit, and of the next one as much as is worth showing; None if not even one fits."""
     rows = tuple(map(plain_row, whole.rows))
 
-    def cut(count: int, next_: Row | None = None) -> ShownRecords:
+    def cut(count: int, next_: RecordView | None = None) -> RecordsView:
         shown = (*rows[:count], *([next_] if next_ else []))
         note = _said(budget, len(rows) - count, len(rows), next_)
         return replace(whole, rows=shown, notes=(*whole.notes, note))
@@ -83,18 +83,18 @@ def _leading(whole: ShownRecords, budget: int) -> ShownRecords | None:
     return _longest(rows[count], lambda row: cut(count, row), budget, _WORTH_SHOWING) or cut(count)
 
 
-def _first_cut_short(whole: ShownRecords, budget: int) -> ShownRecords:
+def _first_cut_short(whole: RecordsView, budget: int) -> RecordsView:
     """The first record's text, as far as it fits: what stands beside it may cost half of the budget at most."""
     first = whole.rows[0]
 
-    def shown(row: Row, note: str) -> ShownRecords:
+    def shown(row: RecordView, note: str) -> RecordsView:
         return replace(whole, rows=(row,), notes=(*whole.notes, note))
 
-    def with_long(row: Row) -> ShownRecords:
+    def with_long(row: RecordView) -> RecordsView:
         return shown(row, _said(budget, len(whole.rows), len(whole.rows), row))
 
     short = f"cut to {budget} tokens"
-    tries: tuple[tuple[Row, Callable[[Row], ShownRecords]], ...] = (
+    tries: tuple[tuple[RecordView, Callable[[RecordView], RecordsView]], ...] = (
         (plain_row(first), with_long),
         (lean_row(first), with_long),
         (lean_row(first), lambda row: shown(row, short)),
@@ -106,24 +106,26 @@ def _first_cut_short(whole: ShownRecords, budget: int) -> ShownRecords:
     # The other notes and what is missing only as far as they leave room for words.
     row = shortened(_only_text(first), _WORTH_SHOWING)
     bare = next(
-        (one for one in (ShownRecords((row,), notes=(short,)), ShownRecords((row,))) if one.tokens <= budget),
-        ShownRecords((Row(id=first.id, truncated=True),)),
+        (one for one in (RecordsView((row,), notes=(short,)), RecordsView((row,))) if one.tokens <= budget),
+        RecordsView((RecordView(id=first.id, truncated=True),)),
     )
     bare = _with_missing(bare, whole.missing, budget)
     return _longest(_only_text(first), lambda row: replace(bare, rows=(row,)), budget) or bare
 
 
-def _only_text(row: Row) -> Row:
+def _only_text(row: RecordView) -> RecordView:
     return replace(lean_row(row), at=None)
 
 
-def _longest(row: Row, made: Callable[[Row], ShownRecords], budget: int, least: int = 0) -> ShownRecords | None:
+def _longest(
+    row: RecordView, made: Callable[[RecordView], RecordsView], budget: int, least: int = 0
+) -> RecordsView | None:
     """With as much of the row's text as fits; None if that is less than `least` characters."""
     size = most_of_text(row, lambda size: made(shortened(row, size)).tokens <= budget, least)
     return None if size is None else made(shortened(row, size))
 
 
-def _said(budget: int, left: int, total: int, last: Row | None) -> str:
+def _said(budget: int, left: int, total: int, last: RecordView | None) -> str:
     """How many of the records are not there whole and, of a file that was cut, where to go on reading."""
     whole = last is not None and not last.truncated
     note = f"budget of {budget} tokens: {left - whole} of {total} cut short or left out"
@@ -136,6 +138,6 @@ def _said(budget: int, left: int, total: int, last: Row | None) -> str:
     return f"{note}; go on at {path}:{int(first) + lines}-{end}"
 
 
-def _with_missing(shown: ShownRecords, missing: tuple[str, ...], budget: int) -> ShownRecords:
+def _with_missing(shown: RecordsView, missing: tuple[str, ...], budget: int) -> RecordsView:
     kept = most_that_fit(len(missing), lambda count: replace(shown, missing=missing[:count]).tokens <= budget)
     return replace(shown, missing=missing[:kept])

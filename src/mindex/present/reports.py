@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mindex.clock import to_iso
-from mindex.model import Found, Record
+from mindex.model import GetResult, Record
 from mindex.present.record_fields import Json, record_row
-from mindex.present.records import show_found
+from mindex.present.records import view_records
 from mindex.present.text import aligned, amount, record_text
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ def index_text(report: IndexReport) -> str:
     return "\n".join(lines)
 
 
-def found_json(found: Found) -> dict[str, Json]:
-    return show_found(found).json()
+def found_json(found: GetResult) -> dict[str, Json]:
+    return view_records(found).json()
 
 
-def found_text(found: Found, *, colour: bool = False) -> str:
-    return show_found(found).text(colour=colour)
+def found_text(found: GetResult, *, colour: bool = False) -> str:
+    return view_records(found).text(colour=colour)
 
 
 def list_json(records: Sequence[Record], total: int, offset: int) -> dict[str, Json]:

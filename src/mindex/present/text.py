@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mindex.present.record_fields import Json, Row, field_text
+from mindex.present.record_fields import Json, RecordView, field_text
 
 if TYPE_CHECKING:
-    from mindex.present.views import Shown
+    from mindex.present.views import AnswerView
 
 TRUNCATED = " […truncated]"
 _WIDEST = 60  # characters of a column: a longer cell stands out of it, instead of all others being moved apart
@@ -20,7 +20,7 @@ def paint(text: str, style: str, colour: bool) -> str:
     return f"{style}{text}{_RESET}" if colour and text else text
 
 
-def answer_text(shown: Shown, *, colour: bool = False) -> str:
+def answer_text(shown: AnswerView, *, colour: bool = False) -> str:
     """One head line, then a line per row, or a block per row where rows have text."""
     head = _head(shown)
     notes = [paint(f"note: {note}", _YELLOW, colour) for note in shown.notes]
@@ -33,14 +33,14 @@ def answer_text(shown: Shown, *, colour: bool = False) -> str:
     return "\n".join([paint(head, _DIM, colour), *lines, *notes])
 
 
-def dual_text(shown: Shown, index: Iterable[Row]) -> str:
+def dual_text(shown: AnswerView, index: Iterable[RecordView]) -> str:
     lines = [f"{row.id} {row.summary}".rstrip() for row in index]
     blocks = [record_text(row, colour=False) for row in shown.rows]
     notes = [f"note: {note}" for note in shown.notes]
     return "\n\n".join(filter(None, [f"{_head(shown)}\n" + "\n".join(lines), *blocks, "\n".join(notes)]))
 
 
-def _head(shown: Shown) -> str:
+def _head(shown: AnswerView) -> str:
     listed = shown.rows if shown.index is None else shown.index
     count = f"{len(listed)} of {shown.total}{'+' if shown.total_capped else ''}"
     if shown.index is not None:
@@ -49,7 +49,7 @@ def _head(shown: Shown) -> str:
     return f"{count} · {shown.tier} {shown.fusion} · {shown.tokens} tokens{more}"
 
 
-def _line(row: Row) -> str:
+def _line(row: RecordView) -> str:
     """A row of the digest or compact view."""
     parts = [
         f"{row.id} {row.at}" if row.at else row.id,
@@ -64,7 +64,7 @@ def _line(row: Row) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def record_text(row: Row, colour: bool = False) -> str:
+def record_text(row: RecordView, colour: bool = False) -> str:
     """A row with its text: what it is and where, then the text as it stands."""
     lines = [" · ".join(filter(None, (paint(row.id, _BOLD, colour), *_facts(row, colour))))]
     for name, value in (("summary", row.summary), ("context", row.context)):
@@ -84,7 +84,7 @@ def _anchor(anchor: Mapping[str, Json]) -> str:
     return " ".join(map(str, ("anchor", *anchor.values())))
 
 
-def _facts(row: Row, colour: bool) -> list[str]:
+def _facts(row: RecordView, colour: bool) -> list[str]:
     where = f"{row.path}:{row.first_line}-{row.last_line}" if row.path else (row.at or "")
     kind = "" if row.kind == "chunk" else (row.kind or "")
     facts = [

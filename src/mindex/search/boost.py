@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from mindex.search.importance_recency import standing
-from mindex.store.base import Signals
+from mindex.search.importance_recency import with_anchor_state
+from mindex.store.base import RankingSignals
 from mindex.values import dataclass
 
 
@@ -31,10 +31,10 @@ class Boosts:
         return least, max(prod(max(1.0, factor) for factor in factors), 1 + band)
 
 
-def boosts_for(signals: Signals, domain: str | None, boosts: Boosts, now: int) -> Iterator[tuple[str, float]]:
+def boosts_for(signals: RankingSignals, domain: str | None, boosts: Boosts, now: int) -> Iterator[tuple[str, float]]:
     """The named factors that apply to a candidate."""
     if signals.kind != "chunk":
-        yield "standing", 1 + boosts.memory * (2 * standing(signals, now, boosts.decay) - 1)
+        yield "standing", 1 + boosts.memory * (2 * with_anchor_state(signals, now, boosts.decay) - 1)
         return
     if domain is not None and signals.domain.casefold() == domain.casefold():
         yield "domain", boosts.domain

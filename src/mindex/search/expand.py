@@ -67,7 +67,7 @@ class Variants:
         return bool(self.lexical or self.semantic or self.answer)
 
 
-class Expander:
+class QueryExpander:
     """Asks a language model for variants; what it said once about a question is kept."""
 
     def __init__(self, generator: Generator, store: Store, seconds: float, boundary: Callable[[str], str]) -> None:

@@ -11,7 +11,7 @@ from math import sqrt
 
 from mindex.errors import UsageError
 from mindex.search.importance_recency import frequency, importance, recency
-from mindex.store.base import Scored, Signals
+from mindex.store.base import RankingSignals, ScoredRecord
 from mindex.values import dataclass
 
 
@@ -25,8 +25,8 @@ class Candidates:
     fluently the model reads these texts.
     """
 
-    keyword: Sequence[Scored] = ()
-    vector: Sequence[Scored] = ()
+    keyword: Sequence[ScoredRecord] = ()
+    vector: Sequence[ScoredRecord] = ()
     z: Mapping[str, float] = field(default_factory=dict)
     cosines: Mapping[str, float] = field(default_factory=dict)
     coverage: float = 1.0
@@ -37,7 +37,9 @@ class Candidates:
     mean: float = 0.0
     size: int = 0
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
-    signals: Mapping[str, Signals] = field(default_factory=dict)  # brought only for the fusion that asks for them
+    signals: Mapping[str, RankingSignals] = field(
+        default_factory=dict
+    )  # brought only for the fusion that asks for them
     now: int = 0
     decay: float = 0.0
 
@@ -48,13 +50,13 @@ class Contribution:
 
     keyword: float = 0.0
     vector: float = 0.0
-    standing: float = 0.0
+    with_anchor_state: float = 0.0
     expansion: float = 0.0
     neighbours: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.keyword + self.vector + self.standing + self.expansion + self.neighbours
+        return self.keyword + self.vector + self.with_anchor_state + self.expansion + self.neighbours
 
 
 Fused = dict[str, Contribution]
@@ -118,13 +120,13 @@ def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
     rest = 1 - weight
     fused = {}
     for id_, score in text.items():
-        known = candidates.signals.get(id_, Signals(id_, "memory"))
+        known = candidates.signals.get(id_, RankingSignals(id_, "memory"))
         beside = (
             3 * importance(known, candidates.now, candidates.decay)
             + 2 * recency(known, candidates.now)
             + frequency(known)
         )
-        fused[id_] = Contribution(keyword=weight * score, standing=rest * beside / 6)
+        fused[id_] = Contribution(keyword=weight * score, with_anchor_state=rest * beside / 6)
     return fused
 
 
@@ -137,7 +139,7 @@ def _share_of_best(candidates: Candidates) -> Fused:
     }
 
 
-def _shares(hits: Sequence[Scored]) -> dict[str, float]:
+def _shares(hits: Sequence[ScoredRecord]) -> dict[str, float]:
     best = max((hit.score for hit in hits), default=1.0)
     return {hit.id: max(0.0, hit.score / best) if best > 0 else 0.0 for hit in hits}
 
@@ -172,11 +174,11 @@ def _share(candidates: Candidates, weight: float) -> float:
     return weight if candidates.has_vector else 0.0
 
 
-def _reciprocal(hits: Iterable[Scored], k: float) -> dict[str, float]:
+def _reciprocal(hits: Iterable[ScoredRecord], k: float) -> dict[str, float]:
     return {hit.id: 1 / (k + rank) for rank, hit in enumerate(hits, start=1)}
 
 
-def _stretched(hits: Sequence[Scored]) -> dict[str, float]:
+def _stretched(hits: Sequence[ScoredRecord]) -> dict[str, float]:
     """Scores from 0 to 1; equal or single ones are 1, since a single hit is not a bad one."""
     if not hits:
         return {}

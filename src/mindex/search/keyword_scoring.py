@@ -15,7 +15,7 @@ from mindex.search.as_of import keyword as keyword_of_past
 from mindex.search.fuse import REFINES_WORDS
 from mindex.search.query import ParsedQuery, any_of
 from mindex.search.relevance import shares
-from mindex.store.base import Scored, Store, TermStatistics
+from mindex.store.base import ScoredRecord, Store, TermStatistics
 from mindex.values import dataclass
 
 # So many are looked at more closely; whoever stands below them is taken to hold no more than the least of them.
@@ -25,7 +25,7 @@ _LEAST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Refining:
+class KeywordWeights:
     """How far BM25 is corrected.
 
     `pairs`: what two words count that stand in the text as in the question, beside what each counts for itself.
@@ -40,7 +40,7 @@ class Refining:
 class Worded:
     """What a question's words found, best first, and what share of its weight the first of them hold."""
 
-    hits: tuple[Scored, ...] = ()
+    hits: tuple[ScoredRecord, ...] = ()
     held: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -55,7 +55,7 @@ def by_words(
     parsed: ParsedQuery,
     past: Mapping[str, Record],
     limit: int,
-    refining: Refining,
+    refining: KeywordWeights,
 ) -> Worded:
     """The best records for a question's words. `past` are records as they stood then, if the past is asked about."""
     if parsed.node is None:
@@ -78,7 +78,7 @@ def by_words(
     held = shares(parsed.tokens, _tokens_of(store, parsed, past, list(scores)[:_LOOKED_AT]), statistics)
     least = min(held.values(), default=1.0)
     scores = {id_: max(_LEAST, score * held.get(id_, least) ** refining.coverage) for id_, score in scores.items()}
-    return Worded(tuple(Scored(id_, score) for id_, score in _best_first(scores).items()), held)
+    return Worded(tuple(ScoredRecord(id_, score) for id_, score in _best_first(scores).items()), held)
 
 
 def _tokens_of(
@@ -103,7 +103,7 @@ def _found(
     past: Mapping[str, Record],
     statistics: TermStatistics,
     limit: int,
-) -> tuple[Scored, ...]:
+) -> tuple[ScoredRecord, ...]:
     found = store.keyword(node, query.filters, limit)
     if not past:
         return found

@@ -14,18 +14,18 @@ from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.fuse import LIFTS_NEIGHBOURS, NEEDS_SIGNALS, Candidates, Contribution, Fused, fuse, fusion_named
-from mindex.search.keyword_scoring import Refining
+from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.query import MAX_QUERY, ParsedQuery
 from mindex.search.relevance import relevance
 from mindex.search.retrieval import Retrieved, Retriever
 from mindex.search.turn_neighbours import lift_neighbours
-from mindex.store.base import Signals, Store
+from mindex.store.base import RankingSignals, Store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # what most questions do without is imported by those that ask for it
-    from mindex.search.expand import Expander
+    from mindex.search.expand import QueryExpander
     from mindex.search.query_embedding import QueryEmbedder
-    from mindex.search.rerank import Reranking
+    from mindex.search.rerank import RerankStage
 
 MAX_LIMIT = 50
 _SUBSTRING_RELEVANCE = 0.5
@@ -38,7 +38,7 @@ RERANKED = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RankingSettings:
     """The knobs of a search that come from the settings."""
 
     fusion: str = "blend"
@@ -46,7 +46,7 @@ class Ranking:
     candidates: int = 200
     floor: float = 0.3
     boosts: Boosts = field(default_factory=Boosts)
-    refining: Refining = field(default_factory=Refining)
+    refining: KeywordWeights = field(default_factory=KeywordWeights)
     neighbours: float = 0.2
     rerank: float = 0.4
     expansion: float = 0.3
@@ -66,17 +66,17 @@ class _Ranked:
         return sum(stage.change for stage in self.stages)
 
 
-class Searcher:
+class SearchPipeline:
     """Answers questions from one store."""
 
     def __init__(
         self,
         store: Store,
         embedder: QueryEmbedder | None,
-        ranking: Ranking,
+        ranking: RankingSettings,
         *,
-        reranking: Callable[[], Reranking],
-        expander: Callable[[], Expander | None],
+        reranking: Callable[[], RerankStage],
+        expander: Callable[[], QueryExpander | None],
     ) -> None:
         """`reranking` and `expander` are made when a question first asks for them."""
         self._store = store
@@ -218,7 +218,7 @@ class Searcher:
         signals = dict(candidates.signals)
         signals |= self._store.signals([id_ for id_ in kept if id_ not in past and id_ not in signals])
         signals |= {
-            id_: Signals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
+            id_: RankingSignals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
             for id_ in kept
             if id_ in past
         }
@@ -231,12 +231,12 @@ class Searcher:
         return sorted(ranked, key=_order)[:needed]
 
     def _stages(
-        self, contribution: Contribution, signals: Signals, domain: str | None, now: int, boosts: Boosts
+        self, contribution: Contribution, signals: RankingSignals, domain: str | None, now: int, boosts: Boosts
     ) -> tuple[Stage, ...]:
         changes = [
             ("keyword", contribution.keyword),
             ("vector", contribution.vector),
-            ("signals", contribution.standing),
+            ("signals", contribution.with_anchor_state),
             ("expansion", contribution.expansion),
             ("neighbours", contribution.neighbours),
         ]
@@ -333,7 +333,7 @@ def _capped(candidates: Candidates, certain: Mapping[str, float], floor: float, 
     return any(len(half) >= limit and certain[half[-1].id] >= floor for half in halves)
 
 
-def _checked(query: Query, ranking: Ranking) -> tuple[Query, tuple[str, ...]]:
+def _checked(query: Query, ranking: RankingSettings) -> tuple[Query, tuple[str, ...]]:
     """The query with its amounts in range, and what had to be cut."""
     notes: list[str] = []
     if not query.text.strip():

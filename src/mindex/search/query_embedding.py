@@ -14,7 +14,7 @@ from mindex.store.base import Store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 _CACHE = "query-embedding"
 # Before the key of a text that is no question: a model may read the two differently.
@@ -25,16 +25,16 @@ _ANSWERS = "an answer\n"
 class QueryVector:
     """A vector, or a note that says why there is none."""
 
-    vector: Vectors | None
+    vector: VectorArray | None
     note: str = ""
 
 
 class Pending:
     """A vector that is being made. Importing the library's Future takes longer than a breaker that is open."""
 
-    def __init__(self, make: Callable[[], Vectors]) -> None:
+    def __init__(self, make: Callable[[], VectorArray]) -> None:
         self._make = make
-        self._made: Vectors | BaseException | None = None
+        self._made: VectorArray | BaseException | None = None
         self._done = threading.Event()
         self._given_up = False
 
@@ -47,7 +47,7 @@ class Pending:
             self._made = error
         self._done.set()
 
-    def result(self, seconds: float | None) -> Vectors:
+    def result(self, seconds: float | None) -> VectorArray:
         """Raises what the making failed with, and TimeoutError; who has not begun by then need not."""
         if not self._done.wait(seconds):
             self._given_up = True
@@ -91,7 +91,7 @@ class QueryEmbedder:
         """Vectors of some texts, one row each, within the time that a question has."""
         return self.finish(self._submit(lambda: self.embedder.embed(texts)))
 
-    def _submit(self, embed: Callable[[], Vectors]) -> Pending:
+    def _submit(self, embed: Callable[[], VectorArray]) -> Pending:
         pending = Pending(embed)
         self._waiting.put(pending)
         with self._starting:
@@ -118,12 +118,12 @@ class QueryEmbedder:
         except Exception as error:  # whatever a model fails with, the other half answers
             return QueryVector(None, f"no vectors: the embedding model failed ({type(error).__name__}: {error})")
 
-    def _embed(self, text: str, kept: bytes | None, *, answer: bool) -> Vectors:
+    def _embed(self, text: str, kept: bytes | None, *, answer: bool) -> VectorArray:
         if kept is not None and len(kept) == 4 * self.embedder.model.dimensions:
             import numpy as np  # not before there is a vector: with its server down, a question needs none
 
             return np.frombuffer(kept, np.float32)
-        vector: Vectors = self.embedder.embed([text])[0] if answer else self.embedder.embed_query(text)
+        vector: VectorArray = self.embedder.embed([text])[0] if answer else self.embedder.embed_query(text)
         # The key anew: a model that had to be asked for its dimensions has another name by now.
         self._store.remember_cached(_CACHE, self._key(text, answer=answer), vector.astype("float32").tobytes())
         return vector

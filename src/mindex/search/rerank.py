@@ -37,7 +37,7 @@ class Reranked:
     trust: float = 1.0
 
 
-class Reranking:
+class RerankStage:
     """Scores the first candidates of a question. What was scored once is kept."""
 
     def __init__(self, reranker: Reranker, store: Store, seconds: float) -> None:
@@ -117,9 +117,9 @@ class _Passages(Sequence[str]):
 
 def passage(query: str, record: Record) -> str:
     """What the cross-encoder is given of a record: its title, once, and the piece that holds most of the question."""
-    from mindex.embedding_text import split, telling_title  # its patterns are for those who read
+    from mindex.embedding_text import embedding_title, split  # its patterns are for those who read
 
-    title = telling_title(record)
+    title = embedding_title(record)
     pieces = split(_without_heading(record.text, title))
     best = pieces[0]
     if len(pieces) > 1:

@@ -14,13 +14,13 @@ from mindex.model import Filters, Model, Query, Record
 from mindex.search.as_of import admits
 from mindex.search.as_of import keyword as keyword_of_past
 from mindex.search.fuse import Candidates, standardised
-from mindex.search.keyword_scoring import Refining, Worded, by_words
+from mindex.search.keyword_scoring import KeywordWeights, Worded, by_words
 from mindex.search.query import ParsedQuery, parse, parse_plain
-from mindex.store.base import Nearest, Scored, Store, TermStatistics
+from mindex.store.base import NearestRecords, ScoredRecord, Store, TermStatistics
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
     from mindex.search.expand import Variants
     from mindex.search.query_embedding import QueryEmbedder
 
@@ -49,7 +49,7 @@ class Retrieved:
 class Retriever:
     """Brings candidates from one store."""
 
-    def __init__(self, store: Store, embedder: QueryEmbedder | None, limit: int, refining: Refining) -> None:
+    def __init__(self, store: Store, embedder: QueryEmbedder | None, limit: int, refining: KeywordWeights) -> None:
         self._store = store
         self._embedder = embedder
         self._limit = limit
@@ -133,27 +133,29 @@ class Retriever:
         return {record.id: record for record in self._store.states_at(filters.as_of) if admits(filters, record)}
 
     def _with_past(
-        self, nearest: Nearest, vector: Vectors, parsed: ParsedQuery, past: Mapping[str, Record]
-    ) -> tuple[Nearest, str]:
+        self, nearest: NearestRecords, vector: VectorArray, parsed: ParsedQuery, past: Mapping[str, Record]
+    ) -> tuple[NearestRecords, str]:
         """The nearest of the present and what changed since then, embedded for this question; or why only the first."""
         if not past or len(past) >= _MOST_EMBEDDED or self._embedder is None:
             return nearest, ""
         if parsed.strict and parsed.node is not None:
             fulfil = {hit.id for hit in keyword_of_past(parsed.node, tuple(past.values()), TermStatistics(1, {}))}
             past = {id_: record for id_, record in past.items() if id_ in fulfil}
-        from mindex.embedding_text import pieces_of  # its patterns are for those who embed
+        from mindex.embedding_text import embedding_pieces  # its patterns are for those who embed
 
-        pieces = {id_: pieces_of(record) for id_, record in past.items()}
+        pieces = {id_: embedding_pieces(record) for id_, record in past.items()}
         # A question that was cached needs no model; the past does, and does without it when it cannot be had.
         made = self._embedder.texts([piece for parts in pieces.values() for piece in parts])
         if made.vector is None:
             return nearest, f"what changed since then is found by keyword only: {made.note}"
         cosines = iter((made.vector @ vector).tolist())
-        then = [Scored(id_, max(islice(cosines, len(parts)))) for id_, parts in pieces.items()]
+        then = [ScoredRecord(id_, max(islice(cosines, len(parts)))) for id_, parts in pieces.items()]
         hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
         return replace(nearest, hits=tuple(hits), size=nearest.size + len(then)), ""
 
-    def _candidates(self, query: Query, parsed: ParsedQuery, words: Worded, nearest: Nearest | None) -> Candidates:
+    def _candidates(
+        self, query: Query, parsed: ParsedQuery, words: Worded, nearest: NearestRecords | None
+    ) -> Candidates:
         by_keyword = Candidates(
             words.hits, coverage=words.coverage, held=words.held, has_vector=False, strict=parsed.strict
         )
@@ -188,7 +190,7 @@ def _vacancy(store: Store, filters: Filters) -> str:
 
 
 class _Meaning(TypedDict):
-    vector: tuple[Scored, ...]
+    vector: tuple[ScoredRecord, ...]
     z: dict[str, float]
     g: float
     cosines: dict[str, float]
@@ -196,7 +198,7 @@ class _Meaning(TypedDict):
     size: int
 
 
-def _by_meaning(nearest: Nearest, model: Model) -> _Meaning:
+def _by_meaning(nearest: NearestRecords, model: Model) -> _Meaning:
     """What candidates know of the vector half; cosines on one scale, since models differ in where theirs lie."""
     background = (model.background_mean, model.background_std)
     trust = nearest.size / (50 + nearest.size)

@@ -9,26 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from mindex.model import Change, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+from mindex.model import Change, Collection, Document, Filters, KeywordNode, Model, Record, RecordVectors
 from mindex.store.results import Access as Access
-from mindex.store.results import Added as Added
-from mindex.store.results import Applied as Applied
+from mindex.store.results import AddOutcome as AddOutcome
+from mindex.store.results import ChunkCounts as ChunkCounts
 from mindex.store.results import CollectionCount as CollectionCount
 from mindex.store.results import DocumentUpdate as DocumentUpdate
-from mindex.store.results import Nearest as Nearest
+from mindex.store.results import NearestRecords as NearestRecords
 from mindex.store.results import Page as Page
-from mindex.store.results import Resting as Resting
-from mindex.store.results import Scored as Scored
-from mindex.store.results import Signals as Signals
+from mindex.store.results import RankingSignals as RankingSignals
+from mindex.store.results import RetryPolicy as RetryPolicy
+from mindex.store.results import ScoredRecord as ScoredRecord
 from mindex.store.results import StoreStatus as StoreStatus
 from mindex.store.results import TermStatistics as TermStatistics
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from mindex.model import Check, MemoryStatistics, Purged, Vectors
-    from mindex.model.spaces import Made, Space
-    from mindex.store.export_rows import Dump, Link, Rehearsal, Restored, Restoring, Row
+    from mindex.model import Check, MemoryStatistics, PurgeResult, VectorArray
+    from mindex.model.spaces import EmbedderSpec, Space
+    from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
 
 class Store(Protocol):
@@ -54,7 +54,7 @@ class Store(Protocol):
 
     def domains(self) -> frozenset[str]: ...
 
-    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> Applied:
+    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
         """Bring documents up to date and drop others, chunks and all, in one transaction.
 
         Chunks whose ids are already there stay, vectors included.
@@ -88,7 +88,7 @@ class Store(Protocol):
 
     def add(
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
-    ) -> tuple[Added, ...]:
+    ) -> tuple[AddOutcome, ...]:
         """Store what was told, all of it in one transaction; a memory that is there already is not stored twice.
 
         `unique` names a field that no two live records of a kind and agent may share; `once` leaves an id that exists.
@@ -101,7 +101,7 @@ class Store(Protocol):
         """Replace a record by what `change` makes of it as it is now; raises NotFoundError. Retired ones, too."""
         ...
 
-    def purge(self, ids: Sequence[str]) -> Purged:
+    def purge(self, ids: Sequence[str]) -> PurgeResult:
         """Remove records for good: rows, words, vectors, history, and what the file still holds of them."""
         ...
 
@@ -148,13 +148,13 @@ class Store(Protocol):
     def memory_statistics(self, agent: str) -> MemoryStatistics: ...
 
     # everything told, out and in
-    def dump(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[Dump]:
+    def dump(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[ExportSnapshot]:
         """Everything told to an agent, or to all, as it is at one moment; its rows can be read while it is open."""
         ...
 
     def restore_rows(
-        self, rows: Sequence[Row], restoring: Restoring, rehearsal: Rehearsal | None = None
-    ) -> tuple[Restored, ...]:
+        self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
+    ) -> tuple[RestoreOutcome, ...]:
         """Store rows as they are, with ids, times and history, in one transaction; durable once it returns.
 
         What is there already stays as it is. With a rehearsal nothing is stored: it says what would be.
@@ -174,7 +174,7 @@ class Store(Protocol):
         ...
 
     # retrieval
-    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[Scored, ...]: ...
+    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[ScoredRecord, ...]: ...
     def statistics(self, tokens: Sequence[str], filters: Filters | None = None) -> TermStatistics:
         """How common words are: among the records in scope, where these are few enough to count, else among all."""
         ...
@@ -187,7 +187,7 @@ class Store(Protocol):
         """Those among these records that are exchanges of a conversation."""
         ...
 
-    def nearest(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> Nearest:
+    def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         """The records nearest to a vector. Raises SpaceChangedError when its space is not the one that is searched."""
         ...
 
@@ -195,7 +195,7 @@ class Store(Protocol):
         """Ids of records that hold every word literally: the most confident, then the last accessed first."""
         ...
 
-    def signals(self, ids: Sequence[str]) -> dict[str, Signals]: ...
+    def signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]: ...
 
     # vectors
     def pending(self, model: Model) -> int:
@@ -208,7 +208,9 @@ class Store(Protocol):
         """Records without a vector in this space; only of what was told, or only among some, if asked for."""
         ...
 
-    def put_vectors(self, model: Model, vectors: Sequence[Embedded], made: Made | None = None) -> int:
+    def put_vectors(
+        self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None
+    ) -> int:
         """Store vectors; those of records that have gone meanwhile are dropped. Answers how many were stored.
 
         The first ones make their space the one that is searched; `made` says how its embedder is made again.
@@ -229,7 +231,7 @@ class Store(Protocol):
         """Every space of which there are vectors, the one that is searched first; counting takes a moment."""
         ...
 
-    def begin_space(self, model: Model, made: Made) -> None:
+    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
         """Let vectors of this space be gathered beside those that are searched, instead of any other."""
         ...
 
@@ -240,11 +242,11 @@ class Store(Protocol):
         """
         ...
 
-    def canary(self, model: Model) -> Vectors | None:
+    def canary(self, model: Model) -> VectorArray | None:
         """What the model of this space made of one fixed sentence when the space was begun; None: nobody kept it."""
         ...
 
-    def keep_canary(self, model: Model, vector: Vectors) -> Vectors:
+    def keep_canary(self, model: Model, vector: VectorArray) -> VectorArray:
         """Keep it, unless it is there already and vectors with it. Answers what is kept."""
         ...
 
@@ -269,14 +271,14 @@ class Store(Protocol):
         """Take back what was written about the chunks of these collections, also from the cache; answers how many."""
         ...
 
-    def unextracted(self, agent: str, limit: int, resting: Resting | None = None) -> tuple[Record, ...]:
+    def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
         """Exchanges of an agent (`*`: everyone's) that no facts were taken from yet, oldest first.
 
         Those that went unanswered follow, the one that was asked longest ago first.
         """
         ...
 
-    def count_unextracted(self, agent: str, resting: Resting | None = None) -> int: ...
+    def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int: ...
     def is_unextracted(self, id_: str) -> bool:
         """Whether an exchange is there, not forgotten, and no facts were taken from it yet."""
         ...
@@ -289,7 +291,7 @@ class Store(Protocol):
         """An exchange was asked for its facts once more, and there was no answer that could be used."""
         ...
 
-    def stored_vectors(self, model: Model, ids: Sequence[str]) -> dict[str, Vectors]:
+    def stored_vectors(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
         """The vectors of those that have some in this space, one row per piece."""
         ...
 

@@ -20,7 +20,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredVectors:
+class ExportedVectors:
     """A record's vectors in one embedding space: float32, little-endian, one piece after the other."""
 
     model: str  # the fingerprint
@@ -38,7 +38,7 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExportRow:
     """One record, its changes (oldest first), what it is linked to and, where wanted, its vectors.
 
     Without a history, its coming in becomes its first change. `where` says where it was read, for reports.
@@ -47,25 +47,25 @@ class Row:
     record: Record
     history: tuple[Change, ...] = ()
     links: tuple[Link, ...] = ()
-    vectors: tuple[StoredVectors, ...] = ()
+    vectors: tuple[ExportedVectors, ...] = ()
     extraction: Extraction | None = None
     where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Dump:
+class ExportSnapshot:
     """Everything told at one moment, in order of agent and number; and the last number each agent was given."""
 
     last_numbers: Mapping[str, int]
     total: int
-    rows: Iterator[Row]
+    rows: Iterator[ExportRow]
 
 
 Outcome: TypeAlias = Literal["added", "duplicate", "conflict"]
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreOutcome:
     """What became of a row: stored under a number, there already (as `id`), or in the way of another one (`id`)."""
 
     outcome: Outcome
@@ -74,7 +74,7 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
-class Restoring:
+class RestoreOptions:
     """How rows come in: above which numbers new ones are given, which field of a kind is unique, who brings them."""
 
     by: str
@@ -84,10 +84,10 @@ class Restoring:
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class ImportPreview:
     """What a dry run would have stored so far, so that later rows are judged as if it had."""
 
-    ids: dict[str, Kept] = field(default_factory=dict)
+    ids: dict[str, ExistingRecord] = field(default_factory=dict)
     words: dict[tuple[str, str], str] = field(default_factory=dict)  # (agent, content hash) → id
     unique: dict[tuple[str, str, str], str] = field(default_factory=dict)  # (agent, kind, value) → id
     numbers: set[tuple[str, int]] = field(default_factory=set)
@@ -95,7 +95,7 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ExistingRecord:
     """The little that tells whether a record that has an id is the one that is to come in under it."""
 
     kind: str

@@ -10,7 +10,7 @@ from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredRecord:
     """A record, and how well it fits: the higher, the better."""
 
     id: str
@@ -18,14 +18,14 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
+class NearestRecords:
     """The nearest records by cosine, and what the query's cosine looks like over the whole scope.
 
     `mean` and `std` are of a sample, `size` is the number of vectors in scope, `fluency` the mean number of words
     per word piece of what is in scope.
     """
 
-    hits: tuple[Scored, ...]
+    hits: tuple[ScoredRecord, ...]
     mean: float
     std: float
     size: int
@@ -42,7 +42,7 @@ class TermStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class RankingSignals:
     """The little that ranking must know of a candidate before it is fetched whole."""
 
     id: str
@@ -56,7 +56,7 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddOutcome:
     """What became of one record that was told: made, or there already."""
 
     id: str
@@ -83,15 +83,15 @@ class DocumentUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class ChunkCounts:
     """How many records an update of documents brought, left and took away."""
 
     added: int = 0
     kept: int = 0
     removed: int = 0
 
-    def __add__(self, other: Applied) -> Applied:
-        return Applied(self.added + other.added, self.kept + other.kept, self.removed + other.removed)
+    def __add__(self, other: ChunkCounts) -> ChunkCounts:
+        return ChunkCounts(self.added + other.added, self.kept + other.kept, self.removed + other.removed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class StoreStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Resting:
+class RetryPolicy:
     """Exchanges that went unanswered so many times, the last time after `since`, are left alone."""
 
     failures: int

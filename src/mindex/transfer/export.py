@@ -15,7 +15,7 @@ from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.model import Collection, Progress, Record
 from mindex.model.transfer import ExportReport, Format
 from mindex.store.base import Store
-from mindex.store.export_rows import Dump, Row
+from mindex.store.export_rows import ExportRow, ExportSnapshot
 from mindex.transfer import jsonl_export, markdown_export
 
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
@@ -54,14 +54,14 @@ def export(
             ) from error
 
 
-def _watched(dump: Dump, report: Report | None) -> Dump:
-    def rows() -> Iterator[Row]:
+def _watched(dump: ExportSnapshot, report: Report | None) -> ExportSnapshot:
+    def rows() -> Iterator[ExportRow]:
         for done, row in enumerate(dump.rows, start=1):
             yield row
             if report is not None and (done % _REPORT_EVERY == 0 or done == dump.total):
                 report(Progress("export", done, dump.total))
 
-    return Dump(dump.last_numbers, dump.total, rows())
+    return ExportSnapshot(dump.last_numbers, dump.total, rows())
 
 
 def _name(target: Path | IO[bytes]) -> str:
@@ -71,7 +71,9 @@ def _name(target: Path | IO[bytes]) -> str:
 # ── one file ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _to_file(dump: Dump, target: Path | IO[bytes], schema: int, collections: tuple[Collection, ...]) -> ExportReport:
+def _to_file(
+    dump: ExportSnapshot, target: Path | IO[bytes], schema: int, collections: tuple[Collection, ...]
+) -> ExportReport:
     opened = _replacing(target) if isinstance(target, Path) else contextlib.nullcontext(target)
     with opened as file:
         for lines in jsonl_export.written(dump, schema):
@@ -111,7 +113,7 @@ def _is_export(file: Path) -> bool:
 # ── a folder ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _to_folder(dump: Dump, target: Path, collections: tuple[Collection, ...]) -> ExportReport:
+def _to_folder(dump: ExportSnapshot, target: Path, collections: tuple[Collection, ...]) -> ExportReport:
     target = target.resolve()
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file", "name a folder for --format markdown")

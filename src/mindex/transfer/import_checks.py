@@ -17,8 +17,8 @@ from mindex.memories.field_specs import FIELDS
 from mindex.memories.field_specs import checked as checked_fields
 from mindex.memories.skill_schedule import checked_trigger
 from mindex.model import KINDS, Record
-from mindex.redaction.redact import Mode, clean
-from mindex.store.export_rows import Row
+from mindex.redaction.redactor import Mode, redact
+from mindex.store.export_rows import ExportRow
 from mindex.transfer.importer import profile_id
 from mindex.transfer.jsonl_rows import Malformed
 
@@ -35,7 +35,7 @@ Revise = Callable[[Record], Record]
 # ── sense ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def check(row: Row) -> None:
+def check(row: ExportRow) -> None:
     """Raise Malformed or UsageError for what no store of ours would hold."""
     record = row.record
     if not _ID.fullmatch(record.id):
@@ -56,7 +56,7 @@ def check(row: Row) -> None:
 
 def _check_kind(record: Record) -> None:
     if record.kind == "memory":
-        validation.checked_text(record.text)
+        validation.validate_text(record.text)
     elif record.kind == "profile" and not isinstance(record.fields.get("data"), Mapping):
         raise Malformed("a profile without data is none")
     elif record.kind in FIELDS and record.retired_at is None:
@@ -67,11 +67,11 @@ def _check_kind(record: Record) -> None:
 
 def _check_state(state: Record) -> None:
     if state.kind == "memory":
-        validation.checked_type(state.type)
+        validation.validate_type(state.type)
     if state.importance is not None:
-        validation.checked_importance(state.importance)
+        validation.validate_importance(state.importance)
     if state.confidence is not None:
-        validation.checked_confidence(state.confidence)
+        validation.validate_confidence(state.confidence)
     for moment in (state.created_at, state.updated_at, state.expires_at or 0, state.retired_at or 0):
         _check_time(moment)
 
@@ -81,7 +81,7 @@ def _check_time(moment: object) -> None:
         raise Malformed("it has a time that no calendar holds")
 
 
-def _check_texts(row: Row) -> None:
+def _check_texts(row: ExportRow) -> None:
     size = 0
     try:
         for text in chain(_texts(row), _names(row)):
@@ -108,7 +108,7 @@ class Owner:
     def id_of(self, id_: str) -> str:
         return short_hash(id_, self.agent) if id_ in self.taken else id_
 
-    def takes(self, row: Row) -> Row:
+    def takes(self, row: ExportRow) -> ExportRow:
         record = row.record
         id_ = profile_id(self.agent) if record.kind == "profile" else self.id_of(record.id)
         if (id_, self.agent) == (record.id, record.agent) and not self.taken:
@@ -125,7 +125,7 @@ class Owner:
         return replace(_revised(row, owned), links=links)
 
 
-def references(row: Row) -> Iterator[str]:
+def references(row: ExportRow) -> Iterator[str]:
     """Every id that a row names: its own, and those of others."""
     yield row.record.id
     for state in _states(row):
@@ -138,7 +138,7 @@ def references(row: Row) -> Iterator[str]:
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def suspects(rows: Sequence[Row], mode: Mode) -> list[Row]:
+def suspects(rows: Sequence[ExportRow], mode: Mode) -> list[ExportRow]:
     """Those of the rows that may hold a secret.
 
     Most hold none, and one look at many texts costs little more than a look at one. A line break is to every pattern
@@ -154,38 +154,38 @@ def suspects(rows: Sequence[Row], mode: Mode) -> list[Row]:
 
 def _is_clean(text: str, mode: Mode) -> bool:
     try:
-        return clean(text, mode).text == text
+        return redact(text, mode).text == text
     except SecretError:
         return False
 
 
-def cleaned(row: Row, mode: Mode) -> tuple[Row, tuple[str, ...]]:
+def cleaned(row: ExportRow, mode: Mode) -> tuple[ExportRow, tuple[str, ...]]:
     """The row without its secrets, and which kinds of them it had; in strict mode a secret raises SecretError."""
     found: dict[str, None] = {}
 
-    def crosses(text: str) -> str:
-        crossed = clean(text, mode)
+    def redacted(text: str) -> str:
+        crossed = redact(text, mode)
         found.update(dict.fromkeys(crossed.redacted))
         return crossed.text
 
     def told(state: Record) -> Record:
-        changes: dict[str, Any] = {name: crosses(getattr(state, name)) for name in _WORDS}
-        changes |= {name: tuple(filter(None, map(crosses, getattr(state, name)))) for name in _LISTS}
-        return replace(state, **changes, fields=cast("dict[str, object]", within(dict(state.fields), crosses)))
+        changes: dict[str, Any] = {name: redacted(getattr(state, name)) for name in _WORDS}
+        changes |= {name: tuple(filter(None, map(redacted, getattr(state, name)))) for name in _LISTS}
+        return replace(state, **changes, fields=cast("dict[str, object]", within(dict(state.fields), redacted)))
 
     crossed = _revised(row, told)
-    history = tuple(replace(one, by=crosses(one.by), reason=crosses(one.reason)) for one in crossed.history)
+    history = tuple(replace(one, by=redacted(one.by), reason=redacted(one.reason)) for one in crossed.history)
     same_words = (crossed.record.title, crossed.record.text) == (row.record.title, row.record.text)
     crossed = replace(crossed, history=history, vectors=row.vectors if same_words else ())
     if crossed.record.kind == "memory":
-        validation.checked_text(crossed.record.text)
+        validation.validate_text(crossed.record.text)
     return crossed, tuple(found)
 
 
 # ── all states of a row ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _states(row: Row) -> list[Record]:
+def _states(row: ExportRow) -> list[Record]:
     """The record as it is and was, each state once."""
     states = [row.record]
     for change in reversed(row.history):
@@ -193,7 +193,7 @@ def _states(row: Row) -> list[Record]:
     return states
 
 
-def _revised(row: Row, revise: Revise) -> Row:
+def _revised(row: ExportRow, revise: Revise) -> ExportRow:
     """The row with every state revised, each once."""
     done: dict[int, Record] = {}
 
@@ -215,7 +215,7 @@ def _revised(row: Row, revise: Revise) -> Row:
     return replace(row, record=record, history=history)
 
 
-def _texts(row: Row) -> Iterator[str]:
+def _texts(row: ExportRow) -> Iterator[str]:
     """Every text of a row; what does not change from one state to the next is not looked at again."""
     seen: set[int] = set()
     for state in _states(row):
@@ -250,7 +250,7 @@ def _texts_within(value: object, name: str = "", depth: int = 0) -> Iterator[str
         raise Malformed("its fields hold a number that is none")
 
 
-def _names(row: Row) -> Iterator[str]:
+def _names(row: ExportRow) -> Iterator[str]:
     """The texts that nobody searches for."""
     for state in _states(row):
         yield from (state.agent, state.type, state.superseded_by)

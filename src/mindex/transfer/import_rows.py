@@ -13,11 +13,11 @@ from pathlib import Path
 from mindex.errors import MindexError, StoreError, UsageError
 from mindex.memories.field_specs import UNIQUE
 from mindex.model import Progress
-from mindex.redaction.redact import Mode
+from mindex.redaction.redactor import Mode
 from mindex.store.base import Store
-from mindex.store.export_rows import Link, Rehearsal, Restored, Restoring
+from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.transfer import import_checks
-from mindex.transfer.importer import Counting, Importer, ImportReport, Numbering, Row, Unread
+from mindex.transfer.importer import Counting, ExportRow, Importer, ImportReport, Numbering, SkippedRow
 from mindex.transfer.jsonl_rows import Malformed
 
 _BATCH = 500
@@ -28,7 +28,7 @@ Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class AgentMapping:
     """Who gets what: everything goes to one agent, or what was one's goes to another's; the rest stays."""
 
     everything: str = ""
@@ -49,7 +49,7 @@ def import_(
     path: Path,
     importer: Importer,
     *,
-    mapped: Mapped | None = None,
+    mapped: AgentMapping | None = None,
     secrets: Mode = "redact",
     by: str = "main",
     dry_run: bool = False,
@@ -57,7 +57,7 @@ def import_(
 ) -> ImportReport:
     """Bring in what an importer reads: every row is added, is there already, or is named with the reason why not."""
     before = _state(path)
-    mapped = mapped or Mapped()
+    mapped = mapped or AgentMapping()
     total = importer.count(path) if isinstance(importer, Counting) else 0
     numbers = importer.last_numbers(path) if isinstance(importer, Numbering) else {}
     incoming = _Incoming(store, mapped, secrets, _restoring(importer, mapped, numbers, by), dry_run)
@@ -75,17 +75,17 @@ def import_(
             f"{error.hint}; then import again: what is there is not added twice",
         ) from error
     if before != _state(path):
-        incoming.skip(Unread(path.name, "it changed while it was read: import it again, nothing is added twice"))
+        incoming.skip(SkippedRow(path.name, "it changed while it was read: import it again, nothing is added twice"))
     return incoming.report()
 
 
-def _restoring(importer: Importer, mapped: Mapped, numbers: Mapping[str, int], by: str) -> Restoring:
+def _restoring(importer: Importer, mapped: AgentMapping, numbers: Mapping[str, int], by: str) -> RestoreOptions:
     above: dict[str, int] = {}
     for agent, last in numbers.items():
         name = mapped.agent(agent)
         above[name] = max(last if last <= 2**53 else 0, above.get(name, 0))
     unique = {str(kind): name for kind, name in UNIQUE.items()}
-    return Restoring(by=by, reason=f"imported from {importer.name}", above=above, unique=unique)
+    return RestoreOptions(by=by, reason=f"imported from {importer.name}", above=above, unique=unique)
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
@@ -97,12 +97,12 @@ def _state(path: Path) -> tuple[int, int, int] | None:
     return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if path.is_file() else None
 
 
-def _batches(found: Iterable[Row | Unread]) -> Iterator[list[Row | Unread]]:
-    batch: list[Row | Unread] = []
+def _batches(found: Iterable[ExportRow | SkippedRow]) -> Iterator[list[ExportRow | SkippedRow]]:
+    batch: list[ExportRow | SkippedRow] = []
     size = 0
     for one in found:
         batch.append(one)
-        if isinstance(one, Row):
+        if isinstance(one, ExportRow):
             size += len(one.record.text) * (1 + len(one.history))
         if len(batch) == _BATCH or size > _BATCH_CHARACTERS:
             yield batch
@@ -111,7 +111,7 @@ def _batches(found: Iterable[Row | Unread]) -> Iterator[list[Row | Unread]]:
         yield batch
 
 
-def _some(rows: list[Row]) -> Iterator[list[Row]]:
+def _some(rows: list[ExportRow]) -> Iterator[list[ExportRow]]:
     for start in range(0, len(rows), _TOGETHER):
         yield rows[start : start + _TOGETHER]
 
@@ -119,14 +119,16 @@ def _some(rows: list[Row]) -> Iterator[list[Row]]:
 class _Incoming:
     """One import under way, and what came of the rows so far."""
 
-    def __init__(self, store: Store, mapped: Mapped, secrets: Mode, restoring: Restoring, dry_run: bool) -> None:
+    def __init__(
+        self, store: Store, mapped: AgentMapping, secrets: Mode, restore_options: RestoreOptions, dry_run: bool
+    ) -> None:
         self._store = store
         self._mapped = mapped
         self._secrets = secrets
-        self._restoring = restoring
-        self._rehearsal = Rehearsal() if dry_run else None
+        self._restoring = restore_options
+        self._rehearsal = ImportPreview() if dry_run else None
         self._open_links: list[tuple[str, Link]] = []
-        self._skipped: list[Unread] = []
+        self._skipped: list[SkippedRow] = []
         self._renumbered: list[tuple[int, int]] = []
         self._redacted: dict[str, None] = {}
         self._redactions = 0
@@ -134,11 +136,11 @@ class _Incoming:
         self.read = 0
         self.added = 0
 
-    def take(self, batch: Iterable[Row | Unread]) -> None:
+    def take(self, batch: Iterable[ExportRow | SkippedRow]) -> None:
         """Store one batch, in one transaction."""
         rows = []
         for one in batch:
-            if isinstance(one, Unread):
+            if isinstance(one, SkippedRow):
                 self.read += one.row
                 self.skip(one)
                 continue
@@ -151,14 +153,14 @@ class _Incoming:
         there = [row for row, outcome in zip(rows, restored, strict=True) if outcome.id == row.record.id]
         self._link([(row.record.id, link) for row in there for link in row.links])
 
-    def _sensible(self, row: Row) -> list[Row]:
+    def _sensible(self, row: ExportRow) -> list[ExportRow]:
         """The row, or nothing and its name among the skipped."""
         with self._named(row):
             import_checks.check(row)
             return [row]
         return []
 
-    def _clean(self, rows: list[Row]) -> list[Row]:
+    def _clean(self, rows: list[ExportRow]) -> list[ExportRow]:
         """The rows as they may be stored."""
         suspects = {id(row) for some in _some(rows) for row in import_checks.suspects(some, self._secrets)}
         kept = []
@@ -174,18 +176,18 @@ class _Incoming:
         return kept
 
     @contextlib.contextmanager
-    def _named(self, row: Row) -> Iterator[None]:
+    def _named(self, row: ExportRow) -> Iterator[None]:
         """What is wrong with a row is said with its name, and no reason to stop."""
         try:
             yield
         except RecursionError:
-            self.skip(Unread(_where(row), "it is nested too deeply"))
+            self.skip(SkippedRow(_where(row), "it is nested too deeply"))
         except Malformed as error:
-            self.skip(Unread(_where(row), str(error)))
+            self.skip(SkippedRow(_where(row), str(error)))
         except MindexError as error:
-            self.skip(Unread(_where(row), error.message))
+            self.skip(SkippedRow(_where(row), error.message))
 
-    def _owned(self, rows: list[Row]) -> list[Row]:
+    def _owned(self, rows: list[ExportRow]) -> list[ExportRow]:
         """The rows in the hands of their agents here; ids that others have in this store are not taken from them."""
         owners = self._store.owners({id_ for row in rows for id_ in import_checks.references(row)})
         hands: dict[str, import_checks.Owner] = {}
@@ -196,12 +198,12 @@ class _Incoming:
                 hands[agent] = import_checks.Owner(agent, others)
         return [hands[self._mapped.agent(row.record.agent)].takes(row) for row in rows]
 
-    def _note(self, row: Row, restored: Restored) -> None:
+    def _note(self, row: ExportRow, restored: RestoreOutcome) -> None:
         record = row.record
         if restored.outcome == "duplicate":
             self._duplicates += 1
         elif restored.outcome == "conflict":
-            self.skip(Unread(_where(row), _conflict(row, restored, self._restoring)))
+            self.skip(SkippedRow(_where(row), _conflict(row, restored, self._restoring)))
         else:
             self.added += 1
             if record.number is not None and restored.number is not None and record.number != restored.number:
@@ -215,7 +217,7 @@ class _Incoming:
         self._store.restore_links([one for one in links if one[1].target in there])
         self._open_links += [one for one in links if one[1].target not in there]
 
-    def skip(self, unread: Unread) -> None:
+    def skip(self, unread: SkippedRow) -> None:
         self._skipped.append(unread)
 
     def finish(self) -> None:
@@ -237,14 +239,14 @@ class _Incoming:
         )
 
 
-def _where(row: Row) -> str:
+def _where(row: ExportRow) -> str:
     return row.where or row.record.source or f"{row.record.kind} {row.record.id}"
 
 
-def _conflict(row: Row, restored: Restored, restoring: Restoring) -> str:
+def _conflict(row: ExportRow, restored: RestoreOutcome, restore_options: RestoreOptions) -> str:
     record = row.record
     if record.id != restored.id:
-        return f"{record.kind} '{restored.id}' has the same {restoring.unique[record.kind]} already"
+        return f"{record.kind} '{restored.id}' has the same {restore_options.unique[record.kind]} already"
     if record.kind == "profile":
         return f"'{record.agent}' has a profile already, and another one"
     return f"another record has the id {record.id}"

@@ -9,18 +9,18 @@ from typing import Protocol, cast, runtime_checkable
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
-from mindex.model.transfer import ImportReport, Unread
-from mindex.store.export_rows import Link, Row
+from mindex.model.transfer import ImportReport, SkippedRow
+from mindex.store.export_rows import ExportRow, Link
 
 __all__ = [
     "IMPORTERS",
     "Counting",
+    "ExportRow",
     "ImportReport",
     "Importer",
     "Link",
     "Numbering",
-    "Row",
-    "Unread",
+    "SkippedRow",
     "detect",
     "foreign_id",
     "load_importer",
@@ -52,7 +52,7 @@ class Importer(Protocol):
         """Whether the file or folder looks like ours; cheap, and never raises for one that is not."""
         ...
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
+    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         """Rows one by one, as they stand there; what cannot be read is named and does not stop the rest.
 
         Raises a MindexError only when nothing at all can be read. Secrets, ranges, duplicates and numbers are seen

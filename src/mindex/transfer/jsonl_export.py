@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from mindex.store.export_rows import Dump, Row
+from mindex.store.export_rows import ExportRow, ExportSnapshot
 from mindex.transfer.jsonl_rows import history_json, row_json
 
 FORMAT = 1
@@ -17,14 +17,14 @@ LONGEST_LINE = 16 * 1024 * 1024
 _LONGEST_HISTORY = 4 * 1024 * 1024
 
 
-def written(dump: Dump, schema: int) -> Iterator[bytes]:
+def written(dump: ExportSnapshot, schema: int) -> Iterator[bytes]:
     header = {"mindex": FORMAT, "schema": schema, "records": dump.total, "last_numbers": dict(dump.last_numbers)}
     yield _compact(header).encode() + b"\n"
     for row in dump.rows:
         yield record_lines(row).encode()
 
 
-def record_lines(row: Row) -> str:
+def record_lines(row: ExportRow) -> str:
     head = _compact(row_json(row))
     first, *more = _portions([_compact(entry) for entry in history_json(row.record, row.history)])
     lines = [f'{head[:-1]},"history":[{first}]}}' if first else head]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mindex.model import Change, Record
-from mindex.store.export_rows import Extraction, Link, Row, StoredVectors
+from mindex.store.export_rows import ExportedVectors, ExportRow, Extraction, Link
 
 Json = dict[str, Any]
 
@@ -56,7 +56,7 @@ def moment_of(value: object) -> int:
 # ── out ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def row_json(row: Row) -> Json:
+def row_json(row: ExportRow) -> Json:
     """The record without its history."""
     record = row.record
     shown: Json = {"id": record.id}
@@ -129,7 +129,7 @@ def _encoded(name: str, value: Any) -> Any:
 # ── in ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def row_of(line: Mapping[str, Any], where: str = "") -> Row:
+def row_of(line: Mapping[str, Any], where: str = "") -> ExportRow:
     """The row without its history; raises Malformed."""
     id_ = line.get("id")
     if not isinstance(id_, str) or not {"kind", "text"} <= line.keys():
@@ -140,10 +140,10 @@ def row_of(line: Mapping[str, Any], where: str = "") -> Row:
         for one in _objects(line, "links")
     )
     vectors = tuple(
-        StoredVectors(_text(one, "model"), _whole(one, "dimensions"), _number(one, "fluency"), _bytes(one, "data"))
+        ExportedVectors(_text(one, "model"), _whole(one, "dimensions"), _number(one, "fluency"), _bytes(one, "data"))
         for one in _objects(line, "vectors")
     )
-    return Row(Record(id=id_, **values), (), links, vectors, _extraction(line), where)
+    return ExportRow(Record(id=id_, **values), (), links, vectors, _extraction(line), where)
 
 
 def _extraction(line: Mapping[str, Any]) -> Extraction | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.store.export_rows import Row
+from mindex.store.export_rows import ExportRow
 from mindex.transfer.importer import load_importer
 from tests.transfer.seeds import formats, memorizer, memory_exchange, memory_mcp, memory_search, mudpuppy
 from tests.transfer.seeds.building import DAY, NOON, fill, insert, lines
@@ -50,6 +50,8 @@ def brought(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
     """The records of an import by where they come from, forgotten ones included."""
     path, _ = make(name, tmp_path / "from")
     memory.import_(path)
-    ids = [one.record.id for one in load_importer(name.removesuffix(" export")).read(path) if isinstance(one, Row)]
+    ids = [
+        one.record.id for one in load_importer(name.removesuffix(" export")).read(path) if isinstance(one, ExportRow)
+    ]
     found = [record for id_ in ids if (record := memory.store.record(id_))]
     return {":".join(record.source.split(":")[1:]): record for record in found}

@@ -13,7 +13,7 @@ from mindex.errors import UsageError
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-    from mindex.mcp.memory_host import Service
+    from mindex.mcp.memory_host import MemoryHost
     from mindex.mcp.strict_tool import StrictTool
     from mindex.memory import Memory
 
@@ -38,7 +38,7 @@ def _no_settings(source: Path | None) -> Mapping[str, object]:  # noqa: ARG001 -
 class Dialect:
     """What sets one set of tools apart from another."""
 
-    tools: Callable[[Service], list[StrictTool]]
+    tools: Callable[[MemoryHost], list[StrictTool]]
     instructions: Callable[[Memory | None], str]
     exclude: tuple[str, ...] = ()  # what its seed never indexes
     settings: Callable[[Path | None], Mapping[str, object]] = _no_settings  # its seed's own, some from its source

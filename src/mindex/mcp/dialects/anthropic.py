@@ -10,13 +10,13 @@ from pydantic import Field
 
 from mindex.errors import MindexError, UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import REVISES, StrictTool, Unsaid, answer
-from mindex.memories.notes import ROOT, Notes, Written, checked_path
+from mindex.memories.notes import ROOT, Notes, NoteWrite, checked_path
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.record_fields import Json
-from mindex.redaction.redact import Mode
+from mindex.redaction.redactor import Mode
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 
@@ -39,7 +39,7 @@ _NEEDS: Mapping[Command, tuple[str, ...]] = {
 
 
 class AnthropicTools:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: MemoryHost) -> None:
         self._service = service
 
     def memory(
@@ -156,7 +156,7 @@ class _Files:
         self._memory.embed_pending()
         return _told(f"Successfully renamed {old} to {new}", new)
 
-    def _written(self, written: Written, path: str, text: str) -> CallToolResult:
+    def _written(self, written: NoteWrite, path: str, text: str) -> CallToolResult:
         self._memory.embed_pending()
         notes = [f"secrets were left out: {', '.join(written.redacted)}"] if written.redacted else []
         return _told(text, path, notes)
@@ -235,7 +235,7 @@ def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - the same what
     )
 
 
-def _tools(service: Service) -> list[StrictTool]:
+def _tools(service: MemoryHost) -> list[StrictTool]:
     return [StrictTool.of(AnthropicTools(service).memory, _MEMORY, REVISES)]
 
 

@@ -16,7 +16,7 @@ from mindex.mcp.dialects.memorizer_facts import Facts
 from mindex.mcp.dialects.memorizer_format import failed
 from mindex.mcp.dialects.memorizer_maintenance import Upkeep
 from mindex.mcp.dialects.memorizer_profile_skills import Skills
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, StrictTool
 from mindex.memory import Memory
 
@@ -44,7 +44,7 @@ def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - the same what
     )
 
 
-def _tools(service: Service) -> list[StrictTool]:
+def _tools(service: MemoryHost) -> list[StrictTool]:
     facts, people, skills = Facts(service), People(service), Skills(service)
     upkeep, files = Upkeep(service), Files(service)
     return [

@@ -9,8 +9,8 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.dialects.memorizer_format import Shown, succeeded
-from mindex.mcp.memory_host import Service
+from mindex.mcp.dialects.memorizer_format import JsonObject, succeeded
+from mindex.mcp.memory_host import MemoryHost
 from mindex.memory import Memory
 from mindex.model import Kind, Record
 
@@ -25,7 +25,7 @@ _CALLED: dict[Kind, str] = {"memory": "fact"}
 
 
 class Room:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: MemoryHost) -> None:
         self._service = service
 
     @property
@@ -35,7 +35,7 @@ class Room:
     def _agent(self, agent_id: str) -> str:
         return agent_id or self._memory.settings.text("agent")
 
-    def _answer(self, data: Shown, *notes: str) -> CallToolResult:
+    def _answer(self, data: JsonObject, *notes: str) -> CallToolResult:
         return succeeded(data, (*notes, *self._service.notes()))
 
     def _numbered(self, kind: Kind, number: int, agent_id: str = "") -> Record:

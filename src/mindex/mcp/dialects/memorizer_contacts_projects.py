@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mindex.clock import to_iso
 from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
-from mindex.mcp.dialects.memorizer_format import Shown, contact_row, project_row
+from mindex.mcp.dialects.memorizer_format import JsonObject, contact_row, project_row
 from mindex.mcp.strict_tool import Unsaid
 from mindex.model import Record
 
@@ -51,7 +51,7 @@ class People(Room):
     ) -> CallToolResult:
         wanted = _said({"name": name, "email": email, "company": company, "type": type})
         found = self._memory.things("contact", limit=MOST_LISTED, agent=self._agent(agent_id), **wanted)
-        rows: Shown = {"contacts": [contact_row(record) for record in found[:limit]], "total_count": len(found)}
+        rows: JsonObject = {"contacts": [contact_row(record) for record in found[:limit]], "total_count": len(found)}
         return self._answer(rows, *cut(limit, len(found)))
 
     def update_contact(
@@ -112,7 +112,7 @@ class People(Room):
             wanted["contact"] = self._numbered("contact", contact_id, agent).id
         found = self._memory.things("project", limit=MOST_LISTED, agent=agent, **wanted)
         numbers = self.numbers_of(found)
-        rows: Shown = {
+        rows: JsonObject = {
             "projects": [project_row(record, numbers) for record in found[:limit]],
             "total_count": len(found),
         }
@@ -166,7 +166,7 @@ class People(Room):
     def _created(self, name: str, record: Record) -> CallToolResult:
         stored = self._memory.store.record(record.id)
         assert stored is not None
-        shown: Shown = {name: stored.number, "created_at": to_iso(stored.created_at)}
+        shown: JsonObject = {name: stored.number, "created_at": to_iso(stored.created_at)}
         return self._answer(shown, *self._memory.vector_notes(record.id))
 
 

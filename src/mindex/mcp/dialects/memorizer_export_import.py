@@ -18,7 +18,14 @@ from pydantic import Field
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
 from mindex.mcp.dialects.memorizer_base import AgentId, Room
-from mindex.mcp.dialects.memorizer_format import CATEGORIES, Shown, category_of, conversation_row, fact_row, utc_text
+from mindex.mcp.dialects.memorizer_format import (
+    CATEGORIES,
+    JsonObject,
+    category_of,
+    conversation_row,
+    fact_row,
+    utc_text,
+)
 from mindex.mcp.dialects.memorizer_profile_skills import with_default
 from mindex.memories.json_paths import flattened
 from mindex.memory import Memory
@@ -49,7 +56,7 @@ class Files(Room):
         for name, text in files:
             _write(folder, name, text)
             written.append(name)
-        data: Shown = {"export_path": str(folder), "files_created": written, "exported_at": to_iso(now_ms())}
+        data: JsonObject = {"export_path": str(folder), "files_created": written, "exported_at": to_iso(now_ms())}
         return self._answer(data)
 
     def import_memory(
@@ -185,7 +192,7 @@ def _write(folder: Path, name: str, text: str) -> None:
         raise StoreError(f"{target} cannot be written ({error})", f"set {FOLDER_VARIABLE} to another folder") from error
 
 
-def _as_json(profile: Shown, facts: Sequence[Record], talks: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
+def _as_json(profile: JsonObject, facts: Sequence[Record], talks: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
     yield "profile.json", _json(profile)
     yield "facts/all-facts.json", _json([fact_row(record, source=False) for record in facts])
     if talks is not None:
@@ -196,7 +203,9 @@ def _json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def _as_markdown(profile: Shown, facts: Sequence[Record], talks: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
+def _as_markdown(
+    profile: JsonObject, facts: Sequence[Record], talks: Sequence[Record] | None
+) -> Iterator[tuple[str, str]]:
     yield "profile.md", _page("Profile", (f"- **{path}**: {value}" for path, value in flattened(profile)))
     counted = []
     for category in CATEGORIES:

@@ -13,7 +13,7 @@ from mindex.mcp.dialects.memorizer_format import (
     FAMILIES,
     SEARCH_MODES,
     Category,
-    Shown,
+    JsonObject,
     category_of,
     conversation_row,
     end_of,
@@ -22,7 +22,7 @@ from mindex.mcp.dialects.memorizer_format import (
     start_of,
 )
 from mindex.mcp.strict_tool import Unsaid
-from mindex.model import Answer, Change, Kind, Remembered
+from mindex.model import AddResult, Answer, Change, Kind
 
 _LEFT_OUT = "secrets were left out"
 
@@ -41,7 +41,7 @@ class Facts(Room):
         told = memory.add(fact, type=category, source=source, agent=agent_id or None)
         record = memory.store.record(told.id)
         assert record is not None
-        data: Shown = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
+        data: JsonObject = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
         message = _message(told, category_of(record.type))
         if message:
             data["message"] = message
@@ -60,7 +60,7 @@ class Facts(Room):
         types = FAMILIES[category] if category else ()
         filters = memory.filters(kinds=["memory"], types=types, agent=self._agent(agent_id))
         page = memory.store.list(filters, limit=min(limit, MOST_LISTED))
-        facts: Shown = {"facts": [fact_row(record) for record in page.records], "total_count": page.total}
+        facts: JsonObject = {"facts": [fact_row(record) for record in page.records], "total_count": page.total}
         return self._answer(facts, *cut(limit))
 
     def update_fact(
@@ -72,7 +72,7 @@ class Facts(Room):
             changes["type"] = category
         change = self._memory.update(record.id, reason="update_fact", **changes)
         assert change.before is not None
-        data: Shown = {
+        data: JsonObject = {
             "fact_id": fact_id,
             "old_fact": change.before.text,
             "new_fact": change.after.text,
@@ -98,7 +98,7 @@ class Facts(Room):
     ) -> CallToolResult:
         facts = self._search("memory", query, limit, agent_id)
         talks = self._search("turn", query, limit, agent_id) if include_conversations else None
-        data: Shown = {
+        data: JsonObject = {
             "facts": [fact_row(hit.record, source=False) for hit in facts.hits],
             "conversations": [conversation_row(hit.record, session=False) for hit in talks.hits] if talks else [],
             "search_mode": SEARCH_MODES[facts.tier],  # beside the seed's two: which of the three tiers answered
@@ -114,7 +114,7 @@ class Facts(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         found = self._search("turn", query, limit, agent_id, date_from, date_to)
-        rows: Shown = {
+        rows: JsonObject = {
             "conversations": [conversation_row(hit.record) for hit in found.hits],
             "total_count": found.total,
             "search_mode": SEARCH_MODES[found.tier],
@@ -150,7 +150,7 @@ class Facts(Room):
         )
         lacking = self._memory.vector_notes(record.id)
         extracted = self._memory.extract_facts_of(record)  # at once: the seed's answer says how many
-        data: Shown = {
+        data: JsonObject = {
             "conversation_id": record.id,
             "facts_extracted": extracted.facts,
             "stored_at": to_iso(record.created_at),
@@ -160,7 +160,7 @@ class Facts(Room):
         return self._answer(data, *lacking, *extracted.notes)
 
 
-def _message(told: Remembered, category: Category) -> str:
+def _message(told: AddResult, category: Category) -> str:
     parts = []
     if told.duplicate:
         parts.append(f"this fact is stored already, as {category}; its time was refreshed")

@@ -19,7 +19,7 @@ from mindex.model import Record, Tier
 from mindex.present.record_fields import Json
 from mindex.search.query import parse
 
-Shown = dict[str, Json]
+JsonObject = dict[str, Json]
 
 Category = Literal["preference", "background", "pattern", "project", "contact", "decision"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -53,9 +53,9 @@ _OPERATORS = re.compile(r'["(){}*:^+]')
 # ── the envelope ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def succeeded(data: Shown, notes: Sequence[str] = ()) -> CallToolResult:
+def succeeded(data: JsonObject, notes: Sequence[str] = ()) -> CallToolResult:
     """`notes` stand beside the seed's two: why there are no vectors, or less than was asked for."""
-    shown: Shown = {"success": True, "data": data}
+    shown: JsonObject = {"success": True, "data": data}
     if notes:
         shown["notes"] = list(dict.fromkeys(notes))
     return _enveloped(shown)
@@ -65,7 +65,7 @@ def failed(error: str) -> CallToolResult:
     return _enveloped({"success": False, "error": error})
 
 
-def _enveloped(shown: Shown) -> CallToolResult:
+def _enveloped(shown: JsonObject) -> CallToolResult:
     text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=shown)
 
@@ -100,8 +100,8 @@ def category_of(type_: str) -> Category:
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def fact_row(record: Record, *, source: bool = True) -> Shown:
-    shown: Shown = {
+def fact_row(record: Record, *, source: bool = True) -> JsonObject:
+    shown: JsonObject = {
         "id": record.number,
         "fact": record.text,
         "category": category_of(record.type),
@@ -112,8 +112,8 @@ def fact_row(record: Record, *, source: bool = True) -> Shown:
     return shown if source else _without(shown, "source")
 
 
-def conversation_row(record: Record, *, session: bool = True) -> Shown:
-    shown: Shown = {
+def conversation_row(record: Record, *, session: bool = True) -> JsonObject:
+    shown: JsonObject = {
         "id": record.id,
         "session_id": _field(record, "session_id"),
         "user_message": _field(record, "user_message"),
@@ -124,11 +124,11 @@ def conversation_row(record: Record, *, session: bool = True) -> Shown:
     return shown if session else _without(shown, "session_id", "tags")
 
 
-def contact_row(record: Record) -> Shown:
+def contact_row(record: Record) -> JsonObject:
     return _thing_row(record, ("name", "email", "company", "role", "type", "notes"))
 
 
-def project_row(record: Record, number_of: Mapping[str, int]) -> Shown:
+def project_row(record: Record, number_of: Mapping[str, int]) -> JsonObject:
     """Contacts by their numbers; those that are gone for good have none and are left out."""
     names = ("name", "status", "type", "description", "primary_contact_id", "participants", "company", "priority")
     shown = _thing_row(record, names)
@@ -139,7 +139,7 @@ def project_row(record: Record, number_of: Mapping[str, int]) -> Shown:
     return shown
 
 
-def skill_row(record: Record) -> Shown:
+def skill_row(record: Record) -> JsonObject:
     names = (
         "name", "description", "enabled", "trigger_type", "trigger_config", "instructions", "required_tools",
         "execution_plan", "max_steps", "notify_on_completion", "notify_interval_minutes", "last_run_at",
@@ -155,7 +155,7 @@ def trigger_of(record: Record) -> str:
     return TRIGGERS.get(trigger, trigger)
 
 
-def _thing_row(record: Record, names: Sequence[str]) -> Shown:
+def _thing_row(record: Record, names: Sequence[str]) -> JsonObject:
     return {
         "id": record.number,
         **{name: _field(record, name) for name in names},
@@ -168,5 +168,5 @@ def _field(record: Record, name: str) -> Json:
     return cast("Json", record.fields.get(name))
 
 
-def _without(shown: Shown, *names: str) -> Shown:
+def _without(shown: JsonObject, *names: str) -> JsonObject:
     return {name: value for name, value in shown.items() if name not in names}

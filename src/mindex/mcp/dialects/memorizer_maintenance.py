@@ -18,7 +18,7 @@ from mindex.mcp.dialects.memorizer_format import (
     CATEGORIES,
     FAMILIES,
     Category,
-    Shown,
+    JsonObject,
     category_of,
     contact_row,
     conversation_row,
@@ -75,7 +75,7 @@ class Upkeep(Room):
             total += 1
             if len(events) < min(limit, MOST_LISTED):
                 events.append(self._event(change))
-        data: Shown = {
+        data: JsonObject = {
             "events": events,
             "total_count": total,
             "date_range": {"from": date_from, "to": until},
@@ -83,7 +83,7 @@ class Upkeep(Room):
         }
         return self._answer(data, *cut(limit))
 
-    def _event(self, change: Change) -> Shown:
+    def _event(self, change: Change) -> JsonObject:
         record = change.after
         return {
             "timestamp": utc_text(change.at),
@@ -93,12 +93,12 @@ class Upkeep(Room):
             "details": self._details(change),
         }
 
-    def _details(self, change: Change) -> Shown:
+    def _details(self, change: Change) -> JsonObject:
         """The row as it was after the change, its id under the name that the other tools have for it."""
         record = change.after
         if record.kind == "profile":
             return {"history_id": change.change, "change_reason": change.reason or None}
-        rows: dict[Kind, tuple[str, Callable[[], Shown]]] = {
+        rows: dict[Kind, tuple[str, Callable[[], JsonObject]]] = {
             "memory": ("fact_id", lambda: fact_row(record)),
             "turn": ("conversation_id", lambda: conversation_row(record)),
             "skill": ("skill_id", lambda: skill_row(record)),
@@ -122,14 +122,14 @@ class Upkeep(Room):
         oldest = memory.store.list(talks, limit=1, offset=max(0, newest.total - 1))
         embedder, status = memory.embedder, memory.status()
         by_vector = embedder is not None and embedder.loaded
-        capabilities: Shown = {
+        capabilities: JsonObject = {
             "sqlite_vec_loaded": embedder is not None,  # what the seed needs it for: vectors can be searched
             "embedding_provider": status.embedding.provider,
             "vector_search_enabled": embedder is not None,
             "fts5_available": True,
             "search_mode": "hybrid" if by_vector else "fts5_only",
         }
-        data: Shown = {
+        data: JsonObject = {
             "fact_count": numbers.total,
             "conversation_count": newest.total,
             "oldest_conversation": utc_text(oldest.records[0].created_at) if oldest.records else None,
@@ -150,7 +150,7 @@ class Upkeep(Room):
     ) -> CallToolResult:
         embedded, remaining = self._memory.backfill(batch=batch_size, most=batch_size)
         failed = min(remaining, batch_size - embedded)
-        data: Shown = {
+        data: JsonObject = {
             "processed": embedded + failed,
             "embedded": embedded,
             "failed": failed,
@@ -166,7 +166,7 @@ class Upkeep(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         found = self._memory.extract_facts(most=batch_size, agent=self._agent(agent_id))
-        data: Shown = {
+        data: JsonObject = {
             "processed": found.processed,
             "facts_extracted": found.facts,
             "remaining": found.remaining,
@@ -186,7 +186,7 @@ class Upkeep(Room):
             )
         chosen = [category] if category else [*CATEGORIES]
         merges = deletions = updates = 0
-        summaries: Shown = {}
+        summaries: JsonObject = {}
         notes: list[str] = []
         for one in chosen:
             found = self._memory.consolidate(
@@ -204,7 +204,7 @@ class Upkeep(Room):
             notes += found.notes
             if done:
                 summaries[one] = " ".join(proposal.result for proposal in done)
-        data: Shown = {
+        data: JsonObject = {
             "categories_processed": len(chosen),
             "merges": merges,
             "deletions": deletions,

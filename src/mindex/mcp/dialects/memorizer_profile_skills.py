@@ -11,12 +11,12 @@ from pydantic import Field
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
-from mindex.mcp.dialects.memorizer_format import Shown, skill_row, trigger_of, utc_text
+from mindex.mcp.dialects.memorizer_format import JsonObject, skill_row, trigger_of, utc_text
 from mindex.mcp.strict_tool import Unsaid
 from mindex.memories import json_paths
 
 # What a profile looks like before anything was said; places that were said stand in it since.
-DEFAULT_PROFILE: Shown = {
+DEFAULT_PROFILE: JsonObject = {
     "user_info": {"name": None, "background": None, "timezone": None, "current_role": None},
     "preferences": {"communication": None, "coding_languages": [], "tools": [], "working_style": None},
     "current_projects": [],
@@ -93,7 +93,7 @@ class Skills(Room):
         )
         stored = self._memory.store.record(record.id)
         assert stored is not None
-        shown: Shown = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
+        shown: JsonObject = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
         return self._answer(shown, *self._memory.vector_notes(record.id))
 
     def list_skills(
@@ -109,7 +109,7 @@ class Skills(Room):
             if (enabled is None or bool(record.fields.get("enabled", True)) == enabled)
             and (trigger_type is None or trigger_of(record) == trigger_type)
         ]
-        rows: Shown = {"skills": [skill_row(record) for record in wanted], "total_count": len(wanted)}
+        rows: JsonObject = {"skills": [skill_row(record) for record in wanted], "total_count": len(wanted)}
         return self._answer(rows, *cut(0, len(found)))
 
     def get_skill(self, skill_id: Number, agent_id: WhoseId = "") -> CallToolResult:
@@ -163,7 +163,7 @@ class Skills(Room):
         return self._answer({"deleted_skill": record.title})
 
 
-def with_default(profile: Any) -> Shown:
+def with_default(profile: Any) -> JsonObject:
     """The profile, with the places that its readers expect; nothing that was said is touched."""
     shown = deepcopy(DEFAULT_PROFILE)
     for name, value in (profile if isinstance(profile, dict) else {}).items():

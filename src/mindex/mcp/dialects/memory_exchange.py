@@ -14,12 +14,12 @@ from pydantic import Field
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, StrictTool, answer
 from mindex.memory import Memory
-from mindex.model import Collection, Found, Hit
+from mindex.model import Collection, GetResult, Hit
 from mindex.present.record_fields import Json
-from mindex.present.records import show_found
+from mindex.present.records import view_records
 from mindex.present.views import show
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
@@ -45,7 +45,7 @@ _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 
 
 class MemoryExchangeTools:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: MemoryHost) -> None:
         self._service = service
 
     def search(
@@ -85,7 +85,7 @@ class MemoryExchangeTools:
             raise ForbiddenPathError("the specified path is outside the memory exchange source directory.") from None
         if source is not None and record.collection != source.name:
             raise NotFoundError(f"file not found: {filePath}")
-        return answer(record.text, show_found(Found((record,))).json(), self._service.notes())
+        return answer(record.text, view_records(GetResult((record,))).json(), self._service.notes())
 
     def get_index_status(self) -> CallToolResult:
         status = self._service.memory.status()
@@ -171,7 +171,7 @@ def _as_text(error: ToolError) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=f"Error: {error}")])
 
 
-def _tools(service: Service) -> list[StrictTool]:
+def _tools(service: MemoryHost) -> list[StrictTool]:
     offered = MemoryExchangeTools(service)
     return [
         StrictTool.of(fn, description, READS, name=name, mistakes=_as_text)

@@ -23,7 +23,7 @@ from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.dialects.memory_mcp_defaults import FAMILIES, Family, classify, days_kept, moment_after
 from mindex.mcp.dialects.memory_mcp_recall import Recalled, standard_memory
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, REFRESHES, StrictTool, Unsaid, json_answer
 from mindex.memories.importance import estimate
 from mindex.memories.validation import MAX_BYTES
@@ -72,7 +72,7 @@ def _without_nulls(given: object) -> object:
 class MemoryMcpTools:
     """Each method is one tool."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: MemoryHost) -> None:
         self._service = service
 
     # ── memory_store ──────────────────────────────────────────────────────────────────────────────────────────
@@ -194,9 +194,9 @@ class MemoryMcpTools:
     # ── looking up ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _live(self, id_: str) -> Record:
-        from mindex.memories.lifecycle import find_told
+        from mindex.memories.lifecycle import find_entry
 
-        record = find_told(self._service.memory.store, id_.strip())
+        record = find_entry(self._service.memory.store, id_.strip())
         if record.kind != "memory" or record.retired_at is not None:
             raise NotFoundError(f"memory '{id_}' is not found or forgotten", "recall it first")
         return record
@@ -276,7 +276,7 @@ def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - the same what
     )
 
 
-def _tools(service: Service) -> list[StrictTool]:
+def _tools(service: MemoryHost) -> list[StrictTool]:
     offered = MemoryMcpTools(service)
     return [
         StrictTool.of(fn, description, annotations, name=name, mistakes=_as_protocol_error)

@@ -15,9 +15,9 @@ from mindex.mcp.strict_tool import json_text
 from mindex.model import Answer, Record
 from mindex.present.record_fields import Json, summary_of
 from mindex.present.views import most_that_fit
-from mindex.store.base import Signals
+from mindex.store.base import RankingSignals
 
-Shown = dict[str, Json]
+AnswerView = dict[str, Json]
 
 _ECHO = 200
 _LEAST_ECHO = 20
@@ -28,9 +28,9 @@ def tokens_of(text: str) -> int:
     return -(-_length(text) // 4)
 
 
-def standard_memory(record: Record, signals: Signals | None) -> Shown:
+def standard_memory(record: Record, signals: RankingSignals | None) -> AnswerView:
     last = signals.last_accessed if signals else None
-    shown: Shown = {
+    shown: AnswerView = {
         "id": record.id,
         "type": family_of(record.type),
         "summary": summary_of(record),
@@ -50,9 +50,9 @@ class Recalled:
 
     answer: Answer
     query: str
-    signals: Mapping[str, Signals] = field(default_factory=dict)
+    signals: Mapping[str, RankingSignals] = field(default_factory=dict)
 
-    def within(self, budget: int) -> Shown:
+    def within(self, budget: int) -> AnswerView:
         """Index entries first, then details, both in order; an index too dear is cut, and `has_more` says so."""
         hits = self.answer.hits
         echo = self.query if len(self.query) <= _ECHO else self.query[: _ECHO - 1] + "…"
@@ -71,7 +71,7 @@ class Recalled:
         """The size of an answer without entries and details."""
         return _length(json_text({**self._shown([], [], echo), "has_more": False, "tokens_used": 9999}))
 
-    def _shown(self, index: list[Shown], details: list[Shown], echo: str) -> Shown:
+    def _shown(self, index: list[AnswerView], details: list[AnswerView], echo: str) -> AnswerView:
         return {
             "index": [*index],
             "details": [*details],
@@ -82,7 +82,7 @@ class Recalled:
         }
 
 
-def _entry(record: Record) -> Shown:
+def _entry(record: Record) -> AnswerView:
     return {
         "id": record.id,
         "type": family_of(record.type),
@@ -91,19 +91,19 @@ def _entry(record: Record) -> Shown:
     }
 
 
-def _cut(entry: Shown, room: int) -> Shown:
+def _cut(entry: AnswerView, room: int) -> AnswerView:
     """With as many characters of its summary as there is room for."""
     summary = str(entry["summary"])
 
-    def shortened(size: int) -> Shown:
+    def shortened(size: int) -> AnswerView:
         return {**entry, "summary": summary[:size] + "…"}
 
     return shortened(most_that_fit(len(summary), lambda size: len(_that_fit([shortened(size)], room)[0]) == 1))
 
 
-def _that_fit(items: Iterable[Shown], room: int) -> tuple[list[Shown], int]:
+def _that_fit(items: Iterable[AnswerView], room: int) -> tuple[list[AnswerView], int]:
     """Items in order until the room is taken, and the room that is left; as a list of JSON, indented by two."""
-    kept: list[Shown] = []
+    kept: list[AnswerView] = []
     left = room - 2  # an empty list has no line of its own
     for item in items:
         text = json_text(item)

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from mindex.errors import UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, REFRESHES, Mistakes, StrictTool, Unsaid, json_answer
 from mindex.memory import Memory
 from mindex.model import Hit, Mode, Record
@@ -47,7 +47,7 @@ Id = Annotated[int, Field(ge=1)]
 class MudpuppyTools:
     """Each method is one tool."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: MemoryHost) -> None:
         self._service = service
 
     def add(
@@ -224,7 +224,7 @@ def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - the same what
     )
 
 
-def _tools(service: Service) -> list[StrictTool]:
+def _tools(service: MemoryHost) -> list[StrictTool]:
     offered = MudpuppyTools(service)
     none_found: dict[str, Json] = {"results": [], "total": 0}
     not_done: dict[str, Json] = {"success": False, "deleted": False}

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Service
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, StrictTool
 from mindex.memory import Memory
 from mindex.model import Record
@@ -29,7 +29,7 @@ _FETCH = "Read one search result in full by its id, or a whole file by the url o
 class OpenAITools:
     """Each method is one tool."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: MemoryHost) -> None:
         self._service = service
 
     def search(self, query: str) -> CallToolResult:
@@ -82,7 +82,7 @@ def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - the same what
     )
 
 
-def _tools(service: Service) -> list[StrictTool]:
+def _tools(service: MemoryHost) -> list[StrictTool]:
     offered = OpenAITools(service)
     return [StrictTool.of(offered.search, _SEARCH, READS), StrictTool.of(offered.fetch, _FETCH, READS)]
 

@@ -12,7 +12,7 @@ from mindex.providers.base import ProviderSettings, created
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # numpy costs more than the whole keyword tier: only those who embed pay for it
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 
 class Embedder(Protocol):
@@ -30,11 +30,11 @@ class Embedder(Protocol):
     @property
     def loaded(self) -> bool: ...
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> VectorArray:
         """One L2-normalised float32 row per text, the same whatever else is in the batch."""
         ...
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> VectorArray:
         """One L2-normalised float32 vector (1-d), with the model's query prefix if it has one."""
         ...
 
@@ -47,20 +47,20 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class Accompanied(Protocol):
+class EmbedsWithCanary(Protocol):
     """An embedder that is a server: one text more rides along in a request that is made anyway."""
 
-    def embed_beside(self, texts: Sequence[str], other: str) -> tuple[Vectors, Vectors]:
+    def embed_beside(self, texts: Sequence[str], other: str) -> tuple[VectorArray, VectorArray]:
         """The texts' vectors, and that of the other text."""
         ...
 
-    def embed_query_beside(self, text: str, other: str) -> tuple[Vectors, Vectors]:
+    def embed_query_beside(self, text: str, other: str) -> tuple[VectorArray, VectorArray]:
         """A question's vector, and that of the other text, which is read as texts are."""
         ...
 
 
 @runtime_checkable
-class Foreseen(Protocol):
+class ReportsTrouble(Protocol):
     """An embedder that may know beforehand that it would not answer."""
 
     def trouble(self) -> str:
@@ -86,10 +86,10 @@ class Unavailable:
     def load(self) -> None:
         raise EmbeddingError(self.message, self.hint)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:  # noqa: ARG002 - as the protocol says
+    def embed(self, texts: Sequence[str]) -> VectorArray:  # noqa: ARG002 - as the protocol says
         raise EmbeddingError(self.message, self.hint)
 
-    def embed_query(self, text: str) -> Vectors:  # noqa: ARG002 - as the protocol says
+    def embed_query(self, text: str) -> VectorArray:  # noqa: ARG002 - as the protocol says
         raise EmbeddingError(self.message, self.hint)
 
     def fluency(self, texts: Sequence[str]) -> list[float]:

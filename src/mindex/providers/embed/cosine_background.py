@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from mindex.providers.embed.server_model_cards import UNRELATED
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 _LEAST_DEVIATION = 0.02
 
 
 def background_of(
-    as_questions: Callable[[Sequence[str]], Vectors], as_texts: Callable[[Sequence[str]], Vectors]
+    as_questions: Callable[[Sequence[str]], VectorArray], as_texts: Callable[[Sequence[str]], VectorArray]
 ) -> tuple[float, float]:
     """Mean and deviation of the cosine of a question with a text of another topic.
 

@@ -27,7 +27,7 @@ from mindex.providers.llama_cpp import (
 from mindex.providers.model_files import keep, recall
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 _NOTE = "llama-cpp"
 _TEXTS_PER_REQUEST = 8
@@ -89,7 +89,7 @@ class LlamaEmbedder:
     def trouble(self) -> str:
         return str(missing_package() or "")
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> VectorArray:
         import numpy as np
 
         if not texts:
@@ -97,9 +97,9 @@ class LlamaEmbedder:
         self.load()
         return self._embed(texts, self._model.text_prefix)
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> VectorArray:
         self.load()
-        vector: Vectors = self._embed([text], self._model.query_prefix)[0]
+        vector: VectorArray = self._embed([text], self._model.query_prefix)[0]
         return vector
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
@@ -108,14 +108,14 @@ class LlamaEmbedder:
 
     # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
+    def _embed(self, texts: Sequence[str], prefix: str) -> VectorArray:
         import numpy as np
 
         tokens = [self._tokens(prefix + (text if text.strip() else _STAND_IN)) for text in texts]
         starts = range(0, len(tokens), _TEXTS_PER_REQUEST)
         return np.concatenate([self._vectors(tokens[start : start + _TEXTS_PER_REQUEST]) for start in starts])
 
-    def _vectors(self, tokens: Sequence[Sequence[int]]) -> Vectors:
+    def _vectors(self, tokens: Sequence[Sequence[int]]) -> VectorArray:
         """One row of length 1 per text."""
         import numpy as np
 
@@ -133,7 +133,7 @@ class LlamaEmbedder:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths).all() and lengths.all()):
             raise EmbeddingError(f"{self._file.title} answers with a vector that is none", _OTHER_FILE)
-        unit: Vectors = vectors / lengths
+        unit: VectorArray = vectors / lengths
         return unit
 
     def _tokens(self, text: str) -> list[int]:

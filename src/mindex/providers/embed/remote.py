@@ -16,7 +16,7 @@ from mindex.providers.server import ATTEMPTS, Rejected, Server
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 _TEXTS_PER_REQUEST = 32
 # A request holds as much as is answered in a quarter of the time allowed: slow servers must not run into it.
@@ -114,7 +114,7 @@ class RemoteEmbedder:
             self._known = None
             self._heeds_file = False
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> VectorArray:
         if not texts:
             import numpy as np
 
@@ -122,20 +122,20 @@ class RemoteEmbedder:
         self._ready(_PATIENT)
         return self._embed(texts, self._presumed.text_prefix, _PATIENT)
 
-    def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._query(text)[0]
+    def embed_query(self, text: str) -> VectorArray:
+        vector: VectorArray = self._query(text)[0]
         return vector
 
-    def embed_beside(self, texts: Sequence[str], other: str) -> tuple[Vectors, Vectors]:
+    def embed_beside(self, texts: Sequence[str], other: str) -> tuple[VectorArray, VectorArray]:
         self._ready(_PATIENT)
         vectors = self._embed(texts, self._presumed.text_prefix, _PATIENT, beside=other)
         return vectors[:-1], vectors[-1]
 
-    def embed_query_beside(self, text: str, other: str) -> tuple[Vectors, Vectors]:
+    def embed_query_beside(self, text: str, other: str) -> tuple[VectorArray, VectorArray]:
         vectors = self._query(text, beside=other)
         return vectors[0], vectors[1]
 
-    def _query(self, text: str, beside: str = "") -> Vectors:
+    def _query(self, text: str, beside: str = "") -> VectorArray:
         seconds = min(self._server.service.timeout, _QUERY_SECONDS)
         patience = _Patience(deadline=monotonic() + seconds, attempts=1)  # somebody is waiting
         self._ready(patience)
@@ -203,7 +203,7 @@ class RemoteEmbedder:
 
     def _embed(
         self, texts: Sequence[str], prefix: str, patience: _Patience, *, strict: bool = False, beside: str = ""
-    ) -> Vectors:
+    ) -> VectorArray:
         """One row per text. With `strict`, a text that the server refuses is an error, not a stand-in.
 
         `beside` is the last row: it goes with the last request, however full that is.
@@ -234,7 +234,7 @@ class RemoteEmbedder:
         words = text[: self._most].encode("utf-8", "replace").decode().replace("\0", " ")
         return _Text(prefix + (words if words.strip() else STAND_IN), cut=len(text) > self._most)
 
-    def _batch(self, batch: Sequence[_Text], patience: _Patience, strict: bool) -> Vectors:
+    def _batch(self, batch: Sequence[_Text], patience: _Patience, strict: bool) -> VectorArray:
         """The batch's vectors. One text that the server does not take is found by halving, and costs no other."""
         try:
             return self._request([text.words for text in batch], patience)
@@ -251,7 +251,7 @@ class RemoteEmbedder:
                 raise self._server.refusal(rejected) from None
             return self._in_its_stead(rejected, patience)
 
-    def _in_its_stead(self, rejected: Rejected, patience: _Patience) -> Vectors:
+    def _in_its_stead(self, rejected: Rejected, patience: _Patience) -> VectorArray:
         try:
             vectors = self._request([self._presumed.text_prefix + STAND_IN], patience)
         except Rejected:  # it refuses even that: it was not the text's fault
@@ -264,7 +264,7 @@ class RemoteEmbedder:
         warn("%s refused a text (%s); it is found by its words only", self._server.service, rejected.said)
         return vectors
 
-    def _request(self, texts: Sequence[str], patience: _Patience) -> Vectors:
+    def _request(self, texts: Sequence[str], patience: _Patience) -> VectorArray:
         answering, self._answering = self._answering, False
         started = monotonic()
         try:
@@ -295,7 +295,7 @@ class RemoteEmbedder:
         bound = min(characters / max(seconds, 1e-3) * allowed, 4 * self._per_request, _MOST_CHARACTERS)
         self._per_request = max(int(bound), _FEWEST_CHARACTERS)
 
-    def _joined(self, parts: Sequence[Vectors]) -> Vectors:
+    def _joined(self, parts: Sequence[VectorArray]) -> VectorArray:
         import numpy as np
 
         if len({part.shape[1] for part in parts}) > 1:
@@ -319,7 +319,7 @@ def by_index(rows: Sequence[object]) -> list[object]:
     return [placed[index] for index in range(len(rows))]
 
 
-def _checked(rows: Sequence[object], expected: int) -> Vectors:
+def _checked(rows: Sequence[object], expected: int) -> VectorArray:
     """The rows as float32 of length 1. Raises ValueError, which says what is wrong with them."""
     import numpy as np
 
@@ -342,5 +342,5 @@ def _checked(rows: Sequence[object], expected: int) -> Vectors:
     if not largest.all():
         raise ValueError("answers with a vector of zeros")
     vectors /= largest  # so that no square leaves the range of numbers
-    normalised: Vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    normalised: VectorArray = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     return normalised

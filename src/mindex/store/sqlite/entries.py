@@ -12,13 +12,13 @@ from mindex.analyzer import fold
 from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
 from mindex.model import Change, Record
-from mindex.store.base import Added
+from mindex.store.base import AddOutcome
 from mindex.store.sqlite import cache, keyword, records
 from mindex.store.sqlite.filter_sql import batches, marks
 from mindex.store.sqlite.records import note_changes, put_tags
 
 if TYPE_CHECKING:  # a search does not wait for what only reports are made of
-    from mindex.model import MemoryStatistics, Purged
+    from mindex.model import MemoryStatistics, PurgeResult
 
 Revise = Callable[[Record], Record]
 
@@ -63,25 +63,25 @@ _HISTORY = "SELECT change, record, at, by, action, reason, before, after FROM hi
 
 def add(
     connection: sqlite3.Connection, record: Record, by: str, reason: str = "", *, unique: str = "", once: bool = False
-) -> Added:
+) -> AddOutcome:
     """Store a record, or answer with the live memory that says the same already, its time refreshed."""
     if once and one(connection, record.id) is not None:
-        return Added(record.id, created=False)
+        return AddOutcome(record.id, created=False)
     taken = _holder(connection, record, unique)
     if taken:
-        return Added(taken, created=False)
+        return AddOutcome(taken, created=False)
     if record.kind == "memory":
         same = connection.execute(
             _SAME_WORDS, (content_hash(record.text), record.agent, record.kind, record.updated_at, record.id)
         ).fetchone()
         if same:
             connection.execute("UPDATE records SET updated_at = ? WHERE id = ?", (record.updated_at, same[0]))
-            return Added(same[0], created=False)
+            return AddOutcome(same[0], created=False)
     record = replace(record, number=record.number or _next_number(connection, record.agent))
     key = insert(connection, record)
     _append(connection, record.id, record.updated_at, by, "add", reason, None, record)
     note_changes(connection, [key])
-    return Added(record.id, created=True)
+    return AddOutcome(record.id, created=True)
 
 
 def insert(connection: sqlite3.Connection, record: Record) -> int:
@@ -174,9 +174,9 @@ def _reindex(connection: sqlite3.Connection, key: int, before: Record, after: Re
         _put_entities(connection, key, after.entities)
 
 
-def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> Purged:
+def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> PurgeResult:
     """Remove records from every table and index, history included. The words leave the index's file pages, too."""
-    from mindex.model import Purged
+    from mindex.model import PurgeResult
     from mindex.model.consolidation import FROM
 
     removed = vectors = history = 0
@@ -200,7 +200,7 @@ def purge(connection: sqlite3.Connection, ids: Sequence[str]) -> Purged:
         removed += len(keys)
     # Deleted words stay in the segments of the index until they are merged.
     connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
-    return Purged(removed, vectors, history, facts=tuple(id_ for id_ in taken if id_ not in frozenset(ids)))
+    return PurgeResult(removed, vectors, history, facts=tuple(id_ for id_ in taken if id_ not in frozenset(ids)))
 
 
 def link(connection: sqlite3.Connection, source: str, target: str, kind: str, weight: float, now: int) -> None:

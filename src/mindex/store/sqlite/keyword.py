@@ -13,7 +13,7 @@ from math import log
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
 from mindex.model import AnyOf, Filters, KeywordNode, Prefix, Record, Term
-from mindex.store.base import Scored, TermStatistics
+from mindex.store.base import ScoredRecord, TermStatistics
 from mindex.store.sqlite.filter_sql import Condition, batches, condition, marks, match_expression, sees_everything
 
 _WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
@@ -55,7 +55,7 @@ def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
 
 def ranked(
     connection: sqlite3.Connection, query: KeywordNode, filters: Filters, limit: int, now: int
-) -> tuple[Scored, ...]:
+) -> tuple[ScoredRecord, ...]:
     """The best records for a query, best first; scores are positive."""
     expression = match_expression(query)
     if sees_everything(connection, filters, now):
@@ -68,12 +68,12 @@ def ranked(
             return _ranked_within(connection, terms, scope, size, limit)
         rows = connection.execute(_RANKED_IN_SCOPE.format(scope=scope.sql), (expression, *scope.parameters, limit))
     # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
-    return tuple(Scored(id_, max(score, 1e-9)) for id_, score in rows)
+    return tuple(ScoredRecord(id_, max(score, 1e-9)) for id_, score in rows)
 
 
 def _ranked_within(
     connection: sqlite3.Connection, terms: Sequence[Term], scope: Condition, size: int, limit: int
-) -> tuple[Scored, ...]:
+) -> tuple[ScoredRecord, ...]:
     """BM25 as if the scope were all there is: a name that every record of one agent holds says nothing about them.
 
     FTS5 knows how rare a word is in the whole table only, so each word's share of the score is put right for itself.
@@ -90,7 +90,7 @@ def _ranked_within(
     ids: dict[int, str] = {}
     for batch in batches([key for key, _ in best]):
         ids.update(connection.execute(f"SELECT key, id FROM records WHERE key IN {marks(batch)}", batch))
-    return tuple(Scored(ids[key], max(score, 1e-9)) for key, score in best if key in ids)
+    return tuple(ScoredRecord(ids[key], max(score, 1e-9)) for key, score in best if key in ids)
 
 
 def _plain_terms(query: KeywordNode) -> tuple[Term, ...]:

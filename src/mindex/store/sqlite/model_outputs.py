@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.model import Model, Record
-from mindex.store.base import Resting
+from mindex.store.base import RetryPolicy
 from mindex.store.sqlite import cache, keyword, records
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.filter_sql import batches, marks
 
 if TYPE_CHECKING:
-    from mindex.model import Vectors
+    from mindex.model import VectorArray
 
 _UNCONTEXTUALIZED = """
 SELECT r.id FROM collections c JOIN documents d ON d.collection = c.key JOIN records r ON r.document = d.key
@@ -44,7 +44,7 @@ WHERE m.fingerprint = ? AND r.id IN {marks}
 """
 
 
-class Written:
+class ModelOutputs:
     """The part of the store for what models write; mixed into SqliteStore."""
 
     _database: Database
@@ -80,18 +80,18 @@ class Written:
 
     # ── facts of exchanges ────────────────────────────────────────────────────────────────────────────────────
 
-    def unextracted(self, agent: str, limit: int, resting: Resting | None = None) -> tuple[Record, ...]:
+    def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
         with self._database.read() as connection:
-            clause, values = _of(agent, resting)
+            clause, values = _of(agent, retry_policy)
             rows = connection.execute(
                 f"SELECT r.id {_UNASKED} {clause} ORDER BY coalesce(e.at, 0), r.created_at, r.key LIMIT ?",
                 (*values, limit),
             )
             return records.records(connection, [id_ for (id_,) in rows])
 
-    def count_unextracted(self, agent: str, resting: Resting | None = None) -> int:
+    def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:
         with self._database.read() as connection:
-            clause, values = _of(agent, resting)
+            clause, values = _of(agent, retry_policy)
             (count,) = connection.execute(f"SELECT count(*) {_UNASKED} {clause}", values).fetchone()
             return int(count)
 
@@ -109,10 +109,10 @@ class Written:
 
     # ── vectors, for whoever compares what is stored with what is stored ──────────────────────────────────────
 
-    def stored_vectors(self, model: Model, ids: Sequence[str]) -> dict[str, Vectors]:
+    def stored_vectors(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
         import numpy as np
 
-        found: dict[str, Vectors] = {}
+        found: dict[str, VectorArray] = {}
         with self._database.read() as connection:
             for batch in batches(ids):
                 rows = connection.execute(_VECTORS.format(marks=marks(batch)), (model.fingerprint, *batch))
@@ -120,11 +120,11 @@ class Written:
         return found
 
 
-def _of(agent: str, resting: Resting | None) -> tuple[str, tuple[str | int, ...]]:
+def _of(agent: str, retry_policy: RetryPolicy | None) -> tuple[str, tuple[str | int, ...]]:
     clause, values = ("", ()) if agent == "*" else ("AND r.agent = ?", (agent,))
-    if resting is None:
+    if retry_policy is None:
         return clause, values
-    return f"{clause} {_RESTED}", (*values, resting.failures, resting.since)
+    return f"{clause} {_RESTED}", (*values, retry_policy.failures, retry_policy.since)
 
 
 def _set_context(connection: sqlite3.Connection, id_: str, context: str) -> int:

@@ -12,7 +12,7 @@ from mindex.analyzer import fold
 from mindex.clock import now_ms
 from mindex.errors import CollectionError
 from mindex.model import Collection, Document, Filters, Record
-from mindex.store.base import Applied, DocumentUpdate, Page, Signals
+from mindex.store.base import ChunkCounts, DocumentUpdate, Page, RankingSignals
 from mindex.store.sqlite import cache, keyword
 from mindex.store.sqlite.filter_sql import batches, condition, marks, path_clause
 
@@ -184,12 +184,12 @@ def listed(connection: sqlite3.Connection, filters: Filters, limit: int, offset:
     return Page(tuple(map(_record, rows)), total)
 
 
-def signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Signals]:
-    found: dict[str, Signals] = {}
+def signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, RankingSignals]:
+    found: dict[str, RankingSignals] = {}
     for batch in batches(ids):
         rows = connection.execute(f"{_SIGNALS} WHERE r.id IN {marks(batch)}", batch)
         for id_, kind, domain, instruction, importance, created_at, count, last_at in rows:
-            found[id_] = Signals(
+            found[id_] = RankingSignals(
                 id_, kind, domain or "", bool(instruction), importance, created_at, count or 0, last_at
             )
     return found
@@ -260,7 +260,7 @@ def note_changes(connection: sqlite3.Connection, keys: Iterable[int], model: int
     connection.executemany("INSERT INTO changes (record, model) VALUES (?, ?)", [(key, model) for key in keys])
 
 
-def apply_update(connection: sqlite3.Connection, update: DocumentUpdate) -> Applied:
+def apply_update(connection: sqlite3.Connection, update: DocumentUpdate) -> ChunkCounts:
     """Write a document and bring its chunks to what they are now, touching only the ones that differ."""
     document = update.document
     before = connection.execute("SELECT path, domain FROM documents WHERE id = ?", (document.id,)).fetchone()
@@ -273,7 +273,7 @@ def apply_update(connection: sqlite3.Connection, update: DocumentUpdate) -> Appl
          document.indexed_at),
     ).fetchone()  # fmt: skip
     if update.records is None:
-        return Applied()
+        return ChunkCounts()
     place_changed = before is not None and before != (document.path, document.domain)
     rows = connection.execute("SELECT id, key, tags, title FROM records WHERE document = ?", (key,))
     old = {id_: (chunk_key, tags, title) for id_, chunk_key, tags, title in rows}
@@ -290,7 +290,7 @@ def apply_update(connection: sqlite3.Connection, update: DocumentUpdate) -> Appl
         else:
             _add_chunk(connection, key, position, record)
     remove_records(connection, [chunk_key for chunk_key, _, _ in old.values()])
-    return Applied(added=len(update.records) - kept, kept=kept, removed=len(old))
+    return ChunkCounts(added=len(update.records) - kept, kept=kept, removed=len(old))
 
 
 def _add_chunk(connection: sqlite3.Connection, document: int, position: int, record: Record) -> None:

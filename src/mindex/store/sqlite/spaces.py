@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from mindex.clock import now_ms
 from mindex.errors import SpaceChangedError
 from mindex.model import Model, Record
-from mindex.model.spaces import Made, Space, space_name
+from mindex.model.spaces import EmbedderSpec, Space, space_name
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.records import pending, records
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
-    from mindex.model import Vectors as Floats
-    from mindex.store.sqlite.vectors import Vectors
+    from mindex.model import VectorArray
+    from mindex.store.sqlite.vectors import SqliteVectors
 
 _FACTS = "SELECT key, value FROM meta WHERE key IN ('space', 'next_space')"
 _ADD = "INSERT OR IGNORE INTO models (fingerprint, dimensions, created_at, settings) VALUES (?, ?, ?, ?)"
@@ -57,7 +57,7 @@ class Spaces:
     if TYPE_CHECKING:
 
         @property
-        def _vectors(self) -> Vectors: ...
+        def _vectors(self) -> SqliteVectors: ...
         def _may_write(self, connection: sqlite3.Connection) -> None: ...
 
     def space(self) -> str:
@@ -83,10 +83,10 @@ class Spaces:
         with self._database.read() as connection:
             return pending(connection, key_of(connection, model.fingerprint) or -1, limit, told=told, ids=ids)
 
-    def begin_space(self, model: Model, made: Made) -> None:
+    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
         with self._database.write() as connection:
             self._may_write(connection)
-            begin(connection, model, made)
+            begin(connection, model, embedder_spec)
 
     def switch_space(self, model: Model) -> bool:
         # Durable: after a power cut the old vectors may be gone already, and must not be searched again.
@@ -94,11 +94,11 @@ class Spaces:
             self._may_write(connection)
             return switch(connection, model)
 
-    def canary(self, model: Model) -> Floats | None:
+    def canary(self, model: Model) -> VectorArray | None:
         with self._database.read() as connection:
             return canary(connection, model)
 
-    def keep_canary(self, model: Model, vector: Floats) -> Floats:
+    def keep_canary(self, model: Model, vector: VectorArray) -> VectorArray:
         with self._database.write() as connection:
             self._may_write(connection)
             kept = canary(connection, model)
@@ -171,7 +171,7 @@ def known(connection: sqlite3.Connection, *, counted: bool = True) -> tuple[Spac
     return tuple(sorted(found, key=lambda space: (not space.active, not space.next)))
 
 
-def canary(connection: sqlite3.Connection, model: Model) -> Floats | None:
+def canary(connection: sqlite3.Connection, model: Model) -> VectorArray | None:
     """What was kept for a space, if it can be read."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (_canary_key(model.fingerprint),)).fetchone()
     if row is None:
@@ -197,18 +197,18 @@ def _canary_key(fingerprint: str) -> str:
 # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def claim(connection: sqlite3.Connection, model: Model, made: Made | None) -> int:
+def claim(connection: sqlite3.Connection, model: Model, embedder_spec: EmbedderSpec | None) -> int:
     """The key under which vectors of a space are written; the first space of a file is the one that is searched."""
     refuse_other(connection, model, filling=True)
     if dict(connection.execute(_FACTS)).get("next_space") != model.fingerprint:
         connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('space', ?)", (model.fingerprint,))
-    return _add(connection, model, made)
+    return _add(connection, model, embedder_spec)
 
 
-def begin(connection: sqlite3.Connection, model: Model, made: Made) -> None:
+def begin(connection: sqlite3.Connection, model: Model, embedder_spec: EmbedderSpec) -> None:
     """From now on vectors of this space are gathered beside those that are searched."""
     before = dict(connection.execute(_FACTS)).get("next_space")
-    key = _add(connection, model, made)
+    key = _add(connection, model, embedder_spec)
     if active(connection) == model.fingerprint:
         connection.execute("DELETE FROM meta WHERE key = 'next_space'")
     elif before != model.fingerprint:
@@ -256,11 +256,11 @@ def _unpack(connection: sqlite3.Connection, key: int) -> None:
     connection.execute("UPDATE models SET packed_seq = 0 WHERE key = ?", (key,))
 
 
-def _add(connection: sqlite3.Connection, model: Model, made: Made | None) -> int:
+def _add(connection: sqlite3.Connection, model: Model, embedder_spec: EmbedderSpec | None) -> int:
     """Write a space down. Who does not say how its embedder was made leaves what is known of that."""
-    settings = json.dumps({**asdict(made or Made(model.provider, model.name)), "space": asdict(model)})
+    settings = json.dumps({**asdict(embedder_spec or EmbedderSpec(model.provider, model.name)), "space": asdict(model)})
     connection.execute(_ADD, (model.fingerprint, model.dimensions, now_ms(), settings))
-    if made is not None:
+    if embedder_spec is not None:
         connection.execute(
             "UPDATE models SET settings = ?2 WHERE fingerprint = ?1 AND settings != ?2", (model.fingerprint, settings)
         )
@@ -272,14 +272,14 @@ def _add(connection: sqlite3.Connection, model: Model, made: Made | None) -> int
 # ── how a space is written down ───────────────────────────────────────────────────────────────────────────────
 
 
-def _made(fingerprint: str, settings: str) -> Made:
+def _made(fingerprint: str, settings: str) -> EmbedderSpec:
     said = _said(settings)
     if "provider" in said:
         dimensions = said.get("dimensions")
         provider, model_name, url = (str(said.get(name, "")) for name in ("provider", "model", "url"))
-        return Made(provider, model_name, url, dimensions if type(dimensions) is int and dimensions > 0 else 0)
+        return EmbedderSpec(provider, model_name, url, dimensions if type(dimensions) is int and dimensions > 0 else 0)
     model = _model(fingerprint, settings)  # from the time when there was nothing but the built-in one
-    return Made(model.provider, model.name)
+    return EmbedderSpec(model.provider, model.name)
 
 
 def _model(fingerprint: str, settings: str) -> Model:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError
-from mindex.model import Change, Collection, Document, Embedded, Filters, KeywordNode, Model, Record
+from mindex.model import Change, Collection, Document, Filters, KeywordNode, Model, Record, RecordVectors
 from mindex.store.base import (
     Access,
-    Added,
-    Applied,
+    AddOutcome,
+    ChunkCounts,
     CollectionCount,
     DocumentUpdate,
-    Nearest,
+    NearestRecords,
     Page,
-    Scored,
-    Signals,
+    RankingSignals,
+    ScoredRecord,
     StoreStatus,
     TermStatistics,
 )
@@ -31,15 +31,14 @@ from mindex.store.sqlite import access, cache, entries, keyword, records, turns
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import DEFAULT_WAIT, Database
 from mindex.store.sqlite.migrations import migrate, version_of
-from mindex.store.sqlite.model_outputs import Written
+from mindex.store.sqlite.model_outputs import ModelOutputs
 from mindex.store.sqlite.spaces import Spaces
 from mindex.store.sqlite.transfer_methods import Moving
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
-    from mindex.model import Check, MemoryStatistics, Purged
-    from mindex.model import Vectors as VectorArray
-    from mindex.model.spaces import Made
-    from mindex.store.sqlite.vectors import Vectors
+    from mindex.model import Check, MemoryStatistics, PurgeResult, VectorArray
+    from mindex.model.spaces import EmbedderSpec
+    from mindex.store.sqlite.vectors import SqliteVectors
 
 
 # Whoever opens a file does not wait longer for somebody who rebuilds its words.
@@ -52,7 +51,7 @@ GROUP BY c.key
 """
 
 
-class SqliteStore(Moving, Written, Spaces):
+class SqliteStore(Moving, ModelOutputs, Spaces):
     """Implements `mindex.store.base.Store`."""
 
     def __init__(self, path: str | Path, *, wait: float = DEFAULT_WAIT, cache_rows: int = cache.CACHE_ROWS) -> None:
@@ -69,10 +68,10 @@ class SqliteStore(Moving, Written, Spaces):
         self._unwritten: dict[tuple[str, str], bytes] = {}  # values for the cache that wait in the background
 
     @cached_property
-    def _vectors(self) -> Vectors:
-        from mindex.store.sqlite.vectors import Vectors
+    def _vectors(self) -> SqliteVectors:
+        from mindex.store.sqlite.vectors import SqliteVectors
 
-        return Vectors(self._database)
+        return SqliteVectors(self._database)
 
     @property
     def read_only(self) -> bool:
@@ -130,12 +129,12 @@ class SqliteStore(Moving, Written, Spaces):
         with self._database.read() as connection:
             return frozenset(domain for (domain,) in connection.execute("SELECT DISTINCT domain FROM documents"))
 
-    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> Applied:
-        applied = Applied()
+    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
+        applied = ChunkCounts()
         with self._database.write() as connection:
             self._may_write(connection)
             for id_ in removed:  # first: a new file may stand where an old one was
-                applied += Applied(removed=records.remove_document(connection, id_))
+                applied += ChunkCounts(removed=records.remove_document(connection, id_))
             for update in updates:
                 applied += records.apply_update(connection, update)
         return applied
@@ -171,7 +170,7 @@ class SqliteStore(Moving, Written, Spaces):
 
     def add(
         self, added: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
-    ) -> tuple[Added, ...]:
+    ) -> tuple[AddOutcome, ...]:
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
             return tuple(entries.add(connection, record, by, reason, unique=unique, once=once) for record in added)
@@ -185,7 +184,7 @@ class SqliteStore(Moving, Written, Spaces):
                 connection, id_, change, by=by, action=action, reason=reason, now=self._now(), unique=unique
             )
 
-    def purge(self, ids: Sequence[str]) -> Purged:
+    def purge(self, ids: Sequence[str]) -> PurgeResult:
         self._background.flush()  # what waits there may hold words of what goes
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
@@ -263,7 +262,7 @@ class SqliteStore(Moving, Written, Spaces):
 
     # ── retrieval ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[Scored, ...]:
+    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[ScoredRecord, ...]:
         with self._database.read() as connection:
             return keyword.ranked(connection, query, filters, limit, now_ms())
 
@@ -281,23 +280,25 @@ class SqliteStore(Moving, Written, Spaces):
         with self._database.read() as connection:
             return turns.turns(connection, ids)
 
-    def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> Nearest:
+    def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         return self._vectors.nearest(model, vector, filters, limit)
 
     def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
         with self._database.read() as connection:
             return records.substring(connection, words, filters, limit)
 
-    def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
+    def signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         with self._database.read() as connection:
             return records.signals(connection, ids)
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put_vectors(self, model: Model, vectors: Sequence[Embedded], made: Made | None = None) -> int:
+    def put_vectors(
+        self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None
+    ) -> int:
         with self._database.read() as connection:
             self._may_write(connection)
-        return self._vectors.put(model, vectors, made)
+        return self._vectors.put(model, vectors, embedder_spec)
 
     def pack_vectors(self) -> None:
         self._vectors.pack()

@@ -14,7 +14,17 @@ from math import isfinite
 from mindex.clock import now_ms
 from mindex.ids import content_hash
 from mindex.model import Change, Record
-from mindex.store.export_rows import Dump, Extraction, Kept, Link, Rehearsal, Restored, Restoring, Row, StoredVectors
+from mindex.store.export_rows import (
+    ExistingRecord,
+    ExportedVectors,
+    ExportRow,
+    ExportSnapshot,
+    Extraction,
+    ImportPreview,
+    Link,
+    RestoreOptions,
+    RestoreOutcome,
+)
 from mindex.store.sqlite import entries, records
 from mindex.store.sqlite.filter_sql import batches, marks
 from mindex.store.sqlite.records import note_changes
@@ -60,7 +70,7 @@ INSERT INTO history (change, record, at, by, action, reason, before, after) VALU
 # ── out ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def dump(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> Dump:
+def dump(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> ExportSnapshot:
     """Everything of one agent or, for `*`, of all; whoever calls holds a transaction for as long as rows are read."""
     known = [name for (name,) in connection.execute("SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")]
     agents = sorted(name for name in known if agent in ("*", name))
@@ -68,18 +78,18 @@ def dump(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> Dump:
         f"SELECT count(*) FROM records WHERE kind != 'chunk' AND agent IN {marks(agents)}", agents
     ).fetchone()
     last = {name: entries.last_number(connection, name) for name in agents}
-    return Dump(last, total, _rows(connection, agents, vectors))
+    return ExportSnapshot(last, total, _rows(connection, agents, vectors))
 
 
-def _rows(connection: sqlite3.Connection, agents: Sequence[str], vectors: bool) -> Iterator[Row]:
+def _rows(connection: sqlite3.Connection, agents: Sequence[str], vectors: bool) -> Iterator[ExportRow]:
     for agent in agents:
         for query in (_UNNUMBERED, _IDS):
             for ids in batches((id_ for (id_,) in connection.execute(query, (agent,))), _PAGE):
                 for record in records.records(connection, ids, retired=True):
                     links = tuple(Link(*row) for row in connection.execute(_LINKS, (record.id,)))
                     kept = connection.execute(_VECTORS, (record.id,)) if vectors else ()
-                    spaces = tuple(StoredVectors(*row) for row in kept)
-                    yield Row(
+                    spaces = tuple(ExportedVectors(*row) for row in kept)
+                    yield ExportRow(
                         record, entries.history(connection, record.id), links, spaces, _extraction(connection, record)
                     )
 
@@ -93,23 +103,26 @@ def _extraction(connection: sqlite3.Connection, record: Record) -> Extraction | 
 
 
 def restore(
-    connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring, rehearsal: Rehearsal | None = None
-) -> tuple[Restored, ...]:
+    connection: sqlite3.Connection,
+    rows: Sequence[ExportRow],
+    restore_options: RestoreOptions,
+    preview: ImportPreview | None = None,
+) -> tuple[RestoreOutcome, ...]:
     """Store rows as they are, ids and times and history, in one transaction; a rehearsal only says what would be."""
     now = now_ms()
-    known = _known(connection, rows, restoring, now)
-    if rehearsal is not None:
-        _remember(known, rehearsal)
+    known = _known(connection, rows, restore_options, now)
+    if preview is not None:
+        _remember(known, preview)
     restored, stored = [], []
     for row in rows:
-        outcome = _judged(row.record, known, restoring, now)
+        outcome = _judged(row.record, known, restore_options, now)
         restored.append(outcome)
         if outcome.outcome == "added":
             stored.append(_numbered(row, outcome.number))
-    if rehearsal is not None:
-        _remember(rehearsal, known)
+    if preview is not None:
+        _remember(preview, known)
     elif stored:
-        _store(connection, stored, restoring)
+        _store(connection, stored, restore_options)
         for agent in {row.record.agent for row in stored}:
             entries.raise_number(connection, agent, known.last_numbers[agent])
     return tuple(restored)
@@ -131,9 +144,11 @@ def owners(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]
     return found
 
 
-def _known(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring, now: int) -> Rehearsal:
+def _known(
+    connection: sqlite3.Connection, rows: Sequence[ExportRow], restore_options: RestoreOptions, now: int
+) -> ImportPreview:
     """What the store has that rows could be, or be in the way of."""
-    known = Rehearsal()
+    known = ImportPreview()
     numbers: defaultdict[str, list[int]] = defaultdict(list)
     told_records = [row.record for row in rows]
     for batch in batches(told_records):
@@ -141,7 +156,7 @@ def _known(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Resto
             f"SELECT id, kind, agent, created_at, coalesce(content_hash, '') FROM records WHERE id IN {marks(batch)}",
             [record.id for record in batch],
         )
-        known.ids.update((id_, Kept(*rest)) for id_, *rest in found)
+        known.ids.update((id_, ExistingRecord(*rest)) for id_, *rest in found)
         hashes = [content_hash(record.text) for record in batch if record.kind == "memory"]
         same = connection.execute(_SAME_WORDS.format(marks=marks(hashes)), (*hashes, now))
         known.words.update(((agent, words), id_) for agent, words, id_ in same)
@@ -149,19 +164,21 @@ def _known(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Resto
             if record.number is not None and 0 < record.number <= LAST_NUMBER:
                 numbers[record.agent].append(record.number)
     for agent in {record.agent for record in told_records}:
-        known.last_numbers[agent] = max(entries.last_number(connection, agent), restoring.above.get(agent, 0))
+        known.last_numbers[agent] = max(entries.last_number(connection, agent), restore_options.above.get(agent, 0))
         for some in batches(numbers[agent]):
             taken = connection.execute(
                 f"SELECT number FROM records WHERE agent = ? AND number IN {marks(some)}", (agent, *some)
             )
             known.numbers.update((agent, number) for (number,) in taken)
-    for agent, kind in {(record.agent, record.kind) for record in told_records if record.kind in restoring.unique}:
-        holders = connection.execute(_UNIQUE, (restoring.unique[kind], agent, kind))
+    for agent, kind in {
+        (record.agent, record.kind) for record in told_records if record.kind in restore_options.unique
+    }:
+        holders = connection.execute(_UNIQUE, (restore_options.unique[kind], agent, kind))
         known.unique.update(((agent, kind, str(value)), id_) for value, id_ in holders if value is not None)
     return known
 
 
-def _remember(known: Rehearsal, more: Rehearsal) -> None:
+def _remember(known: ImportPreview, more: ImportPreview) -> None:
     known.ids.update(more.ids)
     known.words.update(more.words)
     known.unique.update(more.unique)
@@ -170,25 +187,25 @@ def _remember(known: Rehearsal, more: Rehearsal) -> None:
         known.last_numbers[agent] = max(number, known.last_numbers.get(agent, 0))
 
 
-def _judged(record: Record, known: Rehearsal, restoring: Restoring, now: int) -> Restored:
+def _judged(record: Record, known: ImportPreview, restore_options: RestoreOptions, now: int) -> RestoreOutcome:
     """Whether a record comes in, and under which number; if it does, it is known from then on."""
     words = content_hash(record.text)
-    mine = Kept(record.kind, record.agent, record.created_at, words)
+    mine = ExistingRecord(record.kind, record.agent, record.created_at, words)
     if (there := known.ids.get(record.id)) is not None:
         same = (there.kind, there.agent) == (mine.kind, mine.agent) and (
             record.kind not in _PLACES or there.created_at == mine.created_at or there.content_hash == words
         )
-        return Restored("duplicate" if same else "conflict", record.id)
+        return RestoreOutcome("duplicate" if same else "conflict", record.id)
     live = record.retired_at is None and (record.expires_at is None or record.expires_at > now)
     if record.kind == "memory" and live:
         if (twin := known.words.get((record.agent, words))) is not None:
-            return Restored("duplicate", twin)
+            return RestoreOutcome("duplicate", twin)
         known.words[record.agent, words] = record.id
-    value = record.fields.get(restoring.unique.get(record.kind, ""))
+    value = record.fields.get(restore_options.unique.get(record.kind, ""))
     if value is not None and record.retired_at is None:
         place = (record.agent, record.kind, _lower(str(value)))
         if (holder := known.unique.get(place)) is not None:
-            return Restored("conflict", holder)
+            return RestoreOutcome("conflict", holder)
         known.unique[place] = record.id
     number = record.number
     if number is None or not 0 < number <= LAST_NUMBER or (record.agent, number) in known.numbers:
@@ -196,7 +213,7 @@ def _judged(record: Record, known: Rehearsal, restoring: Restoring, now: int) ->
     known.numbers.add((record.agent, number))
     known.last_numbers[record.agent] = max(number, known.last_numbers[record.agent])
     known.ids[record.id] = mine
-    return Restored("added", record.id, number)
+    return RestoreOutcome("added", record.id, number)
 
 
 def _lower(text: str) -> str:
@@ -204,7 +221,7 @@ def _lower(text: str) -> str:
     return "".join(chr(ord(char) + 32) if "A" <= char <= "Z" else char for char in text)
 
 
-def _numbered(row: Row, number: int | None) -> Row:
+def _numbered(row: ExportRow, number: int | None) -> ExportRow:
     if row.record.number == number:
         return row
     history = tuple(
@@ -218,9 +235,9 @@ def _numbered(row: Row, number: int | None) -> Row:
     return replace(row, record=replace(row.record, number=number), history=history)
 
 
-def _store(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring) -> None:
+def _store(connection: sqlite3.Connection, rows: Sequence[ExportRow], restore_options: RestoreOptions) -> None:
     keys = [entries.insert(connection, row.record) for row in rows]
-    _store_history(connection, rows, restoring)
+    _store_history(connection, rows, restore_options)
     for key, row in zip(keys, rows, strict=True):
         if row.vectors and row.record.retired_at is None:
             _store_vectors(connection, key, row.vectors)
@@ -232,7 +249,7 @@ def _store(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Resto
     note_changes(connection, keys)
 
 
-def _store_history(connection: sqlite3.Connection, rows: Sequence[Row], restoring: Restoring) -> None:
+def _store_history(connection: sqlite3.Connection, rows: Sequence[ExportRow], restore_options: RestoreOptions) -> None:
     """Changes keep their numbers where all of a record's are free: their order is the order of the numbers."""
     free = {change.change for row in rows for change in row.history if 0 < change.change <= LAST_NUMBER}
     for batch in batches(list(free)):
@@ -246,7 +263,7 @@ def _store_history(connection: sqlite3.Connection, rows: Sequence[Row], restorin
         keep = bool(numbers) and free.issuperset(numbers) and numbers == sorted(set(numbers))
         free.difference_update(numbers)
         changes = row.history or (
-            Change(0, record.id, record.created_at, restoring.by, "import", restoring.reason, None, record),
+            Change(0, record.id, record.created_at, restore_options.by, "import", restore_options.reason, None, record),
         )
         (kept if keep else renumbered).extend(
             (change.change if keep else None, record.id, change.at, change.by, change.action, change.reason,
@@ -266,7 +283,7 @@ def _may_be_of_another(connection: sqlite3.Connection, fingerprint: str) -> bool
     return not fingerprint.startswith("local/") and has_canary(connection, fingerprint)
 
 
-def _store_vectors(connection: sqlite3.Connection, key: int, spaces: Sequence[StoredVectors]) -> None:
+def _store_vectors(connection: sqlite3.Connection, key: int, spaces: Sequence[ExportedVectors]) -> None:
     """Those that can be what they say they are; the others are made again, like any that are missing."""
     import numpy as np
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mindex.store.sqlite.connection import Database
 
 if TYPE_CHECKING:  # a search does not wait for values that only an export or an import is made of
-    from mindex.store.export_rows import Dump, Link, Rehearsal, Restored, Restoring, Row
+    from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
 
 class Moving:
@@ -23,7 +23,7 @@ class Moving:
         def _may_write(self, connection: sqlite3.Connection) -> None: ...
 
     @contextlib.contextmanager
-    def dump(self, agent: str = "*", *, vectors: bool = False) -> Iterator[Dump]:
+    def dump(self, agent: str = "*", *, vectors: bool = False) -> Iterator[ExportSnapshot]:
         from mindex.store.sqlite.transfer import dump
 
         with self._database.read() as connection:
@@ -34,16 +34,16 @@ class Moving:
                 connection.execute("COMMIT")
 
     def restore_rows(
-        self, rows: Sequence[Row], restoring: Restoring, rehearsal: Rehearsal | None = None
-    ) -> tuple[Restored, ...]:
+        self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
+    ) -> tuple[RestoreOutcome, ...]:
         from mindex.store.sqlite.transfer import restore
 
-        if rehearsal is not None:
+        if preview is not None:
             with self._database.read() as connection:
-                return restore(connection, rows, restoring, rehearsal)
+                return restore(connection, rows, restore_options, preview)
         with self._database.write(durable=True) as connection:
             self._may_write(connection)
-            return restore(connection, rows, restoring)
+            return restore(connection, rows, restore_options)
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         from mindex.store.sqlite.transfer import restore_links

@@ -11,10 +11,10 @@ import numpy as np
 
 from mindex.clock import now_ms
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.ids import words_hash
-from mindex.model import Embedded, Filters, Model
-from mindex.model.spaces import Made
-from mindex.store.base import Nearest, Scored
+from mindex.ids import embedded_text_hash
+from mindex.model import Filters, Model, RecordVectors
+from mindex.model.spaces import EmbedderSpec
+from mindex.store.base import NearestRecords, ScoredRecord
 from mindex.store.sqlite import spaces
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.filter_sql import batches, condition, marks, sees_everything
@@ -36,7 +36,7 @@ class _Loaded:
     searches: int = 0
 
 
-class Vectors:
+class SqliteVectors:
     """Nearest-neighbour search over one database, for any of its models."""
 
     def __init__(self, database: Database) -> None:
@@ -46,7 +46,7 @@ class Vectors:
 
     # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def nearest(self, model: Model, vector: Floats, filters: Filters, limit: int) -> Nearest:
+    def nearest(self, model: Model, vector: Floats, filters: Filters, limit: int) -> NearestRecords:
         query = np.asarray(vector, np.float32).reshape(-1)
         if len(query) != model.dimensions:
             raise EmbeddingError(
@@ -62,10 +62,10 @@ class Vectors:
             finally:
                 connection.execute("COMMIT")
         if ranked is None:
-            return Nearest((), 0.0, 0.0, 0, 1.0)
+            return NearestRecords((), 0.0, 0.0, 0, 1.0)
         pairs = zip(ranked.keys, ranked.cosines, strict=True)
-        hits = tuple(Scored(ids[record], cosine) for record, cosine in pairs if record in ids)
-        return Nearest(hits, ranked.mean, ranked.std, ranked.size, ranked.fluency)
+        hits = tuple(ScoredRecord(ids[record], cosine) for record, cosine in pairs if record in ids)
+        return NearestRecords(hits, ranked.mean, ranked.std, ranked.size, ranked.fluency)
 
     def _ranked(
         self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int
@@ -114,7 +114,7 @@ class Vectors:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put(self, model: Model, embedded: Sequence[Embedded], made: Made | None = None) -> int:
+    def put(self, model: Model, embedded: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
         rows = []
         for item in embedded:
             vectors = np.asarray(item.vectors, np.float32)
@@ -125,7 +125,7 @@ class Vectors:
                 )
             rows.append((item.record, item.fluency, vectors.tobytes(), item.of))
         with self._database.write() as connection:
-            key = spaces.claim(connection, model, made)
+            key = spaces.claim(connection, model, embedder_spec)
             stored = []
             for record, fluency, data, of in rows:
                 if of and not _still_says(connection, record, of):
@@ -225,7 +225,7 @@ def _is_due(connection: sqlite3.Connection, model: int, packed: int) -> bool:
 
 def _still_says(connection: sqlite3.Connection, record: str, of: str) -> bool:
     row = connection.execute("SELECT kind, title, context, text FROM records WHERE id = ?", (record,)).fetchone()
-    return row is not None and words_hash(*row) == of
+    return row is not None and embedded_text_hash(*row) == of
 
 
 def _load(connection: sqlite3.Connection, model: int, dimensions: int) -> _Loaded:

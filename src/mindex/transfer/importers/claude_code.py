@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mindex.memories.conversations import turn
-from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.folder_files import files_below
 from mindex.transfer.importers.foreign_values import moment, text_of
 from mindex.transfer.importers.json_lines import Json, first_objects, objects
@@ -55,20 +55,20 @@ class ClaudeCode:
             for held in first_objects(file)
         )
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
+    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         for file in _files(path):
             name = f"{file.relative_to(path).as_posix()} " if path.is_dir() else ""
             try:
                 yield from self._session(file, name)
             except OSError as error:
-                yield Unread(name.strip() or file.name, error.strerror or "it cannot be read", row=False)
+                yield SkippedRow(name.strip() or file.name, error.strerror or "it cannot be read", row=False)
 
-    def _session(self, path: Path, name: str) -> Iterator[Row | Unread]:
+    def _session(self, path: Path, name: str) -> Iterator[ExportRow | SkippedRow]:
         current: _Exchange | None = None
         at = int(path.stat().st_mtime * 1000)
         for number, held in objects(path):
             where = f"{name}line {number}"
-            if isinstance(held, Unread):
+            if isinstance(held, SkippedRow):
                 yield replace(held, where=where)
                 continue
             text = _said(held)
@@ -88,7 +88,7 @@ class ClaudeCode:
         if current is not None:
             yield self._row(current)
 
-    def _row(self, said: _Exchange) -> Row:
+    def _row(self, said: _Exchange) -> ExportRow:
         answer = "\n\n".join(said.answers)
         # A session that was resumed holds the lines of the one before, under the same keys.
         key = said.key or foreign_id(self.name, said.session, said.at)
@@ -102,7 +102,7 @@ class ClaudeCode:
             source=f"{self.name}:{said.session}:{key}",
         )
         fields = {**record.fields, "cwd": said.cwd} if said.cwd else record.fields
-        return Row(replace(record, agent="", fields=fields), where=said.where)
+        return ExportRow(replace(record, agent="", fields=fields), where=said.where)
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mindex.transfer.importer import Unread
+from mindex.transfer.importer import SkippedRow
 from mindex.transfer.jsonl_export import LONGEST_LINE
 
 # Each costs many times its two bytes in memory: a line of nothing else would be a bomb.
@@ -18,7 +18,7 @@ _LOOKED_AT = 50
 Json = dict[str, Any]
 
 
-def objects(path: Path) -> Iterator[tuple[int, Json | Unread]]:
+def objects(path: Path) -> Iterator[tuple[int, Json | SkippedRow]]:
     """Each line's number and its object, in order; blank lines are nothing."""
     with path.open("rb") as file:
         number = 0
@@ -27,7 +27,7 @@ def objects(path: Path) -> Iterator[tuple[int, Json | Unread]]:
             if len(line) > LONGEST_LINE:
                 while line and not line.endswith(b"\n"):
                     line = file.readline(LONGEST_LINE)
-                yield number, Unread(f"line {number}", f"it is longer than {LONGEST_LINE // 2**20} MiB")
+                yield number, SkippedRow(f"line {number}", f"it is longer than {LONGEST_LINE // 2**20} MiB")
             elif line.strip():
                 yield number, _object(number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
 
@@ -40,15 +40,15 @@ def first_objects(path: Path) -> list[Json]:
         return []
 
 
-def _object(number: int, line: bytes) -> Json | Unread:
+def _object(number: int, line: bytes) -> Json | SkippedRow:
     where = f"line {number}"
     if line.count(b"[") + line.count(b"{") > _MOST_VALUES:
-        return Unread(where, "it holds too many values")
+        return SkippedRow(where, "it holds too many values")
     try:
         held = json.loads(line)
     except RecursionError:
-        return Unread(where, "it is nested too deeply")
+        return SkippedRow(where, "it is nested too deeply")
     except ValueError:
         cut = "" if line.endswith(b"\n") else ": the file ends in the middle of it"
-        return Unread(where, f"it is not JSON{cut}")
-    return held if isinstance(held, dict) else Unread(where, "it is not a JSON object")
+        return SkippedRow(where, f"it is not JSON{cut}")
+    return held if isinstance(held, dict) else SkippedRow(where, "it is not a JSON object")

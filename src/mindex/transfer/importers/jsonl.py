@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import MindexError, UsageError
-from mindex.transfer.importer import Row, Unread
+from mindex.transfer.importer import ExportRow, SkippedRow
 from mindex.transfer.jsonl_export import FORMAT, LONGEST_LINE
 from mindex.transfer.jsonl_rows import Malformed, history_of, objects, row_of
 
@@ -34,7 +34,7 @@ class JsonlImporter:
         numbers = (_header(path) or {}).get("last_numbers")
         return {agent: _count(last) for agent, last in numbers.items()} if isinstance(numbers, dict) else {}
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
+    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         header = _header(path)
         if header is None:
             raise UsageError(f"{path} is no export of mindex", "its first line would say so; use --from for others")
@@ -42,12 +42,12 @@ class JsonlImporter:
         with path.open("rb") as file:
             file.readline()
             for found in _rows(file):
-                seen += isinstance(found, Row) or found.row
+                seen += isinstance(found, ExportRow) or found.row
                 yield found
         promised = _count(header.get("records"))
         if seen < promised:
             reason = f"{promised:,} records were announced, {seen:,} are here: it was cut off"
-            yield Unread("end of file", reason, row=False)
+            yield SkippedRow("end of file", reason, row=False)
 
 
 def _header(path: Path) -> dict[str, Any] | None:
@@ -76,9 +76,9 @@ class _Stray(Malformed):
     """A part of a history without its record."""
 
 
-def _rows(file: IO[bytes]) -> Iterator[Row | Unread]:
+def _rows(file: IO[bytes]) -> Iterator[ExportRow | SkippedRow]:
     """Rows with their history, which may go on in the lines below a record's own."""
-    current: Row | None = None
+    current: ExportRow | None = None
     entries: list[Any] = []
     number = 1
     while raw := file.readline(LONGEST_LINE + 1):
@@ -86,7 +86,7 @@ def _rows(file: IO[bytes]) -> Iterator[Row | Unread]:
         if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
             while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                 pass
-            yield Unread(f"line {number}", f"it is longer than {LONGEST_LINE // 2**20} MiB")
+            yield SkippedRow(f"line {number}", f"it is longer than {LONGEST_LINE // 2**20} MiB")
             continue
         if not raw.strip():
             continue
@@ -100,7 +100,7 @@ def _rows(file: IO[bytes]) -> Iterator[Row | Unread]:
             row = row_of(line, f"line {number}")
             history = objects(line["history"], "changes") if "history" in line else []
         except (Malformed, RecursionError) as error:
-            yield Unread(f"line {number}", _reason(error), row=not isinstance(error, _Stray))
+            yield SkippedRow(f"line {number}", _reason(error), row=not isinstance(error, _Stray))
             continue
         if current is not None:
             yield _finished(current, entries)
@@ -126,11 +126,11 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     return line
 
 
-def _finished(row: Row, entries: list[Any]) -> Row | Unread:
+def _finished(row: ExportRow, entries: list[Any]) -> ExportRow | SkippedRow:
     try:
         return replace(row, history=history_of(row.record, entries))
     except (Malformed, RecursionError) as error:
-        return Unread(row.where, _reason(error))
+        return SkippedRow(row.where, _reason(error))
 
 
 def _reason(error: Exception) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import UsageError
-from mindex.transfer.importer import Row, Unread
+from mindex.transfer.importer import ExportRow, SkippedRow
 from mindex.transfer.jsonl_rows import Malformed, row_of
 from mindex.transfer.markdown_export import MARK, OVERVIEW, SEPARATOR
 
@@ -32,19 +32,19 @@ class MarkdownImporter:
             return _is_ours(path / OVERVIEW) or any(map(_is_ours, some))
         return _is_ours(path)
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
+    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         ours = False
         for file in _files(path):
             name = file.relative_to(path).as_posix() if path.is_dir() else file.name
             if not _is_ours(file):
-                yield Unread(name, "it is not from `mindex export`", row=False)
+                yield SkippedRow(name, "it is not from `mindex export`", row=False)
                 continue
             ours = True
             try:
                 with file.open("rb") as opened:
                     yield from _Reader(opened, name).rows()
             except OSError as error:
-                yield Unread(name, error.strerror or "it cannot be read", row=False)
+                yield SkippedRow(name, error.strerror or "it cannot be read", row=False)
         if not ours:
             raise UsageError(f"{path} is no export of mindex", "its files would say so in their first lines")
 
@@ -74,7 +74,7 @@ class _Reader:
         # Another program may have changed the ends of all lines.
         self._carriage_returns = (self._next() or "").endswith("\r")
 
-    def rows(self) -> Iterator[Row | Unread]:
+    def rows(self) -> Iterator[ExportRow | SkippedRow]:
         about = self._front_matter()
         if about.get("kind") == "overview":
             return
@@ -87,9 +87,9 @@ class _Reader:
                 facts, blocks = self._section()
                 yield row_of(_values(about, line[3:], facts, blocks), where)
             except RecursionError:
-                yield Unread(where, "it is nested too deeply")
+                yield SkippedRow(where, "it is nested too deeply")
             except Malformed as error:
-                yield Unread(where, str(error))
+                yield SkippedRow(where, str(error))
 
     def _next(self) -> str | None:
         """The next line without its end; None after the last."""

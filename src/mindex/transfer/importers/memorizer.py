@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mindex.memories.conversations import turn
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow, holds
-from mindex.transfer.importer import Link, Row, Unread, foreign_id
+from mindex.transfer.importer import ExportRow, Link, SkippedRow, foreign_id
 from mindex.transfer.importers.foreign_values import confidence, iso, kept, listed, moment, text_of, type_of, whole
 from mindex.transfer.importers.memorizer_contacts_projects_skills import NAMING, THINGS, agent_of, thing, thing_id
 from mindex.transfer.importers.memorizer_profiles import profiles
@@ -45,7 +45,7 @@ class Memorizer(DatabaseImporter):
                 last[name] = max(last.get(name, 0), *numbers)
         return last
 
-    def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
+    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
         said = {key_of(row): self._turn_id(row) for row in database.rows("conversations", "id", "agent_id")}
         for row in database.rows("facts", *_FACT):
             yield self._fact(row, database.modified, said)
@@ -58,13 +58,13 @@ class Memorizer(DatabaseImporter):
             for row in database.rows(table, *NAMING, "updated_at", *columns):
                 yield thing(table, kind, row, people, database.modified)
         if others := database.count(_UNKNOWN):
-            yield Unread(_UNKNOWN, f"nothing is known of this table; its {others:,} rows stay there", row=False)
+            yield SkippedRow(_UNKNOWN, f"nothing is known of this table; its {others:,} rows stay there", row=False)
 
-    def _fact(self, row: ForeignRow, modified: int, said: Mapping[str, str]) -> Row | Unread:
+    def _fact(self, row: ForeignRow, modified: int, said: Mapping[str, str]) -> ExportRow | SkippedRow:
         key, text, source = key_of(row), text_of(row["fact"]), text_of(row["source"])
         where = f"facts {key}"
         if not text.strip():
-            return Unread(where, EMPTY)
+            return SkippedRow(where, EMPTY)
         at = moment(row["created_at"], modified)
         category = text_of(row["category"])
         record = memory(
@@ -83,14 +83,14 @@ class Memorizer(DatabaseImporter):
             ),
         )
         links = (Link(said[source], _COMES_FROM, 1.0, at),) if source in said else ()
-        return Row(record, links=links, where=where)
+        return ExportRow(record, links=links, where=where)
 
-    def _turn(self, row: ForeignRow, modified: int) -> Row | Unread:
+    def _turn(self, row: ForeignRow, modified: int) -> ExportRow | SkippedRow:
         key = key_of(row)
         asked, answered = text_of(row["user_message"]), text_of(row["agent_response"])
         where = f"conversations {key}"
         if not asked.strip() and not answered.strip():
-            return Unread(where, EMPTY)
+            return SkippedRow(where, EMPTY)
         record = turn(
             asked,
             answered,
@@ -101,7 +101,7 @@ class Memorizer(DatabaseImporter):
             id_=self._turn_id(row),
             source=f"{self.name}:conversations:{key}",
         )
-        return Row(record, where=where)
+        return ExportRow(record, where=where)
 
     def _turn_id(self, row: ForeignRow) -> str:
         return foreign_id(self.name, "conversations", agent_of(row), key_of(row))  # it holds a uuid

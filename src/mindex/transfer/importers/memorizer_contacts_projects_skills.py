@@ -10,7 +10,7 @@ from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, Field, ThingKind, checked, described
 from mindex.memories.skill_schedule import checked_trigger
 from mindex.model import Record
-from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.foreign_values import iso, listed, loaded, moment, said, text_of, whole
 from mindex.transfer.importers.sqlite_source import key_of
 
@@ -43,15 +43,15 @@ def agent_of(row: Mapping[str, Any]) -> str:
 
 def thing(
     table: str, kind: ThingKind, row: Mapping[str, Any], people: Mapping[str, str], modified: int
-) -> Row | Unread:
+) -> ExportRow | SkippedRow:
     key, where = key_of(row), f"{table} {key_of(row)}"
     if not text_of(row["name"]).strip():
-        return Unread(where, "it has no name")
+        return SkippedRow(where, "it has no name")
     fields, odd = _fields(kind, row, people)
     try:
         values = described(kind, checked(kind, fields))
     except UsageError as error:
-        return Unread(where, error.message)
+        return SkippedRow(where, error.message)
     at = moment(row["created_at"], modified)
     bare = Record(
         id=thing_id(table, row),
@@ -64,7 +64,7 @@ def thing(
         context="\n".join(f"{name}: {said(value)}" for name, value in odd.items()),
         source=f"{_NAME}:{table}:{key}",
     )
-    return Row(replace(bare, **values), where=where)  # type: ignore[arg-type]  # checked by name
+    return ExportRow(replace(bare, **values), where=where)  # type: ignore[arg-type]  # checked by name
 
 
 def _fields(

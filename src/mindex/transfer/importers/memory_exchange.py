@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.foreign_values import kept, listed, moment, text_of, whole
 from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, key_of, memory
 
@@ -23,17 +23,17 @@ class MemoryExchange(DatabaseImporter):
     needs = {"chunks": ("content", "source_file")}
     tables = ("chunks",)
 
-    def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
+    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
         for row in database.rows("chunks", *_COLUMNS):
             yield self._row(row, database.modified)
 
-    def _row(self, row: ForeignRow, modified: int) -> Row | Unread:
+    def _row(self, row: ForeignRow, modified: int) -> ExportRow | SkippedRow:
         key, text, file = key_of(row), text_of(row["content"]), text_of(row["source_file"]).replace("\\", "/")
         where = f"chunks {key}"
         if not text.strip():
-            return Unread(where, EMPTY)
+            return SkippedRow(where, EMPTY)
         if "personal" in file.lower().split("/")[:-1]:
-            return Unread(where, f"{file} is personal")
+            return SkippedRow(where, f"{file} is personal")
         record = memory(
             foreign_id(self.name, key, text),
             text,
@@ -50,7 +50,7 @@ class MemoryExchange(DatabaseImporter):
                 chunk_index=whole(row["chunk_index"]),
             ),
         )
-        return Row(record, where=where)
+        return ExportRow(record, where=where)
 
 
 importer = MemoryExchange()

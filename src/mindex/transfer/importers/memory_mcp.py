@@ -14,7 +14,7 @@ from typing import Any
 
 from mindex.model import Change, Record
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow, holds
-from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.foreign_values import (
     expiry,
     importance,
@@ -64,21 +64,21 @@ class MemoryMcp(DatabaseImporter):
     def recognises(self, path: Path) -> bool:
         return super().recognises(path) and any(holds(path, **{one: ()}) for one in ("provenance", "entities"))
 
-    def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
+    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
         entities, unnamed = _entities(database)
         operations = _operations(database)
         for row in database.rows("memories", *_COLUMNS):
             key = key_of(row)
             where = f"memories {key}"
             if not text_of(row["content"]).strip():
-                yield Unread(where, EMPTY)
+                yield SkippedRow(where, EMPTY)
                 continue
             done = operations.get(key, [])
             record = self._record(row, database.modified, entities[key], done)
-            yield Row(record, _history(record, done, self.name), where=where)
+            yield ExportRow(record, _history(record, done, self.name), where=where)
         if unnamed:
             some = ", ".join(unnamed[:5]) + (" …" if len(unnamed) > 5 else "")
-            yield Unread("entities", f"no memory names {len(unnamed)} of them: {some}", row=False)
+            yield SkippedRow("entities", f"no memory names {len(unnamed)} of them: {some}", row=False)
 
     def _record(self, row: ForeignRow, modified: int, named: _Names, done: Sequence[_Operation]) -> Record:
         key, text = key_of(row), text_of(row["content"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from mindex.errors import MindexError, StoreError, UsageError
 from mindex.store.foreign_sqlite import ForeignDatabase
-from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.foreign_values import kept, listed, moment, text_of, whole
 from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, memory
 
@@ -64,7 +64,7 @@ class MemorySearch(DatabaseImporter):
             return sum(self.count(file) for file in _indexes(path) if super(MemorySearch, self).recognises(file))
         return 0 if path.suffix == ".json" else super().count(path)
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
+    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         if path.is_dir():
             yield from self._folder(path)
         elif path.suffix == ".json":
@@ -72,18 +72,18 @@ class MemorySearch(DatabaseImporter):
         else:
             yield from super().read(path)
 
-    def _folder(self, path: Path) -> Iterator[Row | Unread]:
+    def _folder(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         if not (files := _indexes(path)):
             raise UsageError(f"{path} holds no index of memory-search", "it would have index.db or indexes/NAME.db")
         for file in files:
             try:
                 yield from super().read(file)
             except MindexError as error:
-                yield Unread(file.relative_to(path).as_posix(), error.message, row=False)
+                yield SkippedRow(file.relative_to(path).as_posix(), error.message, row=False)
 
     # ── the database ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
+    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
         files = {row["id"]: row for row in database.rows("files", "id", "path", "mtime")}
         names = {row["id"]: text_of(row["name"]) for row in database.rows("collections", "id", "name")}
         collections: defaultdict[Any, list[str]] = defaultdict(list)
@@ -99,7 +99,7 @@ class MemorySearch(DatabaseImporter):
 
     # ── the export ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _exported(self, path: Path) -> Iterator[Row | Unread]:
+    def _exported(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         held, modified = _loaded(path), int(path.stat().st_mtime * 1000)
         files = {text_of(one.get("path")): one for one in _objects(held, "files") if isinstance(one, dict)}
         collections: defaultdict[str, list[str]] = defaultdict(list)
@@ -108,7 +108,7 @@ class MemorySearch(DatabaseImporter):
                 collections[text_of(one.get("filePath"))].append(text_of(one.get("collectionName")))
         for number, one in enumerate(_objects(held, "chunks")):
             if not isinstance(one, dict):
-                yield Unread(f"chunks[{number}]", "it is not an object")
+                yield SkippedRow(f"chunks[{number}]", "it is not an object")
                 continue
             file = text_of(one.get("filePath"))
             at = moment(files.get(file, {}).get("mtime"), modified)
@@ -119,17 +119,17 @@ class MemorySearch(DatabaseImporter):
             if isinstance(one, dict):
                 sessions.append({column: one.get(name) for name, column in _SESSION.items()})
             else:
-                yield Unread(f"sessions[{number}]", "it is not an object")
+                yield SkippedRow(f"sessions[{number}]", "it is not an object")
         yield from self._sessions(sessions, modified)
 
     # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _chunk(
         self, where: str, row: Mapping[str, Any], file: str, at: int, collections: Sequence[str]
-    ) -> Row | Unread:
+    ) -> ExportRow | SkippedRow:
         text, index = text_of(row["content"]), text_of(row["chunk_index"])
         if not text.strip():
-            return Unread(where, EMPTY)
+            return SkippedRow(where, EMPTY)
         noted = text_of(row["observation_type"])
         record = memory(
             foreign_id(self.name, "chunks", file, index, text),
@@ -149,14 +149,14 @@ class MemorySearch(DatabaseImporter):
                 context_prefix=text_of(row["context_prefix"]),
             ),
         )
-        return Row(record, where=where)
+        return ExportRow(record, where=where)
 
-    def _facts(self, rows: Iterable[Mapping[str, Any]], modified: int) -> Iterator[Row | Unread]:
+    def _facts(self, rows: Iterable[Mapping[str, Any]], modified: int) -> Iterator[ExportRow | SkippedRow]:
         for row in rows:
             key, value = text_of(row["key"]), text_of(row["value"])
             where = f"facts {key}"
             if not value.strip():
-                yield Unread(where, EMPTY)
+                yield SkippedRow(where, EMPTY)
                 continue
             record = memory(
                 foreign_id(self.name, "facts", key, value),
@@ -165,14 +165,14 @@ class MemorySearch(DatabaseImporter):
                 source=f"{self.name}:facts:{key}",
                 fields={"key": key, "value": value},
             )
-            yield Row(record, where=where)
+            yield ExportRow(record, where=where)
 
-    def _sessions(self, rows: Iterable[Mapping[str, Any]], modified: int) -> Iterator[Row | Unread]:
+    def _sessions(self, rows: Iterable[Mapping[str, Any]], modified: int) -> Iterator[ExportRow | SkippedRow]:
         for row in rows:
             key, text = text_of(row["id"]), text_of(row["summary"])
             where = f"sessions {key}"
             if not text.strip():
-                yield Unread(where, "it has no summary")
+                yield SkippedRow(where, "it has no summary")
                 continue
             record = memory(
                 foreign_id(self.name, "sessions", key, text),
@@ -183,7 +183,7 @@ class MemorySearch(DatabaseImporter):
                 source=f"{self.name}:sessions:{key}",
                 fields=kept(session_id=key, capture_count=whole(row["capture_count"])),
             )
-            yield Row(record, where=where)
+            yield ExportRow(record, where=where)
 
 
 def _indexes(path: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mindex.model import Record
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.foreign_values import (
     confidence,
     expiry,
@@ -44,19 +44,19 @@ class Mudpuppy(DatabaseImporter):
         with ForeignDatabase(path) as database:
             return {"": database.last("memory_entries", "id")}
 
-    def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
+    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
         newest = self._newest(database)
         for row in database.rows("memory_entries", *_COLUMNS):
             where = f"memory_entries {key_of(row)}"
             if not text_of(row["content"]).strip():
-                yield Unread(where, EMPTY)
+                yield SkippedRow(where, EMPTY)
                 continue
             record = self._record(row, database.modified)
             later = newest.get(record.tags) if row["source"] == _FILE else None
             if later is not None and later != (record.created_at, record.id):
                 at, id_ = later
                 record = replace(record, retired_at=max(at, record.created_at), superseded_by=id_)
-            yield Row(record, where=where)
+            yield ExportRow(record, where=where)
 
     def _newest(self, database: ForeignDatabase) -> dict[tuple[str, ...], tuple[int, str]]:
         """Of each indexed file, whose path is its tag: when its last row was made, and the id of that."""

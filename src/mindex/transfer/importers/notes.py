@@ -12,7 +12,7 @@ from pathlib import Path
 from mindex.errors import UsageError
 from mindex.ingest.chunker import chunk_markdown
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.transfer.importer import Row, Unread, foreign_id
+from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.folder_files import files_below
 from mindex.transfer.importers.sqlite_source import EMPTY, memory
 
@@ -27,7 +27,7 @@ class Notes:
     def recognises(self, path: Path) -> bool:
         return next(_known(path), None) is not None
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
+    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         found = False
         for file in list(_known(path)) or list(_any(path)):
             found = True
@@ -35,22 +35,22 @@ class Notes:
             try:
                 stat = file.stat()
                 if stat.st_size > _MAX_BYTES:
-                    yield Unread(name, f"it is larger than {_MAX_BYTES:,} bytes", row=False)
+                    yield SkippedRow(name, f"it is larger than {_MAX_BYTES:,} bytes", row=False)
                     continue
                 text = decode(file.read_bytes())
             except OSError as error:
-                yield Unread(name, error.strerror or "it cannot be read", row=False)
+                yield SkippedRow(name, error.strerror or "it cannot be read", row=False)
             except BinaryFile as error:
-                yield Unread(name, str(error), row=False)
+                yield SkippedRow(name, str(error), row=False)
             else:
                 yield from self._sections(name, text, int(stat.st_mtime * 1000))
         if not found:
             raise UsageError(f"{path} holds no notes", "they are markdown files, such as CLAUDE.md")
 
-    def _sections(self, name: str, text: str, at: int) -> Iterator[Row | Unread]:
+    def _sections(self, name: str, text: str, at: int) -> Iterator[ExportRow | SkippedRow]:
         parsed = chunk_markdown(text)
         if not parsed.chunks:
-            yield Unread(name, EMPTY, row=False)
+            yield SkippedRow(name, EMPTY, row=False)
         for chunk in parsed.chunks:
             title = " > ".join(chunk.breadcrumb)
             # The same section in CLAUDE.md and in AGENTS.md is one memory.
@@ -66,7 +66,7 @@ class Notes:
                 source=f"{self.name}:{name}:{id_}",
                 importance=_IMPORTANCE,
             )
-            yield Row(record, where=f"{name}:{chunk.first_line}-{chunk.last_line}")
+            yield ExportRow(record, where=f"{name}:{chunk.first_line}-{chunk.last_line}")
 
 
 def _known(path: Path) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from mindex.errors import StoreError, UsageError
 from mindex.memories.summary import summarize
 from mindex.model import Record
 from mindex.store.foreign_sqlite import ForeignDatabase, holds
-from mindex.transfer.importer import Row, Unread
+from mindex.transfer.importer import ExportRow, SkippedRow
 from mindex.transfer.importers.foreign_values import text_of
 
 EMPTY = "it is empty"
@@ -30,7 +30,7 @@ class DatabaseImporter:
         with ForeignDatabase(path) as database:
             return database.count(*self.tables)
 
-    def read(self, path: Path) -> Iterator[Row | Unread]:
+    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
         with ForeignDatabase(path) as database:
             if not database.tables.intersection(self.tables):
                 raise UsageError(f"{path} is no database of {self.name}", f"it would have {', '.join(self.tables)}")
@@ -42,9 +42,9 @@ class DatabaseImporter:
                 table, reason = next(iter(database.damage.items()))
                 raise StoreError(f"{path} is of no use: '{table}' is {reason}", "repair it with its own program")
             for table, reason in database.damage.items():
-                yield Unread(table, reason, row=False)
+                yield SkippedRow(table, reason, row=False)
 
-    def rows(self, database: ForeignDatabase) -> Iterator[Row | Unread]:
+    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
         raise NotImplementedError
 
 

@@ -11,13 +11,13 @@ from mindex.errors import SecretError
 from mindex.redaction.patterns import LIMIT, RULES, Rule
 
 # Part of every indexed file's fingerprint: raise it when the same text would come out differently.
-BOUNDARY_VERSION = 1
+REDACTION_VERSION = 1
 
 Mode = Literal["redact", "strict", "off"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class RedactionResult:
     """`redacted` names each kind of secret once, in the order of the text; `private` counts the sections cut."""
 
     text: str
@@ -26,7 +26,7 @@ class Cleaned:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SecretMatch:
     """A secret, or a private section, that stands in a text; `preview` is at most its first four characters."""
 
     kind: str
@@ -41,13 +41,13 @@ class _Span:
     kind: str
 
 
-def clean(text: str, mode: Mode = "redact", *, keep_lines: bool = False) -> Cleaned:
+def redact(text: str, mode: Mode = "redact", *, keep_lines: bool = False) -> RedactionResult:
     """Return `text` as it may be stored; in strict mode a secret in it raises SecretError instead.
 
     With `keep_lines` the newlines of what is taken out stay, so that line numbers hold.
     """
     if not text:  # most of what crosses is a property nobody gave
-        return Cleaned("")
+        return RedactionResult("")
     text = _visible(text)
     sections = _private_sections(text)
     text = _without(text, sections, keep_lines)
@@ -66,10 +66,10 @@ def clean(text: str, mode: Mode = "redact", *, keep_lines: bool = False) -> Clea
             f"the text holds a secret ({', '.join(kinds)}), so nothing was stored",
             "take it out, or put it between <private> and </private>; secrets.mode = redact stores the rest",
         )
-    return Cleaned(text, tuple(kinds), len(sections))
+    return RedactionResult(text, tuple(kinds), len(sections))
 
 
-def clean_within(value: object, mode: Mode = "redact") -> tuple[object, tuple[str, ...]]:
+def redact_json(value: object, mode: Mode = "redact") -> tuple[object, tuple[str, ...]]:
     """The same for a value of JSON, however deep its texts lie, names included; with the kinds that were taken out."""
     kinds: list[str] = []
 
@@ -88,14 +88,14 @@ def clean_within(value: object, mode: Mode = "redact") -> tuple[object, tuple[st
         return part
 
     def text(part: str) -> str:
-        cleaned = clean(part, mode)
+        cleaned = redact(part, mode)
         kinds.extend(cleaned.redacted)
         return cleaned.text
 
     return crossed(value), tuple(dict.fromkeys(kinds))
 
 
-def find(text: str) -> tuple[Found, ...]:
+def find_secrets(text: str) -> tuple[SecretMatch, ...]:
     """What `clean` would take out of `text`, for a scan of what is stored already: private sections are looked into."""
     text = _visible(text)
     spans = sorted([*_private_sections(text), *_secrets(text)], key=lambda span: (span.start, -span.end))
@@ -104,7 +104,7 @@ def find(text: str) -> tuple[Found, ...]:
         line += text.count("\n", counted, span.start)
         counted = span.start
         shown = min(4, (span.end - span.start) // 4)  # four of eight would be half a password
-        found.append(Found(span.kind, line, text[span.start : span.start + shown] + "…"))
+        found.append(SecretMatch(span.kind, line, text[span.start : span.start + shown] + "…"))
     return tuple(found)
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from mindex.errors import MindexError, SecretError
 from mindex.redaction.patterns import RULES, Rule
-from mindex.redaction.redact import BOUNDARY_VERSION, Cleaned, clean, find
+from mindex.redaction.redactor import REDACTION_VERSION, RedactionResult, find_secrets, redact
 
 MIXED = "Zx7Qp2Lm9Rt4Vb8Ns1Wd6Kf3Hj5Gc0Ya2Ue7Io4Tq9Bn1Xs6Mv3Lz8Pw5Rk0Jd"
 HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -72,7 +72,7 @@ SECRETS = {kind: "".join(halves) for kind, halves in PIECES.items()}
 
 
 def redacted(text: str) -> str:
-    return clean(text).text
+    return redact(text).text
 
 
 # -- secrets ----------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def test_every_kind_of_the_table_has_a_fake_here() -> None:
 
 @pytest.mark.parametrize("kind", SECRETS)
 def test_a_secret_is_replaced_by_its_kind(kind: str) -> None:
-    result = clean(f"We use {SECRETS[kind]} for now.")
+    result = redact(f"We use {SECRETS[kind]} for now.")
     assert result.redacted == (kind,)
     assert result.text.startswith("We use ") and result.text.endswith(" for now.")
     assert f"[redacted:{kind}]" in result.text
@@ -196,8 +196,8 @@ def test_tokens_in_assignments_go(key: str, form: str) -> None:
     ],
 )
 def test_ordinary_text_passes_untouched(line: str) -> None:
-    assert clean(line) == Cleaned(line)
-    assert find(line) == ()
+    assert redact(line) == RedactionResult(line)
+    assert find_secrets(line) == ()
 
 
 def test_only_the_password_of_a_connection_string_goes() -> None:
@@ -208,7 +208,7 @@ def test_only_the_password_of_a_connection_string_goes() -> None:
 
 def test_kinds_are_named_once_in_the_order_of_the_text() -> None:
     token = SECRETS["github-token"]
-    assert clean(f"{SECRETS['card']}, {token}, {token}").redacted == ("card", "github-token")
+    assert redact(f"{SECRETS['card']}, {token}, {token}").redacted == ("card", "github-token")
 
 
 def test_overlapping_secrets_are_one_named_by_the_more_telling_rule() -> None:
@@ -221,7 +221,7 @@ def test_a_private_key_goes_whole_and_its_lines_can_stay(label: str) -> None:
     name = f"{label}PRIV" + f"ATE KEY {block}".rstrip()
     key = f"-----BEGIN {name}-----\nVersion: GnuPG v2\n\n{MIXED}\n{MIXED}\nshort\n=Ab1d\n-----END {name}-----"
     assert redacted(f"a\n{key}\nb") == "a\n[redacted:private-key]\nb"
-    assert clean(f"a\n{key}\nb", keep_lines=True).text == "a\n[redacted:private-key]" + "\n" * 7 + "\nb"
+    assert redact(f"a\n{key}\nb", keep_lines=True).text == "a\n[redacted:private-key]" + "\n" * 7 + "\nb"
 
 
 def test_a_truncated_private_key_goes_as_far_as_it_reaches() -> None:
@@ -244,7 +244,7 @@ def test_a_secret_longer_than_a_check_looks_goes_to_its_end() -> None:
 @pytest.mark.parametrize("kind", SECRETS)
 def test_strict_refuses_and_says_nothing_of_the_secret(kind: str) -> None:
     with pytest.raises(SecretError) as raised:
-        clean(f"x {SECRETS[kind]} y", "strict")
+        redact(f"x {SECRETS[kind]} y", "strict")
     error = raised.value
     assert isinstance(error, MindexError) and error.kind == "secret"
     assert kind in error.message and "<private>" in error.hint
@@ -254,12 +254,12 @@ def test_strict_refuses_and_says_nothing_of_the_secret(kind: str) -> None:
 
 
 def test_strict_lets_clean_text_and_private_sections_through() -> None:
-    assert clean(f"a <private>{SECRETS['jwt']}</private>", "strict") == Cleaned("a ", (), 1)
+    assert redact(f"a <private>{SECRETS['jwt']}</private>", "strict") == RedactionResult("a ", (), 1)
 
 
 def test_off_keeps_secrets_but_not_what_is_private_or_invisible() -> None:
     token = SECRETS["npm-token"]
-    assert clean(f"{token}\u200b <private>x</private>", "off") == Cleaned(token + " ", (), 1)
+    assert redact(f"{token}\u200b <private>x</private>", "off") == RedactionResult(token + " ", (), 1)
 
 
 # -- private sections -------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_private_sections_are_cut(text: str, left: str) -> None:
 
 
 def test_lines_after_a_private_section_keep_their_numbers() -> None:
-    assert clean("a\n<private>\nb\n</private>\nc", keep_lines=True).text == "a\n\n\n\nc"
+    assert redact("a\n<private>\nb\n</private>\nc", keep_lines=True).text == "a\n\n\n\nc"
 
 
 # -- invisible characters ---------------------------------------------------------------------------------------
@@ -316,13 +316,13 @@ def test_an_invisible_character_is_removed_and_hides_no_secret(hidden: str) -> N
 
 def test_find_names_kind_and_line_and_shows_four_characters_at_most() -> None:
     token = SECRETS["github-token"]
-    found = find(f"one\ntwo {token}\n<private>\nmy password is hunter22\n</private>")
+    found = find_secrets(f"one\ntwo {token}\n<private>\nmy password is hunter22\n</private>")
     assert [(hit.kind, hit.line) for hit in found] == [("github-token", 2), ("private", 3), ("password", 4)]
     assert [hit.preview for hit in found] == [token[:4] + "…", "<pri…", "hu…"]
 
 
 def test_the_boundary_has_a_version() -> None:
-    assert BOUNDARY_VERSION >= 1
+    assert REDACTION_VERSION >= 1
 
 
 # -- laws -------------------------------------------------------------------------------------------------------
@@ -362,21 +362,21 @@ PROSE = st.text(st.sampled_from("abcdefghij klmnop.\n,éß日"), max_size=60)
 @given(HOSTILE, st.booleans())
 @example("AK" + "IAQWERTYUIOP234567" * 3, False)
 def test_clean_is_idempotent(text: str, keep_lines: bool) -> None:
-    once = clean(text, keep_lines=keep_lines)
-    assert clean(once.text, keep_lines=keep_lines) == Cleaned(once.text)
-    assert find(once.text) == ()
+    once = redact(text, keep_lines=keep_lines)
+    assert redact(once.text, keep_lines=keep_lines) == RedactionResult(once.text)
+    assert find_secrets(once.text) == ()
 
 
 @given(HOSTILE)
 def test_with_keep_lines_the_number_of_lines_never_changes(text: str) -> None:
-    assert clean(text, keep_lines=True).text.count("\n") == text.count("\n")
+    assert redact(text, keep_lines=True).text.count("\n") == text.count("\n")
 
 
 @given(PROSE, st.sampled_from(sorted(SECRETS)), PROSE)
 def test_no_secret_survives_in_prose(before: str, kind: str, after: str) -> None:
     secret = PIECES[kind][1][:10]
     assume(secret not in before + after)
-    result = clean(f"{before} {SECRETS[kind]} {after}")
+    result = redact(f"{before} {SECRETS[kind]} {after}")
     assert kind in result.redacted
     assert secret not in result.text
 
@@ -386,17 +386,17 @@ def test_text_without_a_trigger_comes_back_equal(text: str) -> None:
     assume(
         not re.search(r"pass|pwd|psk|wort|hasło|парол|密|パス|비밀|contrase|senha|parola|secret|token|key", text, re.I)
     )
-    assert clean(text) == Cleaned(text)
+    assert redact(text) == RedactionResult(text)
 
 
 @given(HOSTILE)
 def test_strict_raises_exactly_when_redact_would_have_redacted(text: str) -> None:
-    kinds = clean(text).redacted
+    kinds = redact(text).redacted
     if not kinds:
-        assert clean(text, "strict").text == clean(text).text
+        assert redact(text, "strict").text == redact(text).text
         return
     with pytest.raises(SecretError):
-        clean(text, "strict")
+        redact(text, "strict")
 
 
 # -- cost -------------------------------------------------------------------------------------------------------
@@ -446,5 +446,5 @@ HOSTILE_UNITS = [
 def test_a_megabyte_of_hostile_text_is_done_in_seconds(unit: str) -> None:
     """A third of a second to two; with the square of the length it would be many minutes."""
     start = process_time()
-    clean(unit * (1_000_000 // len(unit)))
+    redact(unit * (1_000_000 // len(unit)))
     assert process_time() - start < 20
