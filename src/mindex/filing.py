@@ -52,9 +52,9 @@ class Filing(Telling):
         a dry run says what that would cost.
         """
         from mindex.ingest.collections import collection_for
-        from mindex.ingest.indexer import Boundary, Indexer
+        from mindex.ingest.indexer import Indexer
         from mindex.model import IndexReport
-        from mindex.redaction.redactor import REDACTION_VERSION
+        from mindex.redaction.redactor import Redactor
 
         started = monotonic()
         if name is not None and len(folders) != 1:
@@ -74,7 +74,7 @@ class Filing(Telling):
             self.store,
             exclude=self.settings.texts("index.exclude"),
             max_bytes=self.settings.whole("index.max_bytes"),
-            boundary=Boundary(self._boundary(), f"b{REDACTION_VERSION}{self.settings.text('secrets.mode')}"),
+            redactor=Redactor(self._secrets_mode),
         )
         reports = []
         skipped: list[SkippedFile] = []

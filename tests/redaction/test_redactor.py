@@ -1,4 +1,4 @@
-"""The boundary: what must never be stored, and what must come back as it was.
+"""Redaction: what must never be stored, and what must come back as it was.
 
 The fakes are put together at run time, so that no scanner finds a secret in this repository.
 """
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from mindex.errors import MindexError, SecretError
 from mindex.redaction.patterns import RULES, Rule
-from mindex.redaction.redactor import REDACTION_VERSION, RedactionResult, find_secrets, redact
+from mindex.redaction.redactor import RedactionResult, Redactor
 
 MIXED = "Zx7Qp2Lm9Rt4Vb8Ns1Wd6Kf3Hj5Gc0Ya2Ue7Io4Tq9Bn1Xs6Mv3Lz8Pw5Rk0Jd"
 HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -71,8 +71,11 @@ PIECES = {  # a first half and a second half
 SECRETS = {kind: "".join(halves) for kind, halves in PIECES.items()}
 
 
+REDACT, STRICT, OFF = Redactor(), Redactor("strict"), Redactor("off")
+
+
 def redacted(text: str) -> str:
-    return redact(text).text
+    return REDACT.redact_text(text)
 
 
 # -- secrets ----------------------------------------------------------------------------------------------------
@@ -84,7 +87,7 @@ def test_every_kind_of_the_table_has_a_fake_here() -> None:
 
 @pytest.mark.parametrize("kind", SECRETS)
 def test_a_secret_is_replaced_by_its_kind(kind: str) -> None:
-    result = redact(f"We use {SECRETS[kind]} for now.")
+    result = REDACT.redact(f"We use {SECRETS[kind]} for now.")
     assert result.redacted == (kind,)
     assert result.text.startswith("We use ") and result.text.endswith(" for now.")
     assert f"[redacted:{kind}]" in result.text
@@ -196,8 +199,8 @@ def test_tokens_in_assignments_go(key: str, form: str) -> None:
     ],
 )
 def test_ordinary_text_passes_untouched(line: str) -> None:
-    assert redact(line) == RedactionResult(line)
-    assert find_secrets(line) == ()
+    assert REDACT.redact(line) == RedactionResult(line)
+    assert REDACT.find(line) == ()
 
 
 def test_only_the_password_of_a_connection_string_goes() -> None:
@@ -208,7 +211,7 @@ def test_only_the_password_of_a_connection_string_goes() -> None:
 
 def test_kinds_are_named_once_in_the_order_of_the_text() -> None:
     token = SECRETS["github-token"]
-    assert redact(f"{SECRETS['card']}, {token}, {token}").redacted == ("card", "github-token")
+    assert REDACT.redact(f"{SECRETS['card']}, {token}, {token}").redacted == ("card", "github-token")
 
 
 def test_overlapping_secrets_are_one_named_by_the_more_telling_rule() -> None:
@@ -221,7 +224,7 @@ def test_a_private_key_goes_whole_and_its_lines_can_stay(label: str) -> None:
     name = f"{label}PRIV" + f"ATE KEY {block}".rstrip()
     key = f"-----BEGIN {name}-----\nVersion: GnuPG v2\n\n{MIXED}\n{MIXED}\nshort\n=Ab1d\n-----END {name}-----"
     assert redacted(f"a\n{key}\nb") == "a\n[redacted:private-key]\nb"
-    assert redact(f"a\n{key}\nb", keep_lines=True).text == "a\n[redacted:private-key]" + "\n" * 7 + "\nb"
+    assert REDACT.redact(f"a\n{key}\nb", keep_lines=True).text == "a\n[redacted:private-key]" + "\n" * 7 + "\nb"
 
 
 def test_a_truncated_private_key_goes_as_far_as_it_reaches() -> None:
@@ -244,7 +247,7 @@ def test_a_secret_longer_than_a_check_looks_goes_to_its_end() -> None:
 @pytest.mark.parametrize("kind", SECRETS)
 def test_strict_refuses_and_says_nothing_of_the_secret(kind: str) -> None:
     with pytest.raises(SecretError) as raised:
-        redact(f"x {SECRETS[kind]} y", "strict")
+        STRICT.redact(f"x {SECRETS[kind]} y")
     error = raised.value
     assert isinstance(error, MindexError) and error.kind == "secret"
     assert kind in error.message and "<private>" in error.hint
@@ -254,12 +257,12 @@ def test_strict_refuses_and_says_nothing_of_the_secret(kind: str) -> None:
 
 
 def test_strict_lets_clean_text_and_private_sections_through() -> None:
-    assert redact(f"a <private>{SECRETS['jwt']}</private>", "strict") == RedactionResult("a ", (), 1)
+    assert STRICT.redact(f"a <private>{SECRETS['jwt']}</private>") == RedactionResult("a ")
 
 
 def test_off_keeps_secrets_but_not_what_is_private_or_invisible() -> None:
     token = SECRETS["npm-token"]
-    assert redact(f"{token}\u200b <private>x</private>", "off") == RedactionResult(token + " ", (), 1)
+    assert OFF.redact(f"{token}\u200b <private>x</private>") == RedactionResult(token + " ")
 
 
 # -- private sections -------------------------------------------------------------------------------------------
@@ -288,7 +291,7 @@ def test_private_sections_are_cut(text: str, left: str) -> None:
 
 
 def test_lines_after_a_private_section_keep_their_numbers() -> None:
-    assert redact("a\n<private>\nb\n</private>\nc", keep_lines=True).text == "a\n\n\n\nc"
+    assert REDACT.redact("a\n<private>\nb\n</private>\nc", keep_lines=True).text == "a\n\n\n\nc"
 
 
 # -- invisible characters ---------------------------------------------------------------------------------------
@@ -316,13 +319,19 @@ def test_an_invisible_character_is_removed_and_hides_no_secret(hidden: str) -> N
 
 def test_find_names_kind_and_line_and_shows_four_characters_at_most() -> None:
     token = SECRETS["github-token"]
-    found = find_secrets(f"one\ntwo {token}\n<private>\nmy password is hunter22\n</private>")
+    found = REDACT.find(f"one\ntwo {token}\n<private>\nmy password is hunter22\n</private>")
     assert [(hit.kind, hit.line) for hit in found] == [("github-token", 2), ("private", 3), ("password", 4)]
     assert [hit.preview for hit in found] == [token[:4] + "…", "<pri…", "hu…"]
 
 
-def test_the_boundary_has_a_version() -> None:
-    assert REDACTION_VERSION >= 1
+def test_the_version_names_the_rules_and_the_mode_so_that_a_new_mode_indexes_files_again() -> None:
+    assert [redactor.version for redactor in (REDACT, STRICT, OFF)] == ["b1redact", "b1strict", "b1off"]
+
+
+def test_a_redactor_for_reading_never_refuses_a_text() -> None:
+    token = SECRETS["npm-token"]
+    assert STRICT.for_reading().redact_text(token) == "[redacted:npm-token]"
+    assert OFF.for_reading().redact_text(token) == token
 
 
 # -- laws -------------------------------------------------------------------------------------------------------
@@ -361,22 +370,22 @@ PROSE = st.text(st.sampled_from("abcdefghij klmnop.\n,éß日"), max_size=60)
 
 @given(HOSTILE, st.booleans())
 @example("AK" + "IAQWERTYUIOP234567" * 3, False)
-def test_clean_is_idempotent(text: str, keep_lines: bool) -> None:
-    once = redact(text, keep_lines=keep_lines)
-    assert redact(once.text, keep_lines=keep_lines) == RedactionResult(once.text)
-    assert find_secrets(once.text) == ()
+def test_redaction_is_idempotent(text: str, keep_lines: bool) -> None:
+    once = REDACT.redact(text, keep_lines=keep_lines)
+    assert REDACT.redact(once.text, keep_lines=keep_lines) == RedactionResult(once.text)
+    assert REDACT.find(once.text) == ()
 
 
 @given(HOSTILE)
 def test_with_keep_lines_the_number_of_lines_never_changes(text: str) -> None:
-    assert redact(text, keep_lines=True).text.count("\n") == text.count("\n")
+    assert REDACT.redact(text, keep_lines=True).text.count("\n") == text.count("\n")
 
 
 @given(PROSE, st.sampled_from(sorted(SECRETS)), PROSE)
 def test_no_secret_survives_in_prose(before: str, kind: str, after: str) -> None:
     secret = PIECES[kind][1][:10]
     assume(secret not in before + after)
-    result = redact(f"{before} {SECRETS[kind]} {after}")
+    result = REDACT.redact(f"{before} {SECRETS[kind]} {after}")
     assert kind in result.redacted
     assert secret not in result.text
 
@@ -386,17 +395,17 @@ def test_text_without_a_trigger_comes_back_equal(text: str) -> None:
     assume(
         not re.search(r"pass|pwd|psk|wort|hasło|парол|密|パス|비밀|contrase|senha|parola|secret|token|key", text, re.I)
     )
-    assert redact(text) == RedactionResult(text)
+    assert REDACT.redact(text) == RedactionResult(text)
 
 
 @given(HOSTILE)
 def test_strict_raises_exactly_when_redact_would_have_redacted(text: str) -> None:
-    kinds = redact(text).redacted
+    kinds = REDACT.redact(text).redacted
     if not kinds:
-        assert redact(text, "strict").text == redact(text).text
+        assert STRICT.redact(text).text == REDACT.redact(text).text
         return
     with pytest.raises(SecretError):
-        redact(text, "strict")
+        STRICT.redact(text)
 
 
 # -- cost -------------------------------------------------------------------------------------------------------
@@ -446,5 +455,5 @@ HOSTILE_UNITS = [
 def test_a_megabyte_of_hostile_text_is_done_in_seconds(unit: str) -> None:
     """A third of a second to two; with the square of the length it would be many minutes."""
     start = process_time()
-    redact(unit * (1_000_000 // len(unit)))
+    REDACT.redact(unit * (1_000_000 // len(unit)))
     assert process_time() - start < 20

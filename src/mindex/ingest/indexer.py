@@ -19,6 +19,7 @@ from mindex.ingest.file_scan import ScannedFile, read, scan
 from mindex.ingest.front_matter import unique
 from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Collection, CollectionReport, Document, Progress, Record, SkippedFile
+from mindex.redaction.redactor import Redactor
 from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 
 # A file saved within this time of being read may change again without its time changing.
@@ -29,17 +30,6 @@ _BATCH_DOCUMENTS = 100
 _MAX_TAGS = 30
 
 Report = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Boundary:
-    """What every text crosses before it is stored. `crosses` raises MindexError for one that may not.
-
-    `version` says which boundary it was: part of every fingerprint, so that a stricter one reaches every file.
-    """
-
-    redact: Callable[[str], str]
-    version: str
 
 
 @dataclass(slots=True)
@@ -63,13 +53,13 @@ class _Plan:
 class Indexer:
     """Indexes collections of one store."""
 
-    def __init__(self, store: Store, *, exclude: Sequence[str], max_bytes: int, boundary: Boundary) -> None:
+    def __init__(self, store: Store, *, exclude: Sequence[str], max_bytes: int, redactor: Redactor) -> None:
         self._store = store
         self._exclude = tuple(exclude)
         self._max_bytes = max_bytes
-        self._boundary = boundary
+        self._redactor = redactor
         # What, beside a file's bytes, decides its chunks.
-        self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}-{boundary.version}"
+        self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}-{redactor.version}"
 
     def index(
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
@@ -220,7 +210,7 @@ class Indexer:
         """One file's bytes as a document and its chunks."""
         try:
             written = decode(data)
-            text = self._boundary.redact(without_log_lines(file.location, written))
+            text = self._redactor.redact_text(without_log_lines(file.location, written), keep_lines=True)
         except (BinaryFile, MindexError) as error:
             return SkippedFile(file.path, str(error))
         parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)
