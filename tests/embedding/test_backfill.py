@@ -10,7 +10,7 @@ import pytest
 
 from mindex.embedding.backfill import backfill
 from mindex.errors import EmbeddingError, UsageError
-from mindex.memories.lifecycle import NEAR
+from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Model, Progress
 from mindex.model.spaces import EmbedderSpec
@@ -89,10 +89,10 @@ def test_near_duplicates_that_only_vectors_show_are_linked(memory: Memory) -> No
         memory.add(text, embed=False).id
         for text in ("Turn the lamp off at night", "Bulbs glow bright until morning", "Bread rises slowly")
     ]
-    assert memory.store.linked(ids[0], NEAR) == ()
+    assert memory.store.linked(ids[0], NEAR_LINK) == ()
     embedded, remaining = memory.backfill(batch=50)
     assert (embedded, remaining) == (43, 0)
-    assert [memory.store.linked(id_, NEAR) for id_ in ids] == [(ids[1],), (ids[0],), ()]
+    assert [memory.store.linked(id_, NEAR_LINK) for id_ in ids] == [(ids[1],), (ids[0],), ()]
 
 
 def test_progress_is_told_and_a_stop_loses_nothing(memory: Memory) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
-from mindex.memories.lifecycle import NEAR
+from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Model, Progress, RecordVectors
 from mindex.model.spaces import EmbedderSpec
@@ -323,10 +323,10 @@ def test_words_in_the_middle_of_which_the_model_changes_get_their_vector_in_the_
 def test_near_duplicates_stay_linked(filled: Memory, other: ModelServer) -> None:
     one = filled.add("The harbour master drinks black tea every morning")
     two = filled.add("Every morning the harbour master drinks black tea")
-    before = filled.store.linked(one.id, NEAR), filled.store.linked(two.id, NEAR)
+    before = filled.store.linked(one.id, NEAR_LINK), filled.store.linked(two.id, NEAR_LINK)
     assert before == ((two.id,), (one.id,))
     filled.reembed(model="second", url=other.url)
-    after = filled.store.linked(one.id, NEAR), filled.store.linked(two.id, NEAR)
+    after = filled.store.linked(one.id, NEAR_LINK), filled.store.linked(two.id, NEAR_LINK)
     assert after == before
 
 

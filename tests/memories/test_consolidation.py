@@ -21,6 +21,7 @@ from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.memories import lifecycle as life
 from mindex.memories.merge import MADE_OF, apply_merge
+from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Change, Consolidation, Filters, Proposal, Record
 from mindex.present.consolidation import consolidation_json, consolidation_text
@@ -148,7 +149,7 @@ def test_the_one_that_stays_takes_over_tags_names_and_importance(opened: Open, t
 def test_memories_that_differ_in_what_they_say_are_left_alone(opened: Open, tell: Tell, one: str, other: str) -> None:
     memory = opened()
     first, second = tell(memory, one), tell(memory, other)
-    memory.store.link(first, second, life.NEAR, 1.0)  # however near somebody thought they are
+    memory.store.link(first, second, NEAR_LINK, 1.0)  # however near somebody thought they are
     assert memory.consolidate().proposals == ()
 
 
@@ -237,7 +238,7 @@ def test_vectors_alone_do_not_make_two_things_one(opened: Open, tell: Tell, one:
     assert memory.embedder is not None
     a, b = memory.store.stored_vectors(memory.embedder.model, [first, second]).values()
     assert float(a[0] @ b[0]) > 0.8  # close enough to be looked at, or nearly so
-    memory.store.link(first, second, life.NEAR, 1.0)
+    memory.store.link(first, second, NEAR_LINK, 1.0)
     assert memory.consolidate().proposals == ()
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.memories.near_duplicates import NEAR, contradict, is_near, keywords, overlap, probe_words
+from mindex.memories.conflicts import contradict
+from mindex.memories.near_duplicates import NEAR_OVERLAP, is_near, keywords, overlap, probe_words
 
 
 def test_keywords_are_stems_without_stop_words_and_short_words() -> None:
@@ -56,61 +57,6 @@ def test_long_texts_that_share_generic_words_are_not_near() -> None:
     assert not is_near(a, b)
 
 
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ("Postgres listens on port 5432", "Postgres listens on port 5433"),
-        ("The app runs on release v2.1", "The app runs on release v2.2"),
-        ("Call Anna Lindqvist at 3 pm", "Call Anna Lindqvist at 4 pm"),
-        ("Call Anna Lindqvist at 3 p.m.", "Call Anna Lindqvist at 3 a.m."),
-        ("The release is on 2026-03-01", "The release is on 2026-03-02"),
-        ("10 of 12 nightly builds passed", "12 of 12 nightly builds passed"),
-        ("User has two children in school", "User has three children in school"),
-        ("The weekly review is on Monday", "The weekly review is on Tuesday"),
-        ("会议在星期一下午开始", "会议在星期二下午开始"),
-    ],
-)
-def test_texts_whose_numbers_or_dates_differ_are_not_near(a: str, b: str) -> None:
-    assert overlap(keywords(a), keywords(b)) > 0.4
-    assert not is_near(a, b)
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ("User likes tea with milk", "User does not like tea with milk"),
-        ("User uses Vim for editing", "User no longer uses Vim for editing"),
-        ("User drinks coffee at night", "User never drinks coffee at night"),
-        ("The nightly build is stable", "The nightly build isn't stable"),
-        ("The nightly build is stable", "The nightly build isn’t stable"),
-        ("Deploys need approval from Anna", "Deploys need no approval from Anna"),
-        ("Anna mag starken Kaffee sehr", "Anna mag starken Kaffee nicht sehr"),
-        ("Anna trinkt morgens Kaffee", "Anna trinkt morgens keinen Kaffee"),
-        ("Ana come carne los viernes", "Ana nunca come carne los viernes"),
-        ("Elle aime le café noir", "Elle n’aime pas le café noir"),
-        ("用户喜欢喝黑咖啡", "用户不喜欢喝黑咖啡"),
-        ("用户安装了测试版软件", "用户没安装测试版软件"),
-    ],
-)
-def test_a_text_and_its_denial_are_not_near(a: str, b: str) -> None:
-    assert overlap(keywords(a), keywords(b)) >= NEAR
-    assert not is_near(a, b)
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ("Telemetry is enabled in release builds", "Telemetry is disabled in release builds"),
-        ("The firewall allows traffic from Oslo", "The firewall denies traffic from Oslo"),
-        ("Take the medicine before lunch", "Take the medicine after lunch"),
-        ("User loves long team meetings", "User hates long team meetings"),
-    ],
-)
-def test_a_text_and_its_opposite_are_not_near(a: str, b: str) -> None:
-    assert overlap(keywords(a), keywords(b)) >= NEAR
-    assert not is_near(a, b)
-
-
 TEXTS = st.text() | st.lists(
     st.sampled_from(
         "user likes dark mode not never 3 v2.1 port 5432 before after user_id enable 不 深色模式 isn't \ud800".split()
@@ -145,14 +91,14 @@ def test_whatever_overlaps_enough_holds_a_probe_word(
     other = kept | data.draw(st.frozensets(st.integers(50, 90).map(str), max_size=20))
     probes = probe_words(words, frequency)
     assert set(probes) <= words
-    assert overlap(words, other) < NEAR or not other.isdisjoint(probes)
+    assert overlap(words, other) < NEAR_OVERLAP or not other.isdisjoint(probes)
 
 
 @given(st.integers(1, 500))
 def test_one_probe_word_fewer_would_miss_a_near_text(size: int) -> None:
     words = frozenset(f"w{i:03}" for i in range(size))
     probes = probe_words(words, {})
-    assert overlap(words, words - set(probes[:-1])) >= NEAR > overlap(words, words - set(probes))
+    assert overlap(words, words - set(probes[:-1])) >= NEAR_OVERLAP > overlap(words, words - set(probes))
 
 
 def test_probe_words_are_the_rarest_and_ties_go_by_name() -> None:

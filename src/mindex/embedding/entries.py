@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, MindexError, SpaceChangedError
 from mindex.ids import embedded_text_hash
-from mindex.memories.lifecycle import NEAR, NEAR_COSINE
-from mindex.memories.near_duplicates import contradict
-from mindex.model import Filters, Model, Record, RecordVectors
+from mindex.memories.near_duplicate_links import link_near_duplicates as link_near_duplicates
+from mindex.model import Record, RecordVectors
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 
 _BATCH = 50
-_LOOKED_AT = 5
 # So many failures are the model's fault, not the records'.
 _MOST_FAILED = 5
 
@@ -73,16 +69,3 @@ def _embed_one(store: Store, embedder: Embedder, record: Record, embedder_spec: 
         return 0
     link_near_duplicates(store, embedder.model, [(record, embedded)])
     return 1
-
-
-def link_near_duplicates(store: Store, model: Model, given: Sequence[tuple[Record, RecordVectors]]) -> None:
-    """Link memories whose vectors were just stored with those that say nearly the same in other words."""
-    for record, embedded in given:
-        if record.kind != "memory":
-            continue
-        scope = Filters(kinds=("memory",), types=(record.type,), agent=record.agent)
-        near = store.nearest(model, np.asarray(embedded.vectors[0], np.float32), scope, _LOOKED_AT).hits
-        close = {hit.id: hit.score for hit in near if hit.id != record.id and hit.score >= NEAR_COSINE}
-        for other in store.records(list(close)):
-            if other.agent == record.agent and not contradict(record.text, other.text):
-                store.link(record.id, other.id, NEAR, round(close[other.id], 3))

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mindex.analyzer import fold
 from mindex.errors import MindexError
-from mindex.memories.lifecycle import NEAR, NEAR_COSINE
+from mindex.memories.conflicts import contradict
 from mindex.memories.merge_check import kept_words, lost, says_all
-from mindex.memories.near_duplicates import contradict
+from mindex.memories.near_duplicates import NEAR_COSINE, NEAR_LINK
 from mindex.model import Model, Proposal, Record
 from mindex.providers.generate.answer_parsing import UnusableAnswer, asked, json_answer, one_line, wake
 from mindex.providers.generate.base import Generator, Prompt
@@ -110,7 +110,7 @@ class Consolidator:
         near = _Near({record.id: set() for record in group})
         texts = {record.id: record.text for record in group}
         for record in group:
-            for other in self._store.linked(record.id, NEAR):
+            for other in self._store.linked(record.id, NEAR_LINK):
                 if other in texts and other != record.id:
                     near.add(record.id, other)
         if self._model is not None and len(group) > 1:

@@ -15,12 +15,12 @@ from mindex.errors import ConflictError, UsageError
 from mindex.ids import new_id
 from mindex.memories import validation
 from mindex.memories.anchors import anchor
+from mindex.memories.conflicts import contradict
 from mindex.memories.entities import extract
 from mindex.memories.field_specs import UNIQUE
 from mindex.memories.find_entry import find_entry as find_entry
 from mindex.memories.importance import estimate
-from mindex.memories.near_duplicates import NEAR as NEAR_OVERLAP
-from mindex.memories.near_duplicates import contradict, keywords, overlap, probe_words
+from mindex.memories.near_duplicates import NEAR_LINK, NEAR_OVERLAP, keywords, overlap, probe_words
 from mindex.memories.summary import summarize
 from mindex.memories.undo import undo
 from mindex.model import AddResult, AnyOf, Change, Filters, Kind, PurgeResult, Record, SimilarMemory, Term
@@ -30,8 +30,6 @@ from mindex.store.base import Store
 _MOST_SIMILAR = 5
 _CANDIDATES = 30
 _BULK = 500
-NEAR = "near"
-NEAR_COSINE = 0.92
 _DAY_MS = 86_400_000
 # Kinds whose words say what their fields hold, with the commands that change those.
 _MADE_OF_FIELDS = {
@@ -85,7 +83,7 @@ class Memories:
             (added,) = self._store.add([record], by=self._by, reason=reason)
             if added.created:
                 for other in similar:
-                    self._store.link(added.id, other.id, NEAR, other.overlap)
+                    self._store.link(added.id, other.id, NEAR_LINK, other.overlap)
             if replaced is not None and replaced.id != added.id:
                 self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
                 similar = tuple(other for other in similar if other.id != replaced.id)

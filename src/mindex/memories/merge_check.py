@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from mindex.analyzer import analyze
+from mindex.memories.conflicts import contradict, numbers_and_dates
 from mindex.memories.entities import extract
-from mindex.memories.near_duplicates import contradict, figures, keywords
+from mindex.memories.near_duplicates import keywords
 
 # What may be missing without a loss. `my` and `her`, `under` and `over` are not among it: they tell things apart.
 _HOLLOW = frozenset("a an the is are was were be been being am that this these those also just very".split())
@@ -17,7 +18,7 @@ def lost(text: str, into: str) -> tuple[str, ...]:
     """The numbers, dates and names of a text that another one lacks."""
     held = frozenset(analyze(into).words)
     missing = [name for name in extract(text) if not held.issuperset(analyze(name).words)]
-    return (*sorted(figures(text) - figures(into)), *missing)
+    return (*sorted(numbers_and_dates(text) - numbers_and_dates(into)), *missing)
 
 
 def kept_words(text: str, into: str) -> float:
