@@ -12,6 +12,7 @@ _RELATIVE = re.compile(r"(\d{1,6})\s*(h|d|w|m|y)")
 _HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30, "y": 24 * 365}
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
 _YEAR = re.compile(r"\d{4}")
+DAY_MS = 86_400_000
 
 
 def now_ms() -> int:

@@ -1,4 +1,4 @@
-"""Gives records their vectors, whoever wrote them: in batches, outside any transaction, again where it stopped."""
+"""Embeds records that have no vector yet: in batches, outside any transaction, resumable after an interruption."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 
-# Batches in a row that brought nothing: somebody else is faster, or changes them all the time.
+# Batches in a row that stored nothing: another process is faster, or the records change all the time.
 _MOST_IDLE = 10
 # So many records at a time, of one piece each as a rule: two requests to a server, with the canary in the second.
 BATCH = 63
-# After so many records in a row that a model does not read, it is asked whether it reads anything at all.
-_MOST_UNREAD = 3
-_ANYTHING = "ready"
+# After so many records in a row that the model rejects, a text that every model takes tells whether it is down.
+_MOST_REJECTED = 3
+_PROBE = "ready"
 
-# Called with records whose vectors were just stored.
-Stored = Callable[[Store, Model, Sequence[tuple[Record, RecordVectors]]], None]
+# Called with the records whose vectors were just stored.
+OnStored = Callable[[Store, Model, Sequence[tuple[Record, RecordVectors]]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillResult:
     embedded: int
-    remaining: int
+    remaining: int  # 0 when only certain ids were wanted
     note: str = ""
-    unread: int = 0  # records that the model did not take, though it took others
-    failure: EmbeddingError | None = None  # what the note tells of
+    rejected: int = 0  # records that the model did not take, though it took others
+    failure: EmbeddingError | None = None  # the error that the note tells of
     replaced: bool = False  # another process changed the model meanwhile: the rest is for the new one
 
 
@@ -42,25 +42,29 @@ def backfill(
     *,
     embedder_spec: EmbedderSpec | None = None,
     batch: int = BATCH,
-    most: int | None = None,
+    limit: int | None = None,
+    ids: Sequence[str] = (),
+    entries_only: bool = False,
     report: Callable[[Progress], None] | None = None,
-    stored: Stored | None = None,
+    on_stored: OnStored | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> BackfillResult:
-    """Embed what has no vector yet, `most` records at the most. A model that fails leaves the rest for next time.
+    """Embed pending records: at most `limit`, only `ids`, or only entries. A model that fails leaves the rest pending.
 
-    `made` says how the embedder is made again, should its space be the first; `stored` is told of each batch.
+    `embedder_spec` is kept with the space when these are its first vectors. `stop` is asked before each batch.
     """
-    job = _Job(store, embedder, embedder_spec, stored)
-    total = store.pending(embedder.model)
+    vectors = store.vectors
+    job = _Job(store, embedder, embedder_spec, on_stored, ids, entries_only)
+    total = vectors.pending(embedder.model) if report is not None else 0
     idle = 0
     down: EmbeddingError | None = None
     replaced = False
-    while idle < _MOST_IDLE and (most is None or job.embedded < most):
-        records = job.next(batch if most is None else min(batch, most - job.embedded))
+    while idle < _MOST_IDLE and (limit is None or job.embedded < limit) and not stop():
+        records = job.next(batch if limit is None else min(batch, limit - job.embedded))
         if not records:
             break
         try:
-            idle = 0 if job.give(records) else idle + 1  # all of them were deleted or changed meanwhile
+            idle = 0 if job.embed(records) else idle + 1  # all of them were deleted or changed meanwhile
         except SpaceChangedError:
             replaced = True
             break
@@ -70,111 +74,118 @@ def backfill(
         if report is not None:
             report(Progress("embed", job.embedded, max(total, job.embedded)))
     if job.embedded:
-        store.pack_vectors()
+        vectors.pack()
     elif not replaced:
-        _adopt(store, embedder.model, embedder_spec)
-    remaining = store.pending(embedder.model)
+        _adopt_imported(store, embedder.model, embedder_spec)
+    remaining = 0 if ids else vectors.pending(embedder.model)
     note = f"no vectors: {down}" if down is not None else job.note
-    unread = 0 if down is not None else job.unread
-    return BackfillResult(job.embedded, remaining, note, unread, down or job.failure, replaced)
+    rejected = 0 if down is not None else len(job.rejected)
+    return BackfillResult(job.embedded, remaining, note, rejected, down or job.failure, replaced)
 
 
 class _Job:
-    """One run: what it has done, and which records the model could not read."""
+    """One run: what it has embedded, and which records the model rejected."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, embedder_spec: EmbedderSpec | None, stored: Stored | None
+        self,
+        store: Store,
+        embedder: Embedder,
+        embedder_spec: EmbedderSpec | None,
+        on_stored: OnStored | None,
+        ids: Sequence[str],
+        entries_only: bool,
     ) -> None:
         self._store = store
         self._embedder = embedder
-        self._made = embedder_spec
-        self._stored = stored
-        self._unread: dict[str, EmbeddingError] = {}
+        self._embedder_spec = embedder_spec
+        self._on_stored = on_stored
+        self._ids = ids
+        self._entries_only = entries_only
+        self.rejected: dict[str, EmbeddingError] = {}
         self.embedded = 0
 
     @property
     def note(self) -> str:
-        if not self._unread:
+        if not self.rejected:
             return ""
-        id_, error = next(iter(self._unread.items()))
+        id_, error = next(iter(self.rejected.items()))
         if not self.embedded:
             return f"no vectors: {error}"
-        return f"{self.unread} records have no vector ({id_}: {error})"
-
-    @property
-    def unread(self) -> int:
-        return len(self._unread)
+        return f"{len(self.rejected)} records have no vector ({id_}: {error})"
 
     @property
     def failure(self) -> EmbeddingError | None:
-        return next(iter(self._unread.values()), None)
+        return next(iter(self.rejected.values()), None)
 
     def next(self, size: int) -> tuple[Record, ...]:
-        pending = self._store.pending_records(self._embedder.model, size + len(self._unread))
-        return tuple(record for record in pending if record.id not in self._unread)[:size]
+        pending = self._store.vectors.pending_records(
+            self._embedder.model, size + len(self.rejected), entries_only=self._entries_only, ids=self._ids
+        )
+        return tuple(record for record in pending if record.id not in self.rejected)[:size]
 
-    def give(self, records: tuple[Record, ...]) -> int:
-        """Embed a batch and store it: how many got their vectors. Raises when the model seems to be down."""
+    def embed(self, records: tuple[Record, ...]) -> int:
+        """Embed and store a batch. Returns how many were stored; raises EmbeddingError when the model seems down."""
         try:
-            return self._put(records, embed(self._embedder, records))
+            return self._store_vectors(records, embed(self._embedder, records))
         except SpaceChangedError:
             raise
         except EmbeddingError as error:
             if len(records) > 1:
-                return self._one_by_one(records)
-            self._unread[records[0].id] = error
+                return self._embed_one_by_one(records)
+            self.rejected[records[0].id] = error
             return 0
 
-    def _one_by_one(self, records: tuple[Record, ...]) -> int:
-        """One text that a model does not take must not keep the others from their vectors."""
-        given, unread = 0, 0
+    def _embed_one_by_one(self, records: tuple[Record, ...]) -> int:
+        """One text that a model rejects must not keep the others from their vectors."""
+        stored, rejected_in_a_row = 0, 0
         for record in records:
             try:
-                given += self._put((record,), embed(self._embedder, (record,)))
-                unread = 0
+                stored += self._store_vectors((record,), embed(self._embedder, (record,)))
+                rejected_in_a_row = 0
             except SpaceChangedError:
                 raise
             except EmbeddingError as error:
-                self._unread[record.id] = error
-                unread += 1
-                if unread == _MOST_UNREAD:  # if it is down, every further question may cost a time-out
-                    self._embedder.embed([_ANYTHING])
-                    unread = 0
-        return given
+                self.rejected[record.id] = error
+                rejected_in_a_row += 1
+                if rejected_in_a_row == _MOST_REJECTED:  # if it is down, every further request may cost a time-out
+                    self._embedder.embed([_PROBE])
+                    rejected_in_a_row = 0
+        return stored
 
-    def _put(self, records: tuple[Record, ...], embedded: list[RecordVectors]) -> int:
+    def _store_vectors(self, records: tuple[Record, ...], embedded: list[RecordVectors]) -> int:
         model = self._embedder.model
-        count = self._store.put_vectors(model, embedded, self._made)
+        count = self._store.vectors.put(model, embedded, self._embedder_spec)
         self.embedded += count
-        if self._stored is not None and count:
+        if self._on_stored is not None and count:
             lacking: set[str] = set()
             if count < len(records):
                 ids = [record.id for record in records]
-                lacking = {record.id for record in self._store.pending_records(model, len(ids), ids=ids)}
+                lacking = {record.id for record in self._store.vectors.pending_records(model, len(ids), ids=ids)}
             pairs = zip(records, embedded, strict=True)
-            self._stored(self._store, model, [pair for pair in pairs if pair[0].id not in lacking])
+            self._on_stored(self._store, model, [pair for pair in pairs if pair[0].id not in lacking])
         return count
 
 
-def _adopt(store: Store, model: Model, embedder_spec: EmbedderSpec | None) -> None:
-    """Vectors that an import brought are searched, too, where they are of the space that is wanted here."""
-    if store.read_only or store.space():
+def _adopt_imported(store: Store, model: Model, embedder_spec: EmbedderSpec | None) -> None:
+    """Make the vectors that an import brought searchable, when they are of the space that is wanted here."""
+    if store.read_only or store.vectors.active_space():
         return
-    if any(space.fingerprint == model.fingerprint and space.vectors for space in store.spaces()):
-        store.put_vectors(model, (), embedder_spec)
+    if any(space.fingerprint == model.fingerprint and space.vectors for space in store.vectors.spaces()):
+        store.vectors.put(model, (), embedder_spec)
 
 
-def embed(embedder: Embedder, records: tuple[Record, ...]) -> list[RecordVectors]:
+def embed(embedder: Embedder, records: Sequence[Record]) -> list[RecordVectors]:
     """One batch through the model, pieces of all records together."""
     pieces = [embedding_pieces(record) for record in records]
     vectors = embedder.embed([piece for parts in pieces for piece in parts])
     ends = list(accumulate(len(parts) for parts in pieces))
     fluency = embedder.fluency([record.text for record in records])
     return [
-        RecordVectors(record.id, vectors[end - len(parts) : end], fluent, _read_of(record))
+        RecordVectors(
+            record.id,
+            vectors[end - len(parts) : end],
+            fluent,
+            embedded_text_hash(record.kind, record.title, record.context, record.text),
+        )
         for record, parts, end, fluent in zip(records, pieces, ends, fluency, strict=True)
     ]
-
-
-def _read_of(record: Record) -> str:
-    return embedded_text_hash(record.kind, record.title, record.context, record.text)

@@ -1,7 +1,7 @@
-"""Changes the model a memory is embedded with: new vectors are gathered beside the old ones, which serve until then.
+"""Changes the embedding model: a new space is filled beside the active one, which serves until the switch.
 
-A process that is killed leaves what it gathered, and the next run goes on from there. Everything can be embedded anew
-under the same name, too: as another edition of the space.
+A process that is killed leaves what it embedded, and the next run goes on from there. The same model can be embedded
+anew, too: as another edition of its space.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from mindex.embedding.backfill import BATCH, BackfillResult, Stored, backfill
+from mindex.embedding.backfill import BATCH, BackfillResult, OnStored, backfill
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 Report = Callable[[Progress], None]
 
-_QUESTIONS = "query-embedding"
-# A rehearsal reads so many records, and has so many of their pieces embedded.
-_LOOKED_AT = 500
-_MEASURED = 16
+_QUERY_CACHE = "query-embedding"
+# A dry run reads so many records, and embeds so many of their pieces.
+_SAMPLED_RECORDS = 500
+_SAMPLED_PIECES = 16
 # When another process embeds the same records, ours waits for it this long at a time, and so often.
 _PAUSE_SECONDS = 0.2
 _MOST_PAUSES = 50
@@ -42,28 +42,29 @@ def reembed(
     *,
     force: bool = False,
     report: Report | None = None,
-    stored: Stored | None = None,
+    on_stored: OnStored | None = None,
 ) -> ReembedReport:
-    """Embed every record with this model and search its vectors from then on.
+    """Embed every record with this model, then make its space the active one.
 
-    With `force`, what is embedded with it already is embedded again.
-    `stored` is told of what is embedded in the space that is searched already; a change of model tells nobody.
+    With `force`, records that have vectors of this model are embedded again. `on_stored` is called only while the
+    active space itself is filled.
 
-    Raises EmbeddingError when the model cannot be had (nothing has changed) or fails on the way (what was gathered
-    stays), and SpaceChangedError when somebody else began another change meanwhile.
+    Raises EmbeddingError when the model cannot be had (nothing has changed) or fails on the way (what was embedded
+    stays), and SpaceChangedError when another process began another change meanwhile.
     """
     started = monotonic()
     forget_card = getattr(embedder, "forget_card", None)
-    if forget_card is not None:  # a server's model may have become another one: its old card must not decide
+    if forget_card is not None:  # a server's model may have been replaced: its old card must not decide
         forget_card()
-    watched = CanaryEmbedder(embedder, store, _edition(store, embedder, force=force))
-    model = watched.model
-    source = _searched(store)
-    store.begin_space(model, embedder_spec)
-    store.drop_spaces()  # what an earlier change to another model left
-    done = _gather(store, watched, embedder_spec, report, stored if store.space() == model.fingerprint else None)
-    store.drop_spaces()
-    store.clear_caches((_QUESTIONS,))
+    guarded = CanaryEmbedder(embedder, store, _edition(store, embedder, force=force))
+    model = guarded.model
+    source = _active_name(store)
+    store.vectors.begin_space(model, embedder_spec)
+    store.vectors.drop_unused_spaces()  # what an earlier change to another model left
+    fills_active = store.vectors.active_space() == model.fingerprint
+    done = _fill(store, guarded, embedder_spec, report, on_stored if fills_active else None)
+    store.vectors.drop_unused_spaces()
+    store.caches.clear((_QUERY_CACHE,))
     notes = (done.note,) if done.note else ()
     if source == space_name(model) and not done.embedded and not done.remaining:
         notes = (*notes, f"everything is embedded with {source} already")
@@ -72,26 +73,26 @@ def reembed(
     )
 
 
-def rehearse(store: Store, embedder: Embedder, *, force: bool = False) -> ReembedReport:
-    """How much there would be to do, and roughly how long it would take: a few pieces are embedded to see."""
+def plan_reembed(store: Store, embedder: Embedder, *, force: bool = False) -> ReembedReport:
+    """How much there is to embed, and roughly how long it takes: a few pieces are embedded to measure."""
     edition = _edition(store, embedder, force=force)
     model = replace(embedder.model, edition=edition)
-    records = store.pending(model)
-    looked_at = store.pending_records(model, _LOOKED_AT)
-    pieces = [piece for record in looked_at for piece in embedding_pieces(record)]
-    count = round(len(pieces) * records / len(looked_at)) if looked_at else 0
-    measured = pieces[:: max(1, len(pieces) // _MEASURED)][:_MEASURED]
+    records = store.vectors.pending(model)
+    sample = store.vectors.pending_records(model, _SAMPLED_RECORDS)
+    pieces = [piece for record in sample for piece in embedding_pieces(record)]
+    count = round(len(pieces) * records / len(sample)) if sample else 0
+    measured = pieces[:: max(1, len(pieces) // _SAMPLED_PIECES)][:_SAMPLED_PIECES]
     started = monotonic()
     if measured:
         embedder.embed(measured)
     seconds = (monotonic() - started) * count / max(len(measured), 1)
     return ReembedReport(
-        _searched(store), space_name(model), 0, records, round(seconds, 1), rehearsed=True, pieces=count
+        _active_name(store), space_name(model), 0, records, round(seconds, 1), rehearsed=True, pieces=count
     )
 
 
-def _prove(embedder: Embedder) -> VectorArray:
-    """Have the model say something before anything is changed for it."""
+def _embed_canary(embedder: Embedder) -> VectorArray:
+    """Embed the canary sentence before anything is changed. Raises EmbeddingError when the model cannot."""
     embedder.load()
     vectors = embedder.embed([SENTENCE])
     if len(vectors) != 1 or len(vectors[0]) != embedder.model.dimensions:
@@ -104,25 +105,25 @@ def _prove(embedder: Embedder) -> VectorArray:
 
 
 def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
-    """Which edition of the space is to be filled: what is there may be of another model, or not be believed."""
-    found = _prove(embedder)
+    """Which edition of the space to fill: the vectors that are there may be of another model, or unwanted (`force`)."""
+    found = _embed_canary(embedder)
     model = embedder.model  # known by now
 
     def agrees(space: Space) -> bool:
-        kept = store.canary(space.model)
+        kept = store.vectors.canary(space.model)
         return kept is None or is_same(kept, found)
 
     spaces = [
         space
-        for space in store.spaces(counted=False)
+        for space in store.vectors.spaces(counted=False)
         if replace(space.model, edition=0).fingerprint == replace(model, edition=0).fingerprint
     ]
     begun = next((space for space in spaces if space.next), None)
     if begun is not None and agrees(begun):
         return begun.model.edition
-    searched = next((space for space in spaces if space.active), None)
-    if begun is None and not force and (searched is None or agrees(searched)):
-        return searched.model.edition if searched is not None else 0
+    active = next((space for space in spaces if space.active), None)
+    if begun is None and not force and (active is None or agrees(active)):
+        return active.model.edition if active is not None else 0
     if begun is None and not force:
         raise EmbeddingError(
             f"{space_name(model)} has become another model than the one that this memory was embedded with",
@@ -131,32 +132,32 @@ def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
     return max((space.model.edition for space in spaces), default=-1) + 1
 
 
-def _searched(store: Store) -> str:
-    return next((space.name for space in store.spaces(counted=False) if space.active), "")
+def _active_name(store: Store) -> str:
+    return next((space.name for space in store.vectors.spaces(counted=False) if space.active), "")
 
 
-def _gather(
-    store: Store, embedder: Embedder, embedder_spec: EmbedderSpec, report: Report | None, stored: Stored | None
+def _fill(
+    store: Store, embedder: Embedder, embedder_spec: EmbedderSpec, report: Report | None, on_stored: OnStored | None
 ) -> BackfillResult:
-    """Embed until the new vectors are complete and searched: also what is told by others in the meantime."""
+    """Embed until the new space is complete and active, including what other processes add in the meantime."""
     model = embedder.model
-    ahead = next((space.vectors for space in store.spaces() if space.fingerprint == model.fingerprint), 0)
+    existing = next((space.vectors for space in store.vectors.spaces() if space.fingerprint == model.fingerprint), 0)
     embedded = pauses = 0
 
-    def further(progress: Progress) -> None:
+    def report_total(progress: Progress) -> None:
         if report is not None:
-            base = ahead + embedded
+            base = existing + embedded
             report(replace(progress, done=base + progress.done, total=base + progress.total))
 
     while True:
-        part = backfill(store, embedder, embedder_spec=embedder_spec, batch=BATCH, report=further, stored=stored)
+        part = backfill(store, embedder, embedder_spec=embedder_spec, batch=BATCH, report=report_total, on_stored=on_stored)
         embedded += part.embedded
         if part.replaced:
             raise SpaceChangedError(
                 f"another process began another change of model; the one to {space_name(model)} is given up",
                 "run `mindex reembed` again if it is wanted",
             )
-        if part.remaining <= part.unread and store.switch_space(model):
+        if part.remaining <= part.rejected and store.vectors.switch_space(model):
             return replace(part, embedded=embedded)
         if part.note:
             raise EmbeddingError(

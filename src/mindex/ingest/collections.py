@@ -11,13 +11,18 @@ from mindex.model import Collection
 
 
 def collection_for(
-    folder: Path, known: Sequence[Collection], *, name: str | None = None, exclude: Sequence[str] = ()
+    folder: Path,
+    known: Sequence[Collection],
+    *,
+    name: str | None = None,
+    context: str | None = None,
+    exclude: Sequence[str] = (),
 ) -> Collection:
     """The collection of a folder: the one it already is, or a new one that is not yet stored."""
     root = _real_folder(folder)
     for collection in known:
         if collection.root == str(root):
-            return _same(collection, name, exclude)
+            return _same(collection, name, context, exclude)
         other = Path(collection.root)
         if other in root.parents:
             raise CollectionError(
@@ -30,7 +35,7 @@ def collection_for(
                 "index its other folders one by one, or forget that collection first with"
                 f" `mindex index --remove {collection.name}`",
             )
-    return Collection(_free_name(name or root.name or "root", known), str(root), tuple(exclude))
+    return Collection(_free_name(name or root.name or "root", known), str(root), tuple(exclude), context or "")
 
 
 def _real_folder(folder: Path) -> Path:
@@ -46,12 +51,13 @@ def _real_folder(folder: Path) -> Path:
     raise NotFoundError(f"there is no folder {folder}", "check the path")
 
 
-def _same(collection: Collection, name: str | None, exclude: Sequence[str]) -> Collection:
+def _same(collection: Collection, name: str | None, context: str | None, exclude: Sequence[str]) -> Collection:
     if name is not None and name != collection.name:
         raise CollectionError(
             f"{collection.root} is already indexed as '{collection.name}'", "leave --name out, or use that name"
         )
-    return replace(collection, exclude=tuple(exclude)) if exclude else collection
+    changed = replace(collection, exclude=tuple(exclude)) if exclude else collection
+    return changed if context is None else replace(changed, context=context)
 
 
 def _free_name(name: str, known: Sequence[Collection]) -> str:

@@ -6,11 +6,12 @@ import hashlib
 import heapq
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from mindex.errors import NotFoundError, UsageError
+from mindex.model import Record
 
 State = Literal["fresh", "drifted", "gone"]
 
@@ -90,3 +91,12 @@ def _lines(path: Path) -> list[str] | None:
 def _hash(lines: list[str]) -> str:
     """White space at the ends of lines is an editor's doing, not a change."""
     return hashlib.sha256("\n".join(line.rstrip() for line in lines).encode()).hexdigest()[:16]
+
+
+def with_anchor_state(record: Record) -> Record:
+    """The record with its anchor's place now and its state: `fresh`, `drifted` or `gone`. Others are unchanged."""
+    kept = record.fields.get("anchor")
+    if not isinstance(kept, Mapping):
+        return record
+    now = anchor_state(kept)
+    return replace(record, fields={**record.fields, "anchor": {**kept, "at": now.at, "state": now.state}})

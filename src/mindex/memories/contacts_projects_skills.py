@@ -1,67 +1,83 @@
-"""Contacts, projects and skills: records like any other, whose words are made of their fields."""
+"""Contacts, projects and skills ("things"): entries whose text is made of their fields."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from math import isfinite
+from datetime import UTC, datetime
 
 from mindex.clock import now_ms
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import AmbiguousIdError, ConflictError, NotFoundError, UsageError
 from mindex.ids import new_id
+from mindex.memories.agents import AgentName
 from mindex.memories.field_specs import UNIQUE, ThingKind, checked, described
 from mindex.memories.find_entry import find_entry
-from mindex.memories.skill_schedule import checked_trigger
-from mindex.model import Change, Filters, Record
+from mindex.memories.json_values import redact_value
+from mindex.memories.skill_schedule import checked_trigger, due_at
+from mindex.model import Change, DueSkill, Filters, Record
+from mindex.redaction.redactor import Redactor
 from mindex.store.base import Page, Store
 
-Boundary = Callable[[str], str]
-
-_INVOLVED = "contact"  # of a project: whoever is its primary contact or takes part
-_DEEPEST = 50
+_INVOLVED = "contact"  # a filter of projects: the primary contact or a participant
+_MOST_LISTED = 500
 
 
 class Things:
-    """Creates, finds and changes them in one store."""
+    """The contacts, projects or skills of a memory: `memory.contacts`, `memory.projects`, `memory.skills`.
 
-    def __init__(self, store: Store, redact: Boundary, by: str) -> None:
+    Fields are those of `mindex.memories.field_specs`. An agent of None is the one of the settings; `*` is all agents.
+    """
+
+    def __init__(
+        self, kind: ThingKind, store: Store, redactor: Redactor, queue: EmbeddingQueue, agent_name: AgentName
+    ) -> None:
+        self.kind = kind
         self._store = store
-        self._crosses = redact
-        self._by = by
+        self._redact = redactor.redact_text
+        self._queue = queue
+        self._agent_name = agent_name
 
-    def create(self, kind: ThingKind, values: Mapping[str, object], agent: str) -> Record:
-        fields = checked(kind, self._cleaned(values))
-        self._check(kind, fields)
+    def add(self, *, agent: str | None = None, **fields: object) -> Record:
+        """Add one. Raises ConflictError when a live one of the agent has the same unique field."""
+        agent = self._agent_name(agent)
+        values = checked(self.kind, self._redacted(fields))
+        self._check_trigger(values)
         now = now_ms()
-        bare = Record(id=new_id(), kind=kind, text="", agent=agent, created_at=now, updated_at=now)
-        record = replace(bare, **described(kind, fields))  # type: ignore[arg-type]  # checked by name
-        added = self._store.add([record], by=self._by, unique=UNIQUE[kind])[0]
+        bare = Record(id=new_id(), kind=self.kind, text="", agent=agent, created_at=now, updated_at=now)
+        record = replace(bare, **described(self.kind, values))  # type: ignore[arg-type]  # checked by name
+        (added,) = self._store.entries.add([record], by=self._agent_name.default, unique=UNIQUE[self.kind])
         if not added.created:
-            raise _taken(kind, fields, added.id)
+            raise _taken(self.kind, values, added.id)
+        self._queue.embed(record.id)
         return record
 
-    def update(
-        self, kind: ThingKind, id_: str, values: Mapping[str, object], reason: str = "", *, agent: str = "*"
-    ) -> Change:
-        if not values:
+    def update(self, id_: str, reason: str = "", **fields: object) -> Change:
+        if not fields:
             raise UsageError("there is nothing to change", "give the fields that change")
-        changes = checked(kind, self._cleaned(values), partial=True)
-        existing = self.get(kind, id_, agent)
+        changes = checked(self.kind, self._redacted(fields), partial=True)
+        existing = self.get(id_)
 
         def revised(record: Record) -> Record:
-            fields = {**record.fields, **changes}
-            self._check(kind, fields)
-            return replace(record, **described(kind, fields))  # type: ignore[arg-type]  # checked by name
+            values = {**record.fields, **changes}
+            self._check_trigger(values)
+            return replace(record, **described(self.kind, values))  # type: ignore[arg-type]  # checked by name
 
-        return self._store.revise(
-            existing.id, revised, by=self._by, action="update", reason=self._crosses(reason), unique=UNIQUE[kind]
+        change = self._store.entries.revise(
+            existing.id,
+            revised,
+            by=self._agent_name.default,
+            action="update",
+            reason=self._redact(reason),
+            unique=UNIQUE[self.kind],
         )
+        return replace(change, notes=(*change.notes, *self._queue.embed(change.record)))
 
-    def get(self, kind: ThingKind, id_: str, agent: str = "*") -> Record:
-        """By id, a unique start of it, or an agent's exact name for it."""
+    def get(self, id_: str) -> Record:
+        """One by its id, a unique prefix of it, or its exact name. Raises NotFoundError and AmbiguousIdError."""
         ambiguous: AmbiguousIdError | None = None
-        named = [one for one in self.all(kind, agent) if one.title.casefold() == id_.casefold()]
-        if len(named) == 1:  # a name may happen to be the start of somebody else's id
+        named = [one for one in self.all(self._agent_name.default) if one.title.casefold() == id_.casefold()]
+        if len(named) == 1:  # a name may happen to be the start of another record's id
             return named[0]
         try:
             record = find_entry(self._store, id_)
@@ -70,70 +86,63 @@ class Things:
         except AmbiguousIdError as error:  # a short name may well be the start of ids
             ambiguous = error
         else:
-            if record.kind == kind and record.retired_at is None:
+            if record.kind == self.kind and record.retired_at is None:
                 return record
-        raise ambiguous or NotFoundError(f"there is no {kind} '{id_}'", f"`mindex {kind} list` shows them")
+        raise ambiguous or NotFoundError(f"there is no {self.kind} '{id_}'", f"`mindex {self.kind} list` shows them")
 
-    def listed(self, kind: ThingKind, agent: str, wanted: Mapping[str, object], limit: int) -> Page:
-        """Those whose fields equal what is wanted; of `name` a part is enough, whatever its case."""
+    def list(self, *, limit: int = 50, agent: str | None = None, **wanted: object) -> Page:
+        """Those whose fields equal what is wanted, and how many there are; of `name` a part is enough."""
+        if limit < 1:
+            raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_LISTED}")
+        wanted = {name: value for name, value in wanted.items() if value is not None}
         plain = {name: value for name, value in wanted.items() if name != _INVOLVED}
-        involved = {name: value for name, value in wanted.items() if name == _INVOLVED and kind == "project"}
+        involved = {name: value for name, value in wanted.items() if name == _INVOLVED and self.kind == "project"}
         if len(plain) + len(involved) < len(wanted):
-            raise UsageError(f"a {kind} has no '{_INVOLVED}'", "only projects have people")
-        sought = {**checked(kind, plain, partial=True), **involved}
-        matching = [record for record in self.all(kind, agent) if _matches(record.fields, sought)]
-        return Page(tuple(matching[:limit]), len(matching))
+            raise UsageError(f"a {self.kind} has no '{_INVOLVED}'", "only projects have people")
+        conditions = {**checked(self.kind, plain, partial=True), **involved}
+        matching = [
+            record for record in self.all(agent or self._agent_name.default) if _matches(record.fields, conditions)
+        ]
+        return Page(tuple(matching[: min(limit, _MOST_LISTED)]), len(matching))
 
-    def delete(self, kind: ThingKind, id_: str, reason: str = "", *, agent: str = "*") -> Change:
-        """Forget it: out of lists and searches, and back with `restore` or `undo`."""
+    def delete(self, id_: str, reason: str = "") -> Change:
+        """Forget one: `restore` and `undo` bring it back."""
         now = now_ms()
-        return self._store.revise(
-            self.get(kind, id_, agent).id,
+        return self._store.entries.revise(
+            self.get(id_).id,
             lambda record: replace(record, retired_at=now),
-            by=self._by,
+            by=self._agent_name.default,
             action="forget",
-            reason=self._crosses(reason),
+            reason=self._redact(reason),
         )
 
-    def all(self, kind: ThingKind, agent: str) -> list[Record]:
-        """Oldest first."""
+    def all(self, agent: str) -> list[Record]:
+        """Every live one of an agent, oldest first."""
         found: list[Record] = []
-        while page := self._store.list(Filters(kinds=(kind,), agent=agent), limit=500, offset=len(found)).records:
+        scope = Filters(kinds=(self.kind,), agent=agent)
+        while page := self._store.retrieval.list(scope, limit=_MOST_LISTED, offset=len(found)).records:
             found += page
         return sorted(found, key=lambda record: (record.agent, record.number or 0))
 
-    def _cleaned(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """Every text in them, however deep, crosses the boundary."""
-        return {name: cleaned(value, self._crosses, name) for name, value in fields.items()}
+    def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[DueSkill, ...]:
+        """The enabled skills that are due, longest due first. Running them is the agent's work."""
+        moment = now or datetime.now(UTC)
+        found = []
+        for skill in self.all(agent or self._agent_name.default):
+            try:
+                at = due_at(skill)
+            except UsageError:  # imported with a trigger that cannot be parsed: never due
+                continue
+            if at is not None and at <= moment:
+                found.append(DueSkill(skill, int(at.timestamp() * 1000)))
+        return tuple(sorted(found, key=lambda one: (one.since, one.skill.id)))
 
-    def _check(self, kind: ThingKind, fields: Mapping[str, object]) -> None:
-        if kind == "skill":
-            checked_trigger(str(fields["trigger_type"]), fields.get("trigger_config") or {})
+    def _redacted(self, fields: Mapping[str, object]) -> dict[str, object]:
+        return {name: redact_value(value, self._redact, name) for name, value in fields.items()}
 
-
-def cleaned(value: object, redact: Boundary, name: str = "", depth: int = 0) -> object:
-    """A value of JSON as it may be stored: each text crosses with its name in front, which may be what betrays it."""
-    if depth > _DEEPEST:
-        raise UsageError(f"a value is nested more than {_DEEPEST} deep", "store it flatter, or as a text")
-    if isinstance(value, str):
-        return _labelled(value, redact, name)
-    if isinstance(value, list | tuple):
-        return [cleaned(part, redact, name, depth + 1) for part in value]
-    if isinstance(value, dict):
-        return {redact(str(key)): cleaned(part, redact, redact(str(key)), depth + 1) for key, part in value.items()}
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
-        # A card or a PIN is a secret as a number, too; any other number stays one.
-        told = _labelled(str(value), redact, name)
-        return value if told == str(value) else told
-    raise UsageError(f"{value!r} cannot be stored", "use texts, numbers, true, false, lists and objects")
-
-
-def _labelled(text: str, redact: Boundary, name: str) -> str:
-    label = f"{name}: " if name else ""
-    crossed = redact(label + text)
-    return crossed.removeprefix(label) if crossed.startswith(label) else redact(text)
+    def _check_trigger(self, values: Mapping[str, object]) -> None:
+        if self.kind == "skill":
+            checked_trigger(str(values["trigger_type"]), values.get("trigger_config") or {})
 
 
 def _taken(kind: ThingKind, fields: Mapping[str, object], id_: str) -> ConflictError:

@@ -1,88 +1,107 @@
-"""Conversations: each exchange is one record, found by its words with speaker and date in front."""
+"""Conversations: each turn is one record, found by its text with speaker and date in front."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 
-from mindex.clock import now_ms
+from mindex.clock import now_ms, parse_time
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import UsageError
 from mindex.ids import new_id
-from mindex.memories.summary import summarize
+from mindex.memories.agents import AgentName
+from mindex.memories.fact_extraction import FactExtraction
+from mindex.memories.find_entry import find_entry
+from mindex.memories.turns import make_turn
 from mindex.memories.validation import validate_text
-from mindex.model import Record
-from mindex.redaction.redactor import Mode, redact
+from mindex.model import ExtractionReport, Filters, Progress, Record
+from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 
 _LONGEST_NAME = 100
+_PAGE = 500
 
 
 class Conversations:
-    """Keeps exchanges in one store. Nothing is cut in storage, however long; retrieval reads it in pieces."""
+    """Reached as `memory.conversations`. A turn is stored whole, however long; retrieval reads it in pieces."""
 
-    def __init__(self, store: Store, secrets: Mode, by: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        redactor: Redactor,
+        queue: EmbeddingQueue,
+        agent_name: AgentName,
+        extraction: FactExtraction,
+    ) -> None:
         self._store = store
-        self._secrets = secrets
-        self._by = by
+        self._redactor = redactor
+        self._queue = queue
+        self._agent_name = agent_name
+        self._extraction = extraction
 
     def add(
         self,
         user_message: str,
         agent_response: str,
         *,
-        agent: str,
         session_id: str = "",
         tags: Sequence[str] = (),
         speaker: str = "",
-        at: int | None = None,
+        at: str | None = None,
+        agent: str | None = None,
+        extract: bool = True,
     ) -> tuple[Record, tuple[str, ...]]:
-        """Keep one exchange; answers the record and which kinds of secrets were left out."""
+        """Add one turn. Returns its record and the kinds of secrets that were redacted.
+
+        `speaker` names the author of `user_message`: people are searched for by name. With a language model
+        configured, facts are extracted afterwards (`generation.extract_facts`); a caller that wants the report passes
+        `extract=False` and calls `extract_facts_of`. `queue.notes` say whether its vector could be made.
+        """
         if not user_message.strip() and not agent_response.strip():
             raise UsageError("both sides of the exchange are empty", "give what was said")
         validate_text(user_message + agent_response)
-        asked, answered = redact(user_message, self._secrets), redact(agent_response, self._secrets)
-        moment = at or now_ms()
-        record = turn(
-            asked.text.strip(),
-            answered.text.strip(),
+        agent = self._agent_name(agent)
+        moment = parse_time(at) if at else now_ms()
+        redact, redact_text = self._redactor.redact, self._redactor.redact_text
+        user, response = redact(user_message), redact(agent_response)
+        record = make_turn(
+            user.text.strip(),
+            response.text.strip(),
             agent=agent,
-            session_id=redact(session_id, self._secrets).text.strip() or new_id(),
-            tags=tuple(redact(tag, self._secrets).text for tag in tags),
-            speaker=" ".join(redact(speaker, self._secrets).text.split())[:_LONGEST_NAME],
+            session_id=redact_text(session_id).strip() or new_id(),
+            tags=tuple(map(redact_text, tags)),
+            speaker=" ".join(redact_text(speaker).split())[:_LONGEST_NAME],
             at=moment,
         )
-        self._store.add([record], by=self._by)
-        return record, tuple(dict.fromkeys((*asked.redacted, *answered.redacted)))
+        self._store.entries.add([record], by=self._agent_name.default)
+        self._queue.embed(record.id)
+        if extract:
+            self._extraction.extract_later(record)
+        return record, tuple(dict.fromkeys((*user.redacted, *response.redacted)))
 
+    def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
+        """A turn with its neighbours in the same session, in order."""
+        return self._store.entries.surrounding_turns(find_entry(self._store, id_).id, before, after)
 
-def turn(
-    user_message: str,
-    agent_response: str,
-    *,
-    agent: str,
-    session_id: str,
-    tags: tuple[str, ...] = (),
-    speaker: str = "",
-    at: int,
-    id_: str = "",
-    source: str = "",
-) -> Record:
-    """An exchange as a record. The date in words beats an ISO date for the model, and the speakers' names help most."""
-    day = datetime.fromtimestamp(at / 1000, UTC)
-    date = f"{day.day} {day.strftime('%B %Y')}"
-    sides = ((speaker or "user", user_message), (agent, agent_response))
-    parts = [f"{name} ({date}): {said}" for name, said in sides if said]
-    fields = {"session_id": session_id, "user_message": user_message, "agent_response": agent_response}
-    return Record(
-        id=id_ or new_id(),
-        kind="turn",
-        text="\n\n".join(parts),
-        title=f"Conversation of {date}",
-        tags=tags,
-        agent=agent,
-        created_at=at,
-        updated_at=at,
-        source=source,
-        summary=summarize(user_message or agent_response),
-        fields=fields | ({"speaker": speaker} if speaker else {}),
-    )
+    def session(self, session_id: str, *, agent: str | None = None) -> tuple[Record, ...]:
+        """Every turn of a session, in order; none when there is no such session."""
+        scope = Filters(kinds=("turn",), session=session_id, agent=agent or self._agent_name.default)
+        found: list[Record] = []
+        while session_id and (page := self._store.retrieval.list(scope, limit=_PAGE, offset=len(found)).records):
+            found += page
+        return tuple(sorted(found, key=lambda turn: (turn.created_at, turn.number or 0)))
+
+    def extract_facts(
+        self,
+        *,
+        limit: int = 10,
+        agent: str | None = None,
+        again: bool = False,
+        report: Callable[[Progress], None] | None = None,
+    ) -> ExtractionReport:
+        """Have a language model extract facts from turns that were not read yet; see `FactExtraction.extract`."""
+        scope = agent or self._agent_name.default
+        return self._extraction.extract(limit=limit, agent=scope, again=again, report=report)
+
+    def extract_facts_of(self, turn: Record) -> ExtractionReport:
+        """Extract the facts of one turn now, if the settings say so. A failure is a note."""
+        return self._extraction.extract_one(turn)

@@ -1,4 +1,4 @@
-"""Links between memories whose vectors show that they say nearly the same in other words."""
+"""Links memories that are near-duplicates by their vectors: the same statement in other words."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mindex.store.base import Store
 _CANDIDATES = 5
 
 
-def link_near_duplicates(store: Store, model: Model, embedded: Sequence[tuple[Record, RecordVectors]]) -> None:
-    """Link memories whose vectors were just stored with their near-duplicates of the same agent and type."""
-    for record, vectors in embedded:
+def link_near_duplicates(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
+    """Link each memory whose vectors were just stored with those of its agent and type that are close to it."""
+    for record, embedded in stored:
         if record.kind != "memory":
             continue
         scope = Filters(kinds=("memory",), types=(record.type,), agent=record.agent)
-        hits = store.nearest(model, np.asarray(vectors.vectors[0], np.float32), scope, _CANDIDATES).hits
-        cosines = {hit.id: hit.score for hit in hits if hit.id != record.id and hit.score >= NEAR_COSINE}
-        for other in store.records(list(cosines)):
+        nearest = store.retrieval.nearest(model, np.asarray(embedded.vectors[0], np.float32), scope, _CANDIDATES).hits
+        close = {hit.id: hit.score for hit in nearest if hit.id != record.id and hit.score >= NEAR_COSINE}
+        for other in store.retrieval.records(list(close)):
             if other.agent == record.agent and not contradict(record.text, other.text):
-                store.link(record.id, other.id, NEAR_LINK, round(cosines[other.id], 3))
+                store.entries.link(record.id, other.id, NEAR_LINK, round(close[other.id], 3))

@@ -1,7 +1,7 @@
-"""Files that an agent keeps under `/memories`: records of kind note, with a history, found like everything else.
+"""Notes: files that an agent keeps under `/memories`, stored as entries with history and found by every search.
 
-There is no folder on disk: a path is a name, and a directory is what paths have in common. So nothing can be escaped
-from; what looks like an attempt is refused all the same.
+There is no folder on disk: a path is a name, and a directory is a common prefix of paths. So there is nothing to escape
+from; a path that looks like an attempt is refused all the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mindex.memories.field_specs import UNIQUE
 from mindex.memories.summary import summarize
 from mindex.memories.validation import MAX_BYTES
 from mindex.model import Filters, Record
-from mindex.redaction.redactor import Mode, redact
+from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 
 ROOT = "/memories"
@@ -29,17 +29,17 @@ _PATH = UNIQUE["note"]
 
 @dataclass(frozen=True, slots=True)
 class NoteWrite:
-    """A file as it is now, and which kinds of secrets were left out of it."""
+    """A note as it is now, and the kinds of secrets that were redacted."""
 
     record: Record
     redacted: tuple[str, ...] = ()
 
 
 def checked_path(path: str) -> str:
-    """A path below the root in its one spelling: without doubled or trailing slashes."""
+    """A path below the root, normalised: no doubled or trailing slashes. Raises ForbiddenPathError for any other."""
     if any(ord(sign) < 32 or ord(sign) == 127 or 0xD800 <= ord(sign) <= 0xDFFF for sign in path):
         raise ForbiddenPathError("The path holds control characters")
-    decoded = unquote(unquote(path))  # twice: %252e is a dot to whoever decodes twice
+    decoded = unquote(unquote(path))  # twice: %252e is a dot to a program that decodes twice
     if "\\" in decoded or ".." in decoded.split("/"):
         raise ForbiddenPathError(f"The path {path} would escape {ROOT}")
     if not (path == ROOT or path.startswith(f"{ROOT}/")):
@@ -47,26 +47,26 @@ def checked_path(path: str) -> str:
     if len(path) > MAX_PATH:
         raise UsageError(f"The path has {len(path)} characters, {MAX_PATH} are allowed")
     spelt = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
-    if redact(spelt).text != spelt:
+    if Redactor().redact_text(spelt) != spelt:
         raise ForbiddenPathError("The path holds a secret or invisible characters")
     return spelt
 
 
 class Notes:
-    """The files of one store. No two live ones of an agent share a path; a write is durable when its method returns."""
+    """Reached as `memory.notes`. No two live notes of an agent share a path; writes are durable when they return."""
 
-    def __init__(self, store: Store, secrets: Mode, by: str) -> None:
+    def __init__(self, store: Store, redactor: Redactor, by: str) -> None:
         self._store = store
-        self._secrets = secrets
+        self._redactor = redactor
         self._by = by
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def files(self, agent: str, below: str = ROOT) -> dict[str, Record]:
-        """An agent's files at or below a path, by path, in order."""
+        """The notes of an agent at or below a path, by path, in order."""
         found: list[Record] = []
         scope = Filters(kinds=("note",), agent=agent)
-        while page := self._store.list(scope, limit=_PAGE, offset=len(found)).records:
+        while page := self._store.retrieval.list(scope, limit=_PAGE, offset=len(found)).records:
             found += page
         by_path = {str(note.fields.get(_PATH)): note for note in found}
         return {path: by_path[path] for path in sorted(by_path) if _is_within(path, below)}
@@ -80,52 +80,52 @@ class Notes:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def create(self, agent: str, path: str, text: str) -> NoteWrite:
-        cleaned = redact(_checked_text(text), self._secrets, keep_lines=True)
+        redacted = self._redactor.redact(_checked_text(text), keep_lines=True)
         now = now_ms()
         record = Record(
             id=new_id(),
             kind="note",
-            text=cleaned.text,
+            text=redacted.text,
             title=path,
             agent=agent,
             created_at=now,
             updated_at=now,
-            summary=_summary(path, cleaned.text),
+            summary=_summary(path, redacted.text),
             fields={_PATH: path},
         )
-        with self._store.together():  # nobody makes it a directory between the look and the write
+        with self._store.entries.transaction():  # no other process makes it a directory between the check and the write
             files = self.files(agent)
             self._refuse_taken(files, path, f"File {path} already exists")
             if len(files) >= MAX_FILES:
                 raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
-            if not self._store.add([record], by=self._by, unique=_PATH)[0].created:
+            if not self._store.entries.add([record], by=self._by, unique=_PATH)[0].created:
                 raise ConflictError(f"File {path} already exists")
-        return NoteWrite(record, cleaned.redacted)
+        return NoteWrite(record, redacted.redacted)
 
     def edit(self, agent: str, path: str, change: Callable[[str], str], reason: str) -> NoteWrite:
-        """Replace a file's text by what `change` makes of it as it is now: nobody's edit is lost."""
+        """Replace the text of a note by what `change` makes of it. Concurrent edits are applied one after the other."""
         redacted: tuple[str, ...] = ()
 
         def revised(record: Record) -> Record:
             nonlocal redacted
-            cleaned = redact(_checked_text(change(record.text)), self._secrets, keep_lines=True)
-            redacted = cleaned.redacted
-            return replace(record, text=cleaned.text, summary=_summary(path, cleaned.text))
+            result = self._redactor.redact(_checked_text(change(record.text)), keep_lines=True)
+            redacted = result.redacted
+            return replace(record, text=result.text, summary=_summary(path, result.text))
 
         id_ = self.file(agent, path).id
-        done = self._store.revise(id_, revised, by=self._by, action="update", reason=reason)
+        done = self._store.entries.revise(id_, revised, by=self._by, action="update", reason=reason)
         return NoteWrite(done.after, redacted)
 
     def delete(self, agent: str, path: str) -> int:
-        """Forget a file, or all that is below a directory, at once; answers how many files."""
+        """Forget a note, or every note below a directory, in one transaction. Returns how many."""
         if path == ROOT:
             raise ForbiddenPathError(f"Cannot delete the {ROOT} directory itself")
-        with self._store.together() as now:
+        with self._store.entries.transaction() as now:
             files = self.files(agent, path)
             if not files:
                 raise _no_path(path)
             for record in files.values():
-                self._store.revise(
+                self._store.entries.revise(
                     record.id,
                     lambda note: replace(note, retired_at=now),
                     by=self._by,
@@ -135,10 +135,10 @@ class Notes:
         return len(files)
 
     def rename(self, agent: str, old: str, new: str) -> int:
-        """Move a file, or all that is below a directory, at once; answers how many files."""
+        """Move a note, or every note below a directory, in one transaction. Returns how many."""
         if ROOT in (old, new):
             raise ForbiddenPathError(f"Cannot rename the {ROOT} directory itself")
-        with self._store.together():
+        with self._store.entries.transaction():
             return self._renamed(self.files(agent), old, new)
 
     def _renamed(self, files: dict[str, Record], old: str, new: str) -> int:
@@ -150,7 +150,7 @@ class Notes:
         self._refuse_taken(files, new, f"The destination {new} already exists")
         moved = {path: checked_path(new + path.removeprefix(old)) for path in moving}
         for path, record in moving.items():
-            self._store.revise(
+            self._store.entries.revise(
                 record.id,
                 _placed_at(moved[path]),
                 by=self._by,
@@ -161,7 +161,7 @@ class Notes:
         return len(moving)
 
     def _refuse_taken(self, files: dict[str, Record], path: str, message: str) -> None:
-        """What is a directory cannot become a file, nor a file a directory."""
+        """Raise ConflictError when the path is taken: a directory cannot become a file, nor a file a directory."""
         if path == ROOT or any(_is_within(other, path) for other in files):
             raise ConflictError(message)
         for other in files:

@@ -1,48 +1,54 @@
-"""What is known of a user, per agent: one JSON object in one record, so its history and undo are everyone's."""
+"""The profile of an agent: what is known of its user, as one JSON object in one record with history and undo."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from mindex.clock import now_ms
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
 from mindex.memories import json_paths
-from mindex.memories.contacts_projects_skills import Boundary, cleaned
+from mindex.memories.agents import AgentName
+from mindex.memories.json_values import redact_value
 from mindex.model import Change, Record
+from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 
 MAX_BYTES = 256 * 1024
 
 
-class Profiles:
-    """Reads and changes the profiles of one store."""
+class Profile:
+    """Reached as `memory.profile`. Every method takes the agent whose profile is meant; None: the one of the settings."""
 
-    def __init__(self, store: Store, redact: Boundary, by: str) -> None:
+    def __init__(self, store: Store, redactor: Redactor, queue: EmbeddingQueue, agent_name: AgentName) -> None:
         self._store = store
-        self._crosses = redact
-        self._by = by
+        self._redact = redactor.redact_text
+        self._queue = queue
+        self._agent_name = agent_name
 
-    def record(self, agent: str) -> Record | None:
-        found = self._store.record(_id(agent))
+    def record(self, *, agent: str | None = None) -> Record | None:
+        """The record of the profile; None before anything was set."""
+        found = self._store.retrieval.record(profile_id(self._agent_name(agent)))
         return None if found is None or found.retired_at is not None else found
 
-    def get(self, agent: str, path: str = "") -> Any:
-        """The whole profile, or what stands at a path; an empty object before anything was said."""
-        found = self.record(agent)
+    def get(self, path: str = "", *, agent: str | None = None) -> Any:
+        """The whole profile, or the value at a path such as `user.name` or `projects[0]`; {} before anything was set."""
+        found = self.record(agent=agent)
         data = found.fields.get("data", {}) if found else {}
         return json_paths.read(data, path) if path else data
 
-    def set(self, agent: str, changes: Mapping[str, Any], reason: str = "") -> Change:
-        """Change places by their paths, in one step; a value of None takes its place away."""
+    def set(self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None) -> Change:
+        """Set values by their paths, in one change; None removes a value."""
+        agent = self._agent_name(agent)
         if not changes:
             raise UsageError("there is nothing to change", "give a path and a value")
         for path in changes:
-            json_paths.steps(path)  # a path that is none must not leave an empty profile behind
-        changes = {self._crosses(path): cleaned(value, self._crosses, path) for path, value in changes.items()}
+            json_paths.steps(path)  # an invalid path must not leave an empty profile behind
+        changes = {self._redact(path): redact_value(value, self._redact, path) for path, value in changes.items()}
 
         def revised(record: Record) -> Record:
             data: Any = record.fields.get("data", {})
@@ -50,48 +56,52 @@ class Profiles:
                 data = json_paths.removed(data, path) if value is None else json_paths.written(data, path, value)
             return with_data(record, data)
 
-        why = self._crosses(reason)
-        with self._store.together():  # what is refused must not leave an empty profile behind either
+        reason = self._redact(reason)
+        with self._store.entries.transaction():  # a refused change must not leave an empty profile behind either
             self._ensure(agent)
-            return self._store.revise(_id(agent), revised, by=self._by, action="update", reason=why)
+            change = self._revise(agent, revised, "update", reason)
+        return self._embedded(change)
 
-    def history(self, agent: str) -> tuple[Change, ...]:
-        return self._store.history(_id(agent))
+    def history(self, *, agent: str | None = None) -> tuple[Change, ...]:
+        return self._store.entries.history(profile_id(self._agent_name(agent)))
 
-    def rollback(self, agent: str, version: int, reason: str = "") -> Change:
-        """Back to how it was right after a change, by that change's number."""
-        target = next((one for one in self.history(agent) if one.change == version), None)
+    def rollback(self, version: int, reason: str = "", *, agent: str | None = None) -> Change:
+        """Bring back the profile as it was right after a change, by the number of that change."""
+        agent = self._agent_name(agent)
+        target = next((one for one in self.history(agent=agent) if one.change == version), None)
         if target is None:
             raise NotFoundError(
                 f"the profile of '{agent}' has no version {version}", "`mindex profile history` lists them"
             )
         data = target.after.fields.get("data", {})
-        why = self._crosses(reason) or f"rollback to version {version}"
-        return self._store.revise(
-            _id(agent),
-            lambda record: with_data(replace(record, retired_at=None), data),
-            by=self._by,
-            action="rollback",
-            reason=why,
+        reason = self._redact(reason) or f"rollback to version {version}"
+        return self._embedded(
+            self._revise(agent, lambda record: with_data(replace(record, retired_at=None), data), "rollback", reason)
         )
 
+    def _embedded(self, change: Change) -> Change:
+        return replace(change, notes=(*change.notes, *self._queue.embed(change.record)))
+
+    def _revise(self, agent: str, change: Callable[[Record], Record], action: str, reason: str) -> Change:
+        by = self._agent_name.default
+        return self._store.entries.revise(profile_id(agent), change, by=by, action=action, reason=reason)
+
     def _ensure(self, agent: str) -> None:
-        existing = self._store.record(_id(agent))
+        existing = self._store.retrieval.record(profile_id(agent))
         if existing is None:
             now = now_ms()
-            empty = Record(id=_id(agent), kind="profile", text="", agent=agent, created_at=now, updated_at=now)
-            self._store.add([with_data(empty, {})], by=self._by, once=True)
+            empty = Record(id=profile_id(agent), kind="profile", text="", agent=agent, created_at=now, updated_at=now)
+            self._store.entries.add([with_data(empty, {})], by=self._agent_name.default, once=True)
         elif existing.retired_at is not None:
-            self._store.revise(
-                existing.id, lambda record: replace(record, retired_at=None), by=self._by, action="restore", reason=""
-            )
+            self._revise(agent, lambda record: replace(record, retired_at=None), "restore", "")
 
 
-def _id(agent: str) -> str:
+def profile_id(agent: str) -> str:
     return short_hash("profile", agent)
 
 
 def with_data(record: Record, data: Any) -> Record:
+    """The profile record with other data and the text made of it. Raises UsageError when it is too large."""
     size = len(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise UsageError(

@@ -1,6 +1,6 @@
-"""References in, records out: ids, short ids, paths, line spans and globs, as `get` takes them.
+"""Resolves references to records: ids, short ids, paths, line spans and globs.
 
-Files are read from disk, so that what is shown is what is there now, and never from outside a collection's root.
+Files are read from disk, as they are now, and never from outside a collection's root.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mindex.errors import AmbiguousIdError, ForbiddenPathError, MindexError, NotFoundError, UsageError
+from mindex.errors import AmbiguousIdError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Document, GetResult, Record
 from mindex.present.text import amount
@@ -18,22 +18,22 @@ from mindex.store.base import Store
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 _ID = re.compile(r"[a-z0-9]{3,64}", re.IGNORECASE)
 _MOST_MATCHES = 100
-_MOST_SAID = 200
+_LONGEST_REASON = 200
 
-# The boundary that a file's text crosses whenever it is read: what is not stored is not shown either.
-Crosses = Callable[[str], str]
-# What a reference stands for that names neither a record nor a file; None when it is no such reference.
+# Redacts the text of a file.
+Redact = Callable[[str], str]
+# Resolves a reference that names neither a record nor a file; returns None for any other reference.
 Special = Callable[[str], Sequence[Record] | None]
 
 
-def get(
+def find_records(
     store: Store,
     references: Sequence[str],
-    redact: Crosses,
+    redact: Redact,
     as_of: int | None = None,
     special: Special = lambda _: None,
 ) -> GetResult:
-    """Every reference's records, in order; what nothing was found for is listed, not raised."""
+    """The records of every reference, in order. References without a record are listed as missing, not raised."""
     if not any(reference.strip(" ,\t\n") for reference in references):
         raise UsageError("nothing was asked for", "name an id, a file, lines of a file or a glob")
     records: dict[str, Record] = {}
@@ -41,14 +41,14 @@ def get(
     notes: list[str] = []
     why: dict[str, None] = {}
     for reference in _split(store, references):
-        answered: Sequence[Record] | None = None
+        resolved: Sequence[Record] | None = None
         try:
-            answered = special(reference)
-            found = list(_one(store, reference, redact, as_of) if answered is None else answered)
+            resolved = special(reference)
+            found = list(_resolve(store, reference, redact, as_of) if resolved is None else resolved)
         except (NotFoundError, ForbiddenPathError) as error:
             found = []
-            why[error.message[:_MOST_SAID]] = None
-        if answered is not None and not found:
+            why[error.message[:_LONGEST_REASON]] = None
+        if resolved is not None and not found:
             notes.append(f"nothing is {reference}")
         elif not found:
             missing.append(reference)
@@ -57,7 +57,7 @@ def get(
     return GetResult(tuple(records.values()), tuple(missing), tuple(notes), tuple(why))
 
 
-def read_file(store: Store, path: str, redact: Crosses) -> Record:
+def read_file(store: Store, path: str, redact: Redact) -> Record:
     """One indexed file, whole. Raises NotFoundError, or ForbiddenPathError for a path outside every collection."""
     if not path.strip() or "\0" in path:
         raise UsageError("the path is empty", "name an indexed file, for example docs/setup.md")
@@ -71,18 +71,18 @@ def read_file(store: Store, path: str, redact: Crosses) -> Record:
 
 
 def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
-    """A comma separates references, unless a file is really called that."""
+    """A comma separates references, unless a file has that name."""
     for reference in references:
         printable = reference.encode("utf-8", "backslashreplace").decode()  # a broken name cannot be looked up
-        if "," in printable and store.find_documents(printable):
+        if "," in printable and store.files.find_documents(printable):
             yield printable
         else:
             yield from (part.strip() for part in printable.split(",") if part.strip())
 
 
-def _one(store: Store, reference: str, redact: Crosses, as_of: int | None) -> Iterator[Record]:
+def _resolve(store: Store, reference: str, redact: Redact, as_of: int | None) -> Iterator[Record]:
     if _ID.fullmatch(reference):
-        ids = store.resolve(reference.lower(), retired=True)
+        ids = store.retrieval.resolve(reference.lower(), retired=True)
         if len(ids) > 1 and reference.lower() not in ids:
             raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
         if ids:
@@ -95,8 +95,8 @@ def _one(store: Store, reference: str, redact: Crosses, as_of: int | None) -> It
         first = max(1, int(span["first"]))
         last = int(span["last"]) if span["last"] else first
         if last < int(span["first"]):
-            turned = f"{span['path']}:{last}-{first}"
-            raise UsageError(f"'{reference}' ends before it begins", f"write the smaller number first: {turned}")
+            swapped = f"{span['path']}:{last}-{first}"
+            raise UsageError(f"'{reference}' ends before it begins", f"write the smaller number first: {swapped}")
         for document in documents:
             yield _file_record(store, document, redact, first, last)
         return
@@ -105,10 +105,10 @@ def _one(store: Store, reference: str, redact: Crosses, as_of: int | None) -> It
 
 
 def _record(store: Store, id_: str, as_of: int | None) -> Record | None:
-    """A record as it is, or as it stood; what is forgotten is not shown, what was superseded is kept and is."""
-    record = store.record(id_)
+    """A record as it is or was at a moment. Forgotten ones are not shown, superseded ones are."""
+    record = store.retrieval.record(id_)
     if record is not None and record.kind != "chunk" and as_of is not None:
-        record = next((change.after for change in reversed(store.history(id_)) if change.at <= as_of), None)
+        record = next((change.after for change in reversed(store.entries.history(id_)) if change.at <= as_of), None)
     if record is None or (record.retired_at is not None and not record.superseded_by):
         return None
     return record
@@ -120,16 +120,16 @@ def _documents(store: Store, path: str) -> tuple[Document, ...]:
     if ".." in path.split("/"):
         raise ForbiddenPathError(f"'{path}' leads out of its folder", "name an indexed file")
     if not (path.startswith("/") or re.match(r"[a-zA-Z]:/", path)):
-        return store.find_documents(path)
-    for collection in store.collections():
+        return store.files.find_documents(path)
+    for collection in store.files.collections():
         root = collection.root.replace("\\", "/").rstrip("/") + "/"
         if path.startswith(root):
-            below = store.find_documents(f"{collection.name}/{path.removeprefix(root)}")
+            below = store.files.find_documents(f"{collection.name}/{path.removeprefix(root)}")
             return tuple(document for document in below if document.collection == collection.name)
     raise ForbiddenPathError(f"'{path}' is outside every collection", "name an indexed file")
 
 
-def _file_record(store: Store, document: Document, redact: Crosses, first: int = 1, last: int | None = None) -> Record:
+def _file_record(store: Store, document: Document, redact: Redact, first: int = 1, last: int | None = None) -> Record:
     lines = _lines(store, document, redact)
     if first > max(1, len(lines)):
         has = amount(len(lines), "line")
@@ -153,8 +153,8 @@ def _file_record(store: Store, document: Document, redact: Crosses, first: int =
     )
 
 
-def _lines(store: Store, document: Document, redact: Crosses) -> list[str]:
-    root = next((Path(c.root) for c in store.collections() if c.name == document.collection), None)
+def _lines(store: Store, document: Document, redact: Redact) -> list[str]:
+    root = next((Path(c.root) for c in store.files.collections() if c.name == document.collection), None)
     if root is None:  # removed since the document was looked up
         raise NotFoundError(f"the collection '{document.collection}' is gone", "`mindex status` lists them")
     try:
@@ -169,6 +169,3 @@ def _lines(store: Store, document: Document, redact: Crosses) -> list[str]:
             f"{document.path} cannot be read ({error})", "run `mindex index` to bring it up to date"
         ) from error
     return re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))
-
-
-__all__ = ["MindexError", "get", "read_file"]

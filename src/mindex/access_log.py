@@ -1,0 +1,40 @@
+"""The access log: which entries were returned for which query. It feeds the frequency and recency of ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mindex.clock import DAY_MS, now_ms
+from mindex.model import Answer, Record
+from mindex.store.base import Access, Store
+
+_LONGEST_QUERY = 500
+
+
+class AccessLog:
+    """Writes accesses in the background; neither waits nor fails. Chunks are not logged: only entries are ranked by use.
+
+    Entries older than `days` and more than `rows` are dropped.
+    """
+
+    def __init__(self, store: Store, redact: Callable[[str], str], *, days: float, rows: int) -> None:
+        self._store = store
+        self._redact = redact
+        self._days = days
+        self._rows = rows
+
+    def log_search(self, query: str, answer: Answer) -> None:
+        scores = {hit.record.id: hit.score for hit in answer.hits}
+        self._log([hit.record for hit in answer.hits], "search", query, scores)
+
+    def log_get(self, records: Sequence[Record]) -> None:
+        self._log(records, "get", "", {})
+
+    def _log(self, records: Sequence[Record], action: str, query: str, scores: dict[str, float]) -> None:
+        ids = [record.id for record in records if record.kind != "chunk"]
+        if not ids:
+            return
+        now = now_ms()
+        redacted = self._redact(query[:_LONGEST_QUERY]) if query else ""
+        accesses = [Access(id_, now, action, redacted, scores.get(id_)) for id_ in ids]
+        self._store.entries.log_access(accesses, oldest=now - int(self._days * DAY_MS), rows=self._rows)

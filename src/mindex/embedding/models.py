@@ -1,0 +1,261 @@
+"""The models of a memory as a service: list, check and change them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mindex.config import Settings
+from mindex.embedding.backfill import OnStored
+from mindex.embedding.canary import CanaryEmbedder
+from mindex.embedding.permission import embedder_spec_of
+from mindex.embedding.queue import Report
+from mindex.embedding.reembed import plan_reembed, reembed
+from mindex.embedding.selection import EmbedderSelection
+from mindex.errors import MindexError, UsageError
+from mindex.model import Check
+from mindex.model.reports import ListedModel, ReembedReport, Role
+from mindex.model.spaces import EmbedderSpec, Space, model_title
+from mindex.providers.base import IN_PROCESS, ProviderSettings, full_name
+from mindex.providers.embed.base import Embedder, Unavailable
+from mindex.providers.factory import Providers
+from mindex.providers.generate.base import Generator, create_generator
+from mindex.providers.model_check import all_at_once, check_embedder, check_generator, check_reranker
+from mindex.providers.model_list import Choice, is_ready_made, list_models, with_speed
+from mindex.providers.rerank.base import Reranker, create_reranker
+from mindex.store.base import Store
+
+# A model in this process needs time to load; a server is given only this long to answer a check.
+_LOADING_SECONDS = 60.0
+_ANSWERING_SECONDS = 8.0
+
+
+class Models:
+    """Reached as `memory.models`."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        selection: EmbedderSelection,
+        providers: Providers,
+        on_stored: OnStored,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._selection = selection
+        self._providers = providers
+        self._on_stored = on_stored
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the active space; None when the settings say `none`."""
+        return self._selection.embedder
+
+    def use(self, embedder: Embedder) -> None:
+        """Use this embedder instead of the one that the settings and the store name."""
+        self._selection.use(embedder)
+
+    def load(self) -> None:
+        """Load the embedding model now. Raises EmbeddingError when it cannot be had."""
+        self._selection.load()
+
+    @property
+    def reranker(self) -> Reranker | None:
+        return self._providers.reranker
+
+    @property
+    def generator(self) -> Generator | None:
+        return self._providers.generator
+
+    # ── changing the embedder ─────────────────────────────────────────────────────────────────────────────────
+
+    def reembed(
+        self,
+        *,
+        provider: str = "",
+        model: str = "",
+        url: str = "",
+        dimensions: int | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+        report: Report | None = None,
+    ) -> ReembedReport:
+        """Change the embedding model. The old vectors serve until the new ones are complete.
+
+        Without arguments an interrupted change is resumed, else the model of the settings becomes the active one;
+        where the settings name none, the active one stays. `force` embeds everything again, also with the active model.
+        `dimensions` shorten the vectors where the provider can (None: as the settings say). A `dry_run` reports how
+        much there is to do. Raises EmbeddingError when the model cannot be had: nothing has changed then.
+        """
+        spec, settings = self._target(provider, model, url, dimensions)
+        embedder = self._selection.make(settings)
+        if embedder is None:
+            raise UsageError(
+                "`none` embeds nothing", "name a provider, or set embedding.provider to none to do without"
+            )
+        if dry_run:
+            return plan_reembed(self._store, embedder, force=force)
+        done = reembed(self._store, embedder, spec, force=force, report=report, on_stored=self._on_stored)
+        return replace(done, notes=(*done.notes, *self._settings_notes()))
+
+    def _target(
+        self, provider: str, model: str, url: str, dimensions: int | None
+    ) -> tuple[EmbedderSpec, ProviderSettings]:
+        """The embedder to change to, in this order: the arguments, an interrupted change, the settings, the active one."""
+        selection = self._selection
+        spaces = self._store.vectors.spaces(counted=False)
+        if not (provider or model or url or dimensions is not None):
+            kept = next((space for space in spaces if space.next), None) or self._undisputed(spaces)
+            if kept is not None:
+                return kept.embedder_spec, selection.permitted(kept.embedder_spec)
+            return selection.configured_spec, selection.configured
+        active = next((space.embedder_spec for space in spaces if space.active), selection.configured_spec)
+        named_by_caller = bool(provider)
+        provider = provider or self._provider_of(model, active)
+        model = full_name(provider, model)
+        if url and provider in IN_PROCESS:
+            raise UsageError(f"the provider {provider} has no address", "name a provider that is a server, or no url")
+        configured = selection.configured
+        settings = replace(configured, provider=provider, model=model, url=url, api_key=selection.key_for(provider))
+        if provider == configured.provider:
+            settings = replace(settings, model=model or configured.model, url=url or configured.url)
+        elif provider == active.provider:
+            settings = replace(settings, model=model or active.model, dimensions=active.dimensions)
+            unnamed = not model and provider in IN_PROCESS
+            if not url and (active.url or not named_by_caller or unnamed):  # only the database names the address
+                allowed = selection.permitted(active)
+                settings = replace(settings, url=allowed.url, keyed=allowed.keyed)
+        else:
+            settings = replace(settings, dimensions=0)
+        if dimensions is not None:
+            settings = replace(settings, dimensions=dimensions)
+        return embedder_spec_of(settings), settings
+
+    def _undisputed(self, spaces: tuple[Space, ...]) -> Space | None:
+        """The active space, unless the settings name another model."""
+        return next((space for space in spaces if space.active and not self._selection.mismatch(space)), None)
+
+    def _provider_of(self, model: str, active: EmbedderSpec) -> str:
+        """The provider of a model that is named without one."""
+        if self._settings.said("embedding.provider"):
+            return self._selection.configured_spec.provider
+        return "local" if model and is_ready_made(full_name("local", model)) else active.provider
+
+    def _settings_notes(self) -> tuple[str, ...]:
+        """What the settings have to say after a change."""
+        notes = []
+        for space in self._store.vectors.spaces(counted=False):
+            if space.active:
+                try:
+                    self._selection.permitted(space.embedder_spec)
+                except MindexError as error:
+                    notes.append(str(error))
+                if self._selection.mismatch(space):
+                    spec = self._selection.configured_spec
+                    named = model_title(spec.provider, spec.model)
+                    notes.append(f"the settings name {named}: change them to match")
+        return tuple(notes)
+
+    # ── listing ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def list(self, *, measure: bool = False, report: Callable[[str], None] | None = None) -> tuple[ListedModel, ...]:
+        """Every packaged model, the configured ones, and every space of this database.
+
+        `measure` has each installed model work for a moment; earlier measurements of this machine are shown anyway.
+        """
+        roles: tuple[Role, ...] = ("embedding", "rerank", "generation")
+        configured = {role: self._providers.settings(role) for role in roles}
+        # As a database keeps it: a model that is a folder or a file is known by its whole path.
+        spec = self._selection.configured_spec
+        configured["embedding"] = replace(configured["embedding"], model=spec.model)
+        listed = []
+        for one in list_models(list(configured.items()), self._store.vectors.spaces(), self._chosen_by()):
+            settings = configured[one.role]
+            ours = one.configured or one.default
+            named = settings if ours else replace(settings, provider=one.provider, model=one.name, url="")
+            # A server that is not configured is not measured: its address is not known. Nor is a file read that only
+            # the database names: a packaged model has an install line.
+            measured = measure and one.installed and (ours or bool(one.install))
+            listed.append(with_speed(one, named if measured else None, report))
+        return tuple(listed)
+
+    def _chosen_by(self) -> Choice:
+        """Which setting names the embedder; '' for the default."""
+        if self._settings.said("embedding.model"):
+            return "model"
+        return "provider" if self._settings.said("embedding.provider") else ""
+
+    # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def check(self) -> tuple[Check, ...]:
+        """Ask each configured provider for a sign of life, all at once; and check the vectors of this memory."""
+        spaces = self._store.vectors.spaces()
+        space = next((one for one in spaces if one.active), None)
+        rerank, generation = self._providers.settings("rerank"), self._providers.settings("generation")
+        jobs: list[Callable[[], Check]] = [lambda: self._check_active(space)]
+        if space is not None and self._selection.mismatch(space):
+            jobs.append(lambda: self._check_configured(space))
+        if rerank.provider != "none":
+            jobs.append(lambda: check_reranker(lambda: create_reranker(_hurried(rerank)), _seconds(rerank)))
+        if generation.provider != "none":
+            jobs.append(lambda: check_generator(lambda: create_generator(_hurried(generation)), _seconds(generation)))
+        return (*all_at_once(jobs), *self._check_vectors(spaces))
+
+    def _check_active(self, space: Space | None) -> Check:
+        """The embedder in use. A server is asked with a short time-out; a model in this process is not loaded twice."""
+        selection = self._selection
+        configured = selection.configured
+
+        def make() -> Embedder | None:
+            active = selection.active()
+            spec = active.embedder_spec
+            if spec is None or spec.provider in IN_PROCESS or isinstance(active.embedder, Unavailable):
+                embedder = active.embedder
+            else:
+                embedder = selection.make(_hurried(selection.permitted(spec) if active.space else configured))
+                embedder = selection.guarded(embedder, space.model.edition if space is not None else 0)
+            if isinstance(embedder, CanaryEmbedder):
+                embedder.load()  # reaches a server that the breaker keeps others from
+                embedder.prove()
+            return embedder
+
+        provider = space.embedder_spec.provider if space is not None else configured.provider
+        seconds = _seconds(replace(configured, provider=provider))
+        return check_embedder("embedding model", make, space.model if space is not None else None, seconds)
+
+    def _check_configured(self, space: Space) -> Check:
+        """The embedder of the settings, where the active space is of another model."""
+        configured = self._selection.configured
+        name = "configured model"
+        check = check_embedder(
+            name, lambda: self._selection.make(_hurried(configured)), None, _seconds(configured)
+        )
+        mismatch = self._selection.mismatch(space).partition(";")[0]
+        if check.ok:
+            return Check(name, False, mismatch, "run `mindex reembed`, or change the settings")
+        return Check(name, False, f"{mismatch}; and it cannot be had: {check.message}", check.fix)
+
+    def _check_vectors(self, spaces: tuple[Space, ...]) -> list[Check]:
+        checks = []
+        status = self._selection.status()
+        if status.provider != "none":
+            message = f"{status.pending} records have no vector" if status.pending else "every record has its vector"
+            checks.append(Check("pending vectors", not status.pending, message, "run `mindex backfill`"))
+        unfinished = self._selection.unfinished_change(spaces)
+        if unfinished is not None:
+            message = f"the change to {unfinished.to} is {unfinished.percent} % done"
+            checks.append(Check("change of model", False, message, "run `mindex reembed`"))
+        unused = [space.name for space in spaces if not space.active and not space.next]
+        if unused and any(space.active for space in spaces):
+            message = f"vectors of {', '.join(unused)} are left that nobody searches"
+            checks.append(Check("unused vectors", False, message, "run `mindex optimize`"))
+        return checks
+
+
+def _seconds(settings: ProviderSettings) -> float:
+    return _LOADING_SECONDS if settings.provider in IN_PROCESS else min(settings.timeout, _ANSWERING_SECONDS)
+
+
+def _hurried(settings: ProviderSettings) -> ProviderSettings:
+    return replace(settings, timeout=min(settings.timeout, _seconds(settings)))

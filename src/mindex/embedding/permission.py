@@ -1,0 +1,72 @@
+"""Whether the embedder that a database names may be used.
+
+A database file may come from anybody. It must not send queries and texts to a server of its choice (another user of
+this machine may listen on a local port), nor a key to any server but the one in the settings, nor have a file of its
+choice loaded as a model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+from mindex.errors import EmbeddingError
+from mindex.model.spaces import EmbedderSpec
+from mindex.providers.addresses import is_known_here, is_near, parse_address
+from mindex.providers.base import ProviderSettings
+from mindex.providers.known_servers import customary_url
+from mindex.providers.model_files import names_a_file
+
+
+def permitted_settings(spec: EmbedderSpec, configured: ProviderSettings, *, api_key: str) -> ProviderSettings:
+    """Returns how the provider of a spec is reached now: the key, and an address that moved, come from the settings.
+
+    Raises EmbeddingError when only the database names the model file or the server.
+    """
+    if not "".join((spec.provider, spec.model, spec.url)).isprintable():
+        raise EmbeddingError(
+            "this memory names a model that no provider can have", "run `mindex reembed --provider local`"
+        )
+    own = embedder_spec_of(configured)
+    same_provider = configured.provider == spec.provider
+    if names_a_file(spec.provider, spec.model) and not (same_provider and own.model == spec.model):
+        raise EmbeddingError(
+            f"this memory was embedded with the model {spec.model}, which the settings do not name",
+            f"set embedding.provider to {spec.provider} and embedding.model to {spec.model} if it may be loaded",
+        )
+    where = spec.url or customary_url(spec.provider)
+    moved = same_provider and own.model in ("", spec.model)
+    configured_address = bool(configured.url) and (moved or where == own.url)
+    default_address = same_provider and not configured.url and not spec.url
+    # Ollama and LM Studio at their default addresses, or an address named on this machine before: the file chose neither.
+    usual_address = where == customary_url(spec.provider) or is_known_here(where)
+    if where and not (configured_address or default_address or (usual_address and is_near(where))):
+        raise EmbeddingError(
+            f"this memory was embedded by a server at {where}, which the settings do not name",
+            f"set embedding.provider to {spec.provider} and embedding.url to {where} if it may be asked",
+        )
+    return replace(
+        configured,
+        provider=spec.provider,
+        model=spec.model,
+        url=configured.url if configured_address else spec.url,
+        api_key=api_key,
+        dimensions=spec.dimensions,
+        keyed=configured_address or default_address,
+    )
+
+
+def embedder_spec_of(settings: ProviderSettings) -> EmbedderSpec:
+    """What a database may keep of a provider's settings: no login nor query of an address, which may be keys.
+
+    A model that is a folder or a file is kept with its whole path.
+    """
+    model, url = settings.model, ""
+    if settings.url:
+        with contextlib.suppress(ValueError):
+            url = str(parse_address(settings.url))
+    with contextlib.suppress(OSError, RuntimeError, ValueError):
+        if model and names_a_file(settings.provider, model) and (path := Path(model).expanduser()).exists():
+            model = str(path.resolve())
+    return EmbedderSpec(settings.provider, model, url, settings.dimensions)

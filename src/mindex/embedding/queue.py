@@ -1,0 +1,183 @@
+"""The one place that embeds what was written: at once, or, in a server, in the background.
+
+A write never fails for want of a vector: the record is stored, counted as pending, and embedded later.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from logging import getLogger
+from typing import TYPE_CHECKING
+
+from mindex.errors import EmbeddingError, MindexError, UsageError
+from mindex.model import Progress
+from mindex.providers.base import IN_PROCESS
+from mindex.work_queue import WorkQueue
+
+if TYPE_CHECKING:
+    from mindex.embedding.backfill import BackfillResult, OnStored
+    from mindex.embedding.selection import EmbedderSelection
+    from mindex.store.base import Store
+
+Report = Callable[[Progress], None]
+
+# A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
+_SECONDS_PER_ENTRY = 8.0
+_MOST_BATCH = 200
+# Small: a server that is told to stop finishes the batch it is at.
+_BACKGROUND_BATCH = 16
+
+
+class EmbeddingQueue:
+    """Embeds the records of one store with the active embedder. Safe to use from several threads."""
+
+    def __init__(
+        self, store: Store, selection: EmbedderSelection, *, on_stored: OnStored, stop: threading.Event
+    ) -> None:
+        self.in_background = False  # a server sets this
+        self._store = store
+        self._selection = selection
+        self._on_stored = on_stored
+        self._stop = stop
+        self._one_job = threading.Lock()  # two threads that embed the same records would do the same work twice
+        self._waiting: WorkQueue[Sequence[str]] = WorkQueue("mindex-embed", self._embed_entries, stop)
+        self._failure = ""  # why the last attempt left an entry without a vector
+
+    # ── after a write ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def embed(self, *ids: str) -> tuple[str, ...]:
+        """Embed entries that were just written. Returns a note when some of them got no vector."""
+        return self._notes(ids, self._embed_or_submit(ids)) if ids else ()
+
+    def embed_all(self) -> str:
+        """Embed every entry that waits. Returns why some got no vector: in a server, the last known reason."""
+        return self._embed_or_submit(())
+
+    def notes(self, *ids: str) -> tuple[str, ...]:
+        """What to say of entries that have no vector yet, because the last attempt failed."""
+        return self._notes(ids, self._failure)
+
+    def _notes(self, ids: Sequence[str], failure: str) -> tuple[str, ...]:
+        if not failure or (embedder := self._selection.embedder) is None:
+            return ()
+        if not self._store.vectors.pending_records(embedder.model, 1, ids=ids):  # the same text was embedded before
+            return ()
+        return (pending_note(failure, len(ids)),)
+
+    def _embed_or_submit(self, ids: Sequence[str]) -> str:
+        if self._selection.embedder is None:
+            return ""
+        if self.in_background:
+            self._waiting.submit(ids)
+            return self._failure
+        if not ids:
+            return self._embed_entries(ids)
+        active = self._selection.active()
+        if active.embedder_spec is None or active.embedder_spec.provider in IN_PROCESS:
+            return self._embed_entries(ids)
+        return self._embed_within(_SECONDS_PER_ENTRY * len(ids), ids, active.embedder_spec.provider)
+
+    def _embed_within(self, seconds: float, ids: Sequence[str], provider: str) -> str:
+        """Embed with a server; one that is slower than `seconds` goes on in its thread."""
+        outcome: list[str] = []
+        thread = threading.Thread(
+            target=lambda: outcome.append(self._embed_entries(ids)), name="mindex-embed", daemon=True
+        )
+        thread.start()
+        thread.join(seconds)
+        if not outcome:
+            self._failure = f"{provider} has not answered for {seconds:g} s"
+        return outcome[0] if outcome else self._failure
+
+    def _embed_entries(self, ids: Sequence[str]) -> str:
+        """Returns why an entry got no vector; '' when all have one."""
+        try:
+            batch = len(ids) or _BACKGROUND_BATCH
+            done = self._backfill(ids=ids, batch=batch, entries_only=True, stop=self._stop.is_set)
+            self._failure = str(done.failure) if done.failure is not None else ""
+        except MindexError as error:
+            self._failure = str(error)
+        except Exception as error:  # a model's library may raise anything: the entry is stored all the same
+            getLogger(__name__).warning("an entry has no vector yet: %s", error)
+            self._failure = str(error) or type(error).__name__
+        return self._failure
+
+    # ── everything ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def backfill(
+        self, *, batch: int = 50, limit: int | None = None, report: Report | None = None
+    ) -> tuple[int, int]:
+        """Embed every record that waits. Returns how many were embedded and how many remain.
+
+        Raises EmbeddingError when the model cannot be had, or embedded nothing.
+        """
+        if self._selection.embedder is None:
+            raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
+        if batch < 1:
+            raise UsageError(f"a batch of {batch} is too small", "use 1 to 200")
+        self._selection.load()
+        done = self._backfill(batch=min(batch, _MOST_BATCH), limit=limit, report=report)
+        if done.failure is not None and not done.embedded:
+            raise done.failure
+        return done.embedded, done.remaining
+
+    def backfill_quietly(self, report: Report | None = None) -> BackfillResult:
+        """The same after indexing or an import: a model that fails is a note, not an error."""
+        return self._backfill(report=report)
+
+    def pending(self) -> int:
+        """How many records have no vector in the active space."""
+        embedder = self._selection.embedder
+        return 0 if embedder is None else self._store.vectors.pending(embedder.model)
+
+    def _backfill(
+        self,
+        *,
+        ids: Sequence[str] = (),
+        batch: int | None = None,
+        limit: int | None = None,
+        entries_only: bool = False,
+        report: Report | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> BackfillResult:
+        """Embed in the active space, and go on in the next one when the model is changed meanwhile."""
+        # Imported here: numpy takes longer than a keyword search (tests/test_costs.py).
+        from mindex.embedding.backfill import BATCH, BackfillResult, backfill
+
+        done = BackfillResult(0, 0)
+        while True:
+            active = self._selection.active()
+            if active.embedder is None:
+                return done
+            with self._one_job:
+                part = backfill(
+                    self._store,
+                    active.embedder,
+                    embedder_spec=active.embedder_spec,
+                    batch=batch or BATCH,
+                    limit=None if limit is None else limit - done.embedded,
+                    ids=ids,
+                    entries_only=entries_only,
+                    report=report,
+                    on_stored=self._on_stored,
+                    stop=stop,
+                )
+            done = replace(part, embedded=done.embedded + part.embedded)
+            if not part.replaced or self._selection.active() is active:
+                return done
+
+    # ── the end ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def stopped(self) -> bool:
+        return self._stop.is_set()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the record that the background is at. The rest stays pending for the next process."""
+        self._waiting.join(seconds)
+
+
+def pending_note(failure: str, count: int = 1) -> str:
+    return f"stored; {'its vector follows' if count == 1 else 'their vectors follow'}: {failure}"

@@ -1,0 +1,237 @@
+"""Which embedder serves a memory.
+
+The embedding space belongs to the store: the model that the vectors were made with serves, whatever the settings name,
+until `reembed` changes it. Every process follows such a change with its next query.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mindex.config import Settings
+from mindex.errors import ConfigError, EmbeddingError
+from mindex.model import Model
+from mindex.providers.embed.base import Embedder, ReportsTrouble, Unavailable
+from mindex.values import dataclass
+
+if TYPE_CHECKING:  # a keyword search uses none of these (tests/test_costs.py)
+    from mindex.model import EmbeddingStatus, Tier
+    from mindex.model.reports import ReembedProgress
+    from mindex.model.spaces import EmbedderSpec, Space
+    from mindex.providers.base import ProviderSettings
+    from mindex.providers.factory import Providers
+    from mindex.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveEmbedder:
+    """The embedder in use, the space it was made for ('' while nothing is embedded), and how it is made again."""
+
+    space: str
+    embedder: Embedder | None
+    embedder_spec: EmbedderSpec | None = None
+
+
+_NO_EMBEDDER = ActiveEmbedder("", None)
+
+
+class EmbedderSelection:
+    """Selects the embedder of the active space. Embedders are made when first needed. Safe to use from threads."""
+
+    def __init__(self, store: Store, settings: Settings, providers: Providers) -> None:
+        self._store = store
+        self._settings = settings
+        self._providers = providers
+        self._lock = threading.Lock()
+        self._active: ActiveEmbedder | None = None
+        self._override: ActiveEmbedder | None = None
+        self._noted = False
+
+    # ── the embedder ──────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the active space; None when the settings say `none`."""
+        return self.active().embedder
+
+    def use(self, embedder: Embedder) -> None:
+        """Use this embedder instead of the one that the settings and the store name."""
+        self._override = ActiveEmbedder("", embedder)
+
+    def active(self) -> ActiveEmbedder:
+        """The embedder for the next operation, of the space that is active now. Costs one cheap read."""
+        if self._override is not None:
+            return self._override
+        if self._settings.text("embedding.provider") == "none":
+            return _NO_EMBEDDER
+        space = self._store.vectors.active_space()
+        active = self._active
+        if active is not None and active.space == space:
+            return active
+        with self._lock:
+            active = self._active
+            if active is None or active.space != space:
+                active = self._active = self._for_space(space, active)
+        return active
+
+    def load(self) -> None:
+        """Load the embedding model now. Raises EmbeddingError when it cannot be had."""
+        embedder = self.embedder
+        if embedder is not None:
+            embedder.load()
+
+    def _for_space(self, fingerprint: str, before: ActiveEmbedder | None) -> ActiveEmbedder:
+        spaces = self._store.vectors.spaces(counted=False)
+        space = next((one for one in spaces if one.fingerprint == fingerprint), None)
+        if space is None:  # nothing is embedded yet; or the space was replaced just now, and the next call sees that
+            embedder = self._providers.embedder(self.configured)
+            return ActiveEmbedder(fingerprint, self.guarded(embedder), self.configured_spec)
+        if before is not None and not before.space and _makes_vectors_of(before.embedder, space.model):
+            # The first vectors were our own.
+            return replace(before, space=fingerprint, embedder=self.guarded(before.embedder, space.model.edition))
+        if self.mismatch(space):  # it does not serve, but an unknown provider is still an error
+            self._providers.embedder(self.configured)
+        return ActiveEmbedder(fingerprint, self._embedder_of(space), space.embedder_spec)
+
+    def _embedder_of(self, space: Space) -> Embedder | None:
+        """The embedder that a space was made with, or one that says why it cannot be had."""
+        try:
+            embedder = self._providers.embedder(self.permitted(space.embedder_spec))
+        except (ConfigError, EmbeddingError) as error:
+            return Unavailable(space.model, error.message, error.hint)
+        if isinstance(embedder, Unavailable):
+            return replace(embedder, model=space.model)
+        if embedder is not None and _makes_vectors_of(embedder, space.model):
+            return self.guarded(embedder, space.model.edition)
+        now = embedder.model.dimensions if embedder is not None else 0
+        changed = "is no longer the model that this memory was embedded with"
+        if now and now != space.model.dimensions:
+            changed = f"now has {now} dimensions, this memory was embedded with {space.model.dimensions}"
+        return Unavailable(space.model, f"{space.name} {changed}", "run `mindex reembed`")
+
+    def make(self, settings: ProviderSettings) -> Embedder | None:
+        """Make an embedder that is not (yet) the active one."""
+        return self._providers.embedder(settings)
+
+    def guarded(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:
+        """The embedder of one edition of a space; it refuses to store vectors when the model changed behind its name."""
+        if embedder is None or isinstance(embedder, Unavailable) or not self._providers.checks_canaries:
+            return embedder
+        # Imported here: a keyword search makes no embedder.
+        from mindex.embedding.canary import CanaryEmbedder
+
+        if isinstance(embedder, CanaryEmbedder):
+            return embedder.of(edition)
+        return CanaryEmbedder(embedder, self._store, edition)
+
+    # ── what the settings name ────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def configured(self) -> ProviderSettings:
+        return self._providers.settings("embedding")
+
+    @cached_property
+    def configured_spec(self) -> EmbedderSpec:
+        """The embedder that the settings name, as a database keeps it."""
+        from mindex.embedding.permission import embedder_spec_of  # the addresses module costs start-up time
+
+        return embedder_spec_of(self.configured)
+
+    def permitted(self, spec: EmbedderSpec) -> ProviderSettings:
+        """How the embedder of a database is reached; raises EmbeddingError when only the database names it."""
+        from mindex.embedding.permission import permitted_settings  # as above
+
+        return permitted_settings(spec, self.configured, api_key=self.key_for(spec.provider))
+
+    def key_for(self, provider: str) -> str:
+        """The API key of the settings, for the provider it was given for; '' for any other provider."""
+        given_for = self.configured.provider == provider or not self._settings.said("embedding.provider")
+        return self.configured.api_key if given_for else ""
+
+    def mismatch(self, space: Space) -> str:
+        """What to say when the settings name another model than a space was made with; '' when they agree."""
+        settings, named, used = self._settings, self.configured_spec, space.embedder_spec
+        other_provider = settings.said("embedding.provider") and named.provider != used.provider
+        other_model = settings.said("embedding.model") and named.model not in ("", used.model, space.model.name)
+        lengths = (used.dimensions, space.model.dimensions)
+        other_length = settings.said("embedding.dimensions") and named.dimensions not in lengths
+        if named.provider == "none" or not (other_provider or other_model or other_length):
+            return ""
+        from mindex.model.spaces import model_title  # only when there is something to say
+
+        wanted, had = model_title(named.provider, named.model), space.name
+        if other_length:
+            wanted += f" with {named.dimensions or 'all its'} dimensions"
+            had += f" with {space.model.dimensions}"
+        return f"the settings name {wanted}, this memory was embedded with {had}; run `mindex reembed`"
+
+    def notes(self) -> tuple[str, ...]:
+        """The mismatch of the active space, once per process."""
+        active = self._active
+        if self._noted or active is None or not active.space:
+            return ()
+        self._noted = True
+        spaces = self._store.vectors.spaces(counted=False)
+        return tuple(filter(None, (self.mismatch(one) for one in spaces if one.fingerprint == active.space)))
+
+    # ── status ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def status(self) -> EmbeddingStatus:
+        """The active model, how many records wait for a vector, how far a change of model is. Asks no server."""
+        from mindex.model import EmbeddingStatus  # reports are imported when one is made
+        from mindex.model.spaces import visible
+
+        active = self.active()
+        if active.embedder is None:
+            return EmbeddingStatus("none")
+        spaces = self._store.vectors.spaces()
+        space = next((one for one in spaces if active.space and one.active), None)
+        model = space.model if space is not None else active.embedder.model
+        return EmbeddingStatus(
+            visible(model.provider),
+            visible(model.name),
+            model.dimensions,
+            self._store.vectors.pending(model),
+            note=self.mismatch(space) if space is not None else "",
+            reembedding=self.unfinished_change(spaces),
+        )
+
+    def search_tier(self) -> tuple[Tier, str]:
+        """The tier of a search now, and why it is not hybrid. Asks no server and loads no model.
+
+        A server that went down since it last answered is not noticed.
+        """
+        active = self.active()
+        embedder = active.embedder
+        if embedder is None:
+            return "keyword", ""
+        if trouble := embedder.trouble() if isinstance(embedder, ReportsTrouble) else "":
+            return "keyword", trouble
+        spaces = self._store.vectors.spaces(counted=False)
+        model = next((one.model for one in spaces if one.fingerprint == active.space), embedder.model)
+        if self._store.vectors.embedded_records(model, 1):
+            return "hybrid", ""
+        if self._store.vectors.pending(model):
+            return "keyword", "nothing is embedded yet; run `mindex backfill`"
+        return "keyword", "nothing was indexed or told yet"
+
+    def unfinished_change(self, spaces: tuple[Space, ...]) -> ReembedProgress | None:
+        """The change of model that is under way or was interrupted."""
+        from mindex.model.reports import ReembedProgress  # as in `status`
+
+        for space in spaces:
+            if space.next:
+                total = space.vectors + self._store.vectors.pending(space.model)
+                return ReembedProgress(space.name, space.vectors, total)
+        return None
+
+
+def _makes_vectors_of(embedder: Embedder | None, space: Model) -> bool:
+    """Whether an embedder makes vectors of this space; one that was never used may not know its dimensions yet."""
+    if embedder is None:
+        return False
+    dimensions = embedder.model.dimensions if embedder.loaded else space.dimensions
+    return replace(embedder.model, dimensions=dimensions, edition=space.edition).fingerprint == space.fingerprint

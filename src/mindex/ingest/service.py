@@ -1,0 +1,211 @@
+"""Indexing as a service: folders become chunks, chunks get vectors and, if wanted, contexts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from mindex.config import Settings
+from mindex.embedding.queue import EmbeddingQueue, Report
+from mindex.embedding.selection import EmbedderSelection
+from mindex.errors import MindexError, UsageError
+from mindex.ingest.collections import collection_for
+from mindex.ingest.indexer import Indexer
+from mindex.ingest.watch import watch
+from mindex.model import Collection, IndexReport
+from mindex.providers.factory import Providers
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import DocumentUpdate, Store
+from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from mindex.model import ContextPlan, SkippedFile
+    from mindex.providers.generate.base import Generator
+
+
+@dataclass(frozen=True, slots=True)
+class _ContextOutcome:
+    """What contextualizing did, or, in a dry run, what it would cost."""
+
+    written: int | None = None
+    plan: ContextPlan | None = None
+    embedded: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class IndexService:
+    """Indexes folders into one store. User files are read, never written."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        redactor: Redactor,
+        selection: EmbedderSelection,
+        queue: EmbeddingQueue,
+        providers: Providers,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._redactor = redactor
+        self._selection = selection
+        self._queue = queue
+        self._providers = providers
+
+    def index(
+        self,
+        *folders: str | Path,
+        name: str | None = None,
+        context: str | None = None,
+        exclude: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+        embed: bool = True,
+        contextualize: bool | None = None,
+        report: Report | None = None,
+    ) -> IndexReport:
+        """See `Memory.index`."""
+        started = monotonic()
+        known, chosen = self._collections(folders, name, context, exclude)
+        indexer = Indexer(
+            self._store,
+            exclude=self._settings.texts("index.exclude"),
+            max_bytes=self._settings.whole("index.max_bytes"),
+            redactor=self._redactor,
+        )
+        reports = []
+        skipped: list[SkippedFile] = []
+        notes: list[str] = []
+        for collection in chosen:
+            if not dry_run:
+                self._store.files.put_collection(collection)
+            outcome, left_out = indexer.index(collection, force=force, dry_run=dry_run, report=report)
+            reports.append(outcome)
+            skipped.extend(left_out)
+        names = [collection.name for collection in chosen]
+        if force and contextualize is False and not dry_run:
+            dropped = self._store.files.drop_contexts(names)
+            notes.extend([f"what a language model wrote about {dropped} chunks was taken back"] if dropped else [])
+        embedded, pending, note = self._embed(embed and not dry_run, report)
+        notes.extend([note] if note else [])
+        notes.extend(self._selection.notes())
+        contexts = _ContextOutcome()
+        if self._settings.flag("index.contextualize") if contextualize is None else contextualize:
+            if dry_run:
+                updates = (update for one in chosen for update in indexer.rehearsed(one, force=force))
+                contexts = self._plan_contexts(updates)
+            else:
+                contexts = self._contextualize(names, embed, report)
+                pending = self._queue.pending()
+            notes.extend(contexts.notes)
+        missing = [collection.name for collection in known if collection not in chosen and not folders]
+        notes.extend(f"the folder of '{other}' is not there; its index is left as it was" for other in missing)
+        return IndexReport(
+            tuple(reports),
+            tuple(skipped),
+            embedded + contexts.embedded,
+            pending,
+            round(monotonic() - started, 2),
+            tuple(dict.fromkeys(notes)),
+            contexts.written,
+            contexts.plan,
+        )
+
+    def _collections(
+        self, folders: Sequence[str | Path], name: str | None, context: str | None, exclude: Sequence[str]
+    ) -> tuple[list[Collection], list[Collection]]:
+        """Returns the known collections and those to index: the folders', or every one whose root exists."""
+        if name is not None and len(folders) != 1:
+            raise UsageError("a name goes with one folder", "index one folder at a time to name it")
+        if context is not None and len(folders) != 1:
+            raise UsageError("a context goes with one folder", "index one folder at a time to describe it")
+        context = None if context is None else " ".join(self._redactor.redact_text(context).split())
+        known = list(self._store.files.collections())
+        chosen = []
+        for folder in folders:
+            collection = collection_for(Path(folder), known, name=name, context=context, exclude=exclude)
+            known = [*(other for other in known if other.name != collection.name), collection]
+            chosen.append(collection)
+        if not folders:
+            chosen = [collection for collection in known if Path(collection.root).is_dir()]
+        if not chosen and not known:
+            raise UsageError("nothing is indexed yet", "name a folder: `mindex index docs`")
+        return known, list(dict.fromkeys(chosen))
+
+    def _embed(self, wanted: bool, report: Report | None) -> tuple[int, int, str]:
+        """Returns how many chunks were embedded, how many wait, and a note when the model failed."""
+        if self._selection.embedder is None:
+            return 0, 0, ""
+        if not wanted:
+            return 0, self._queue.pending(), ""
+        done = self._queue.backfill_quietly(report)
+        return done.embedded, done.remaining, done.note
+
+    def watch(
+        self,
+        stop: threading.Event,
+        *,
+        refreshed: Callable[[IndexReport], None] | None = None,
+        poll: bool = False,
+        only: str = "",
+    ) -> None:
+        """See `Memory.watch`."""
+
+        def watched() -> Sequence[Collection]:
+            return [collection for collection in self._store.files.collections() if only in ("", collection.name)]
+
+        def refresh(collections: Sequence[Collection]) -> None:
+            roots = [collection.root for collection in collections if Path(collection.root).is_dir()]
+            if roots:
+                outcome = self.index(*roots)
+                if refreshed is not None:
+                    refreshed(outcome)
+
+        watch(watched, refresh, stop, exclude=self._settings.texts("index.exclude"), poll=poll)
+
+    # ── contexts ──────────────────────────────────────────────────────────────────────────────────────────────
+    # Imported when wanted: few users have a language model write contexts.
+
+    def _contextualize(self, names: Sequence[str], embed: bool, report: Report | None) -> _ContextOutcome:
+        """Have a language model place chunks in their documents. A model that fails, or is missing, is a note."""
+        from mindex.ingest.contextualize import contextualize
+
+        generator, note = self._generator_or_note()
+        if generator is None:
+            return _ContextOutcome(written=0, notes=(note,))
+        embedded = 0
+
+        def written() -> None:
+            """A chunk loses its vector with its new text: embed it again before the job is over."""
+            nonlocal embedded
+            embedded += self._embed(embed, None)[0]
+
+        done = contextualize(
+            self._store,
+            generator,
+            names,
+            lambda text: self._redactor.redact_text(text, keep_lines=True),
+            patience=self._settings.number("generation.timeout"),
+            written=written,
+            report=report,
+        )
+        last, _, note = self._embed(embed, report)
+        notes = tuple(part for part in (done.note, note) if part)
+        return _ContextOutcome(written=done.written, embedded=embedded + last, notes=notes)
+
+    def _plan_contexts(self, updates: Iterable[DocumentUpdate]) -> _ContextOutcome:
+        from mindex.ingest.contextualize import plan_contexts
+
+        generator, note = self._generator_or_note()
+        plan = plan_contexts(self._store, generator.name if generator is not None else "", updates)
+        return _ContextOutcome(plan=plan, notes=(note,) if note else ())
+
+    def _generator_or_note(self) -> tuple[Generator | None, str]:
+        try:
+            generator = self._providers.generator
+        except MindexError as error:
+            return None, f"no contexts: {error}"
+        return generator, "" if generator else "no contexts: no language model is configured; set generation.provider"

@@ -1,0 +1,1 @@
+"""Lookup: what `get` takes (ids, paths, line spans, globs, special references), resolved to records."""

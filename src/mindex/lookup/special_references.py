@@ -1,0 +1,113 @@
+"""Special references of `get`: `profile.user.name`, `history:ID`, `timeline:FROM..TO`, `due`, and `ID±2` for a turn.
+
+Each resolves to records, so that every output shows it like any other record.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from mindex.clock import parse_time, to_iso
+from mindex.errors import NotFoundError, UsageError
+from mindex.memories import json_paths
+from mindex.memories.contacts_projects_skills import Things
+from mindex.memories.conversations import Conversations
+from mindex.memories.profile import Profile
+from mindex.memories.timeline import MOST_EVENTS, Timeline
+from mindex.model import Change, Record
+from mindex.present.entries import changed_lines, timeline_text
+from mindex.present.text import amount
+from mindex.store.base import Store
+
+_AROUND = re.compile(r"(?P<id>[a-z0-9]{3,64})(?:±|\+-|~)(?P<count>\d{1,2})", re.IGNORECASE)
+_PROFILE = re.compile(r"profile(?:(?:\.(?=[^.])|(?=\[))(?P<path>.+))?")
+
+
+class SpecialReferences:
+    """Resolves special references with the groups of one memory."""
+
+    def __init__(
+        self,
+        store: Store,
+        history: Callable[[str], tuple[Change, ...]],
+        conversations: Conversations,
+        profile: Profile,
+        skills: Things,
+        timeline: Timeline,
+    ) -> None:
+        self._store = store
+        self._history_of = history
+        self._conversations = conversations
+        self._profile = profile
+        self._skills = skills
+        self._timeline = timeline
+
+    def resolve(self, reference: str, as_of: str | None = None) -> Sequence[Record] | None:
+        """The records of a special reference, which may be none; None for an ordinary reference.
+
+        A file called `profile` wins over the profile. Raises NotFoundError for what does not exist.
+        """
+        if reference == "due":
+            due = self._skills.due()
+            return [replace(one.skill, fields={**one.skill.fields, "since": to_iso(one.since)}) for one in due]
+        if reference.startswith("history:"):
+            return self._history(reference.removeprefix("history:"))
+        if reference.startswith("timeline:"):
+            return [self._events(reference)]
+        if around := _AROUND.fullmatch(reference):
+            return self._turns_around(around["id"], int(around["count"]))
+        if (match := _PROFILE.fullmatch(reference)) and not self._store.files.find_documents(reference):
+            return [self._profile_record(match["path"] or "", as_of)]
+        return None
+
+    def _turns_around(self, id_: str, count: int) -> tuple[Record, ...]:
+        found = self._conversations.around(id_, count, count)
+        if not found:
+            raise NotFoundError(f"'{id_}' is not part of a conversation", "only exchanges have neighbours")
+        return found
+
+    def _history(self, id_: str) -> list[Record]:
+        """A record per change, with the number that `undo` takes; newest first, so that a budget cuts the oldest."""
+        return [
+            Record(
+                id=str(change.change),
+                kind="history",
+                title=f"change {change.change} of {change.record}",
+                text="\n".join(changed_lines(change)),
+                created_at=change.at,
+                fields={
+                    "action": change.action,
+                    "by": change.by,
+                    **({"reason": change.reason} if change.reason else {}),
+                },
+            )
+            for change in reversed(self._history_of(id_))
+        ]
+
+    def _events(self, reference: str) -> Record:
+        after, dots, before = reference.removeprefix("timeline:").partition("..")
+        if not after or not dots:
+            raise UsageError(
+                f"'{reference}' names no time", "write it like timeline:2026-03-01..2026-04, or timeline:7d.."
+            )
+        events = self._timeline.events(after, before or None, limit=MOST_EVENTS)
+        count = f"the first {MOST_EVENTS} events" if len(events) == MOST_EVENTS else amount(len(events), "event")
+        return Record(id=reference, kind="timeline", title=count, text=timeline_text(events))
+
+    def _profile_record(self, path: str, as_of: str | None) -> Record:
+        """The profile as JSON, or the value at a path of it."""
+        record = self._profile.record()
+        if as_of is not None:
+            moment = parse_time(as_of)
+            states = [change.after for change in self._profile.history() if change.at <= moment]
+            record = states[-1] if states and states[-1].retired_at is None else None
+        if record is None:
+            raise NotFoundError("there is no profile yet", "`mindex profile set` begins one")
+        value = record.fields.get("data", {})
+        value = json_paths.read(value, path) if path else value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+        shown = replace(record, summary="", text=text)
+        return replace(shown, id=f"profile.{path}", title=path) if path else shown

@@ -1,0 +1,164 @@
+"""Maintenance as a service: backfill, optimize, scan for secrets, consolidate, statistics, purge what expired."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from mindex.clock import parse_time
+from mindex.embedding.queue import EmbeddingQueue, Report
+from mindex.embedding.selection import EmbedderSelection
+from mindex.errors import MindexError, UsageError
+from mindex.memories.lifecycle import EntryWriter
+from mindex.memories.service import EntryService
+from mindex.model import TYPES, Filters, MemoryStatistics, Record, SecretFinding
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import Store
+
+if TYPE_CHECKING:
+    from mindex.model import Consolidation, Proposal
+    from mindex.providers.factory import Providers
+    from mindex.providers.generate.base import Generator
+
+_PAGE = 500
+_MOST_PROPOSALS = 200
+
+
+class Maintenance:
+    """Reached as `memory.maintenance`."""
+
+    def __init__(
+        self,
+        store: Store,
+        redactor: Redactor,
+        writer: EntryWriter,
+        entries: EntryService,
+        selection: EmbedderSelection,
+        queue: EmbeddingQueue,
+        providers: Providers,
+        default_agent: str,
+    ) -> None:
+        self._store = store
+        self._redactor = redactor
+        self._writer = writer
+        self._entries = entries
+        self._selection = selection
+        self._queue = queue
+        self._providers = providers
+        self._default_agent = default_agent
+
+    # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def backfill(self, *, batch: int = 50, limit: int | None = None, report: Report | None = None) -> tuple[int, int]:
+        """Embed every record that waits. Returns how many were embedded and how many remain.
+
+        Raises EmbeddingError when the model cannot be had, or embedded nothing.
+        """
+        return self._queue.backfill(batch=batch, limit=limit, report=report)
+
+    # ── the database ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def optimize(self, *, caches: bool = False) -> dict[str, int]:
+        """Purge what expired long ago, rebuild and merge the indexes, give unused space back.
+
+        With `caches` they are emptied, too. Returns how many values of each kind were removed from them.
+        """
+        self.purge_expired()
+        cleared = self._store.caches.clear() if caches else {}
+        self._store.vectors.drop_unused_spaces()
+        self._store.maintenance.optimize()
+        return cleared
+
+    def purge_expired(self) -> int:
+        """Purge what expired longer ago than `memory.grace_days`. Returns how many entries were purged."""
+        return self._entries.purge_expired()
+
+    def statistics(self, agent: str | None = None) -> MemoryStatistics:
+        return self._store.entries.statistics(agent or self._default_agent)
+
+    def scan(self) -> tuple[SecretFinding, ...]:
+        """Secrets that are stored already, in the live entries and chunks of all agents."""
+        found: list[SecretFinding] = []
+        everything = Filters(agent="*", include_expired=True)
+        offset = 0
+        while page := self._store.retrieval.list(everything, limit=_PAGE, offset=offset).records:
+            offset += len(page)
+            for record in page:
+                for match in self._redactor.find(record.text):
+                    line = record.first_line + match.line - 1 if record.first_line else match.line
+                    found.append(SecretFinding(record.id, match.kind, line, match.preview, record.path))
+                properties = (record.title, record.context, record.source, *record.tags, *record.entities)
+                text = "\n".join((*properties, json.dumps(dict(record.fields), ensure_ascii=False)))
+                found += [
+                    SecretFinding(record.id, match.kind, 0, match.preview, record.path)
+                    for match in self._redactor.find(text)
+                ]
+        return tuple(found)
+
+    # ── consolidation ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def consolidate(
+        self,
+        *,
+        older_than: str | None = "30d",
+        types: Sequence[str] = (),
+        apply: bool = False,
+        limit: int = 20,
+        most: int | None = None,
+        agent: str | None = None,
+    ) -> Consolidation:
+        """Propose merges of old memories: near-duplicates, and groups of unimportant ones.
+
+        Nothing changes without `apply`; with it the originals are superseded by the merged memory and stay in the
+        history: each proposal is applied whole or not at all, and one `undo` takes it back. Memories newer than
+        `older_than` are left out (None: none is); `most` considers only the oldest so many.
+        """
+        # Imported here: consolidation compares vectors, and numpy costs start-up time.
+        from mindex.memories.consolidation import Consolidator
+        from mindex.memories.merge import apply_merge
+        from mindex.model import Consolidation
+
+        if unknown := [type_ for type_ in types if type_ not in TYPES]:
+            raise UsageError(f"unknown type '{unknown[0]}'", f"use one of {', '.join(TYPES)}")
+        if limit < 1:
+            raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_PROPOSALS}")
+        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self._default_agent)
+        newest = None if older_than is None else parse_time(older_than)
+        memories = self._oldest_memories(replace(scope, before=newest), most)
+        younger = 0 if newest is None else self._store.retrieval.list(replace(scope, after=newest), limit=1).total
+        notes = [f"limit cut to {_MOST_PROPOSALS}"] if limit > _MOST_PROPOSALS else []
+        embedder = self._selection.embedder
+        model = embedder.model if embedder is not None else None
+        consolidator = Consolidator(self._store, model, self._generator(notes), self._redactor.redact_text)
+        done: list[Proposal] = []
+        for proposal in islice(consolidator.proposals(memories), min(limit, _MOST_PROPOSALS)):
+            if not apply:
+                done.append(proposal)
+                continue
+            try:
+                done.append(apply_merge(self._store, self._writer, proposal))
+            except MindexError as error:  # the other proposals are applied, and this one is reported
+                notes.append(f"left as it was: {error}")
+                done.append(proposal)
+        if apply and (new := [one.applied for one in done if one.applied]):
+            notes += self._queue.embed(*new)
+        return Consolidation(tuple(done), len(memories), (*notes, *consolidator.notes), younger, older_than or "")
+
+    def _generator(self, notes: list[str]) -> Generator | None:
+        try:
+            return self._providers.generator
+        except MindexError as error:
+            notes.append(f"merged by rule: {error}")
+            return None
+
+    def _oldest_memories(self, scope: Filters, most: int | None) -> list[Record]:
+        """Live memories in scope, oldest first."""
+        total = self._store.retrieval.list(scope, limit=1).total
+        found: list[Record] = []
+        offset = 0 if most is None else max(0, total - most)
+        while page := self._store.retrieval.list(scope, limit=_PAGE, offset=offset + len(found)).records:
+            found += page
+        return found[::-1]

@@ -1,0 +1,67 @@
+"""The filters of a search or a list, from what a caller names: kinds, types, tags, times, an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+from mindex.clock import parse_time
+from mindex.errors import UsageError
+from mindex.model import KINDS, TYPES, Filters
+from mindex.store.base import Store
+
+
+class Scope(TypedDict, total=False):
+    """What `Memory.search` and `Memory.filters` take to narrow what is seen. Nothing given: one agent, everything."""
+
+    kinds: Sequence[str]
+    types: Sequence[str]
+    collections: Sequence[str]
+    path: str
+    tags: Sequence[str]  # any of them
+    all_tags: Sequence[str]  # each of them
+    min_importance: int | None
+    min_confidence: float | None
+    after: str | None
+    before: str | None
+    include_expired: bool
+    entities: Sequence[str]
+    session: str
+    as_of: str | None
+    agent: str | None
+
+
+def make_filters(store: Store, default_agent: str, **scope: Unpack[Scope]) -> Filters:
+    """Raises UsageError for an unknown kind, type or collection: it would find nothing, silently."""
+    kinds, types, collections = scope.get("kinds", ()), scope.get("types", ()), scope.get("collections", ())
+    _require_known("kind", kinds, KINDS)
+    _require_known("type", types, TYPES)
+    if collections:
+        _require_known("collection", collections, [collection.name for collection in store.files.collections()])
+    return Filters(
+        kinds=tuple(kinds),
+        types=tuple(types),
+        agent=scope.get("agent") or default_agent,
+        collections=tuple(collections),
+        path=scope.get("path", ""),
+        tags=tuple(scope.get("tags", ())),
+        all_tags=tuple(scope.get("all_tags", ())),
+        min_importance=scope.get("min_importance"),
+        min_confidence=scope.get("min_confidence"),
+        after=_moment(scope.get("after")),
+        before=_moment(scope.get("before")),
+        include_expired=scope.get("include_expired", False),
+        entities=tuple(scope.get("entities", ())),
+        session=scope.get("session", ""),
+        as_of=_moment(scope.get("as_of")),
+    )
+
+
+def _moment(text: str | None) -> int | None:
+    return parse_time(text) if text else None
+
+
+def _require_known(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    for value in given:
+        if value not in known:
+            raise UsageError(f"unknown {what} '{value}'", f"use one of {', '.join(known) or '(there is none yet)'}")

@@ -1,0 +1,220 @@
+"""Search as a service: the pipeline with the embedder of the active space, and what every answer gets afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mindex.access_log import AccessLog
+from mindex.config import Settings
+from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
+from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
+from mindex.model import MODES, Answer, Filters, Mode, Query, Record
+from mindex.providers.embed.base import Embedder
+from mindex.providers.factory import Providers
+from mindex.search.boost import Boosts
+from mindex.search.fuse import FUSIONS
+from mindex.search.keyword_scoring import KeywordWeights
+from mindex.search.pipeline import RankingSettings, SearchPipeline
+from mindex.store.base import Store
+from mindex.values import dataclass
+
+if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
+    from mindex.search.expand import QueryExpander
+    from mindex.search.query_embedding import QueryEmbedder
+    from mindex.search.rerank import RerankStage
+
+_MOST_AROUND = 20
+# A search waits no longer than this for variants of its query.
+_MOST_EXPANSION_SECONDS = 10.0
+# A model is changed now and then; three changes during one search mean an embedder that does not fit its space.
+_MOST_SPACE_CHANGES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _ActivePipeline:
+    """A pipeline, and the embedder it was made for."""
+
+    active: ActiveEmbedder
+    embedder: QueryEmbedder | None
+    pipeline: SearchPipeline
+
+
+class SearchService:
+    """Searches one store. A stage that cannot run leaves the answer of the stage before it, and a note."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        selection: EmbedderSelection,
+        providers: Providers,
+        access_log: AccessLog,
+        *,
+        redact: Callable[[str], str],
+        query_wait: float | None,
+    ) -> None:
+        """`redact` cleans what an expanding language model is shown. `query_wait`: see `Memory`."""
+        self._store = store
+        self._settings = settings
+        self._selection = selection
+        self._providers = providers
+        self._access_log = access_log
+        self._redact = redact
+        self._query_wait = query_wait
+        self._hybrid: _ActivePipeline | None = None
+
+    def search(
+        self,
+        query: str,
+        filters: Filters,
+        *,
+        limit: int,
+        offset: int,
+        mode: Mode,
+        fusion: str,
+        current_file: str,
+        floor: float | None,
+        around: int,
+        rerank: bool | None,
+        expand: bool,
+    ) -> Answer:
+        """See `Memory.search`."""
+        if mode not in MODES:
+            raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
+        if rerank is None:
+            rerank = self._settings.text("rerank.provider") != "none"
+        parsed = Query(query, filters, limit, offset, mode, fusion, floor=floor, rerank=rerank, expand=expand)
+        answer = self._answer(parsed, self._domain_of(current_file) if current_file else None)
+        self._access_log.log_search(query, answer)
+        if answer.total and offset >= answer.total:
+            answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
+        return self._with_surroundings(answer, around, filters.as_of)
+
+    def close(self) -> None:
+        if self._hybrid is not None and self._hybrid.embedder is not None:
+            self._hybrid.embedder.close()
+
+    def _answer(self, query: Query, domain: str | None) -> Answer:
+        """Answer from one space; when the model is changed meanwhile, search again.
+
+        Vectors that do not fit the stored ones, as a server's may from one moment to the next, leave the keywords.
+        """
+        if query.mode == "keyword":
+            return self._keyword_pipeline.search(query, domain)
+        for _ in range(_MOST_SPACE_CHANGES):
+            try:
+                answer = self._pipeline.search(query, domain)
+                return replace(answer, notes=(*answer.notes, *self._selection.notes()))
+            except EmbeddingError as error:
+                failure = error
+                if not isinstance(error, SpaceChangedError):
+                    break
+        answer = self._keyword_pipeline.search(replace(query, mode="keyword"), domain)
+        return replace(answer, notes=(*answer.notes, f"no vectors: {failure}"))
+
+    def _with_surroundings(self, answer: Answer, around: int, as_of: int | None) -> Answer:
+        """The hits with what only a shown hit needs: the state of its anchor, the turns before and after it."""
+        if around < 0:
+            raise UsageError(f"around {around} is too small", f"use 0 to {_MOST_AROUND}")
+        shown = {hit.record.id for hit in answer.hits}
+        hits = []
+        for hit in answer.hits:
+            turns: tuple[Record, ...] = ()
+            if around and hit.record.kind == "turn":
+                count = min(around, _MOST_AROUND)
+                turns = self._store.entries.surrounding_turns(hit.record.id, count, count)
+            others = tuple(
+                turn for turn in turns if turn.id not in shown and (as_of is None or turn.created_at <= as_of)
+            )
+            hits.append(replace(hit, record=current_anchor(hit.record), around=others))
+        cut = (f"around cut to {_MOST_AROUND}",) if around > _MOST_AROUND else ()
+        return replace(answer, hits=tuple(hits), notes=(*answer.notes, *cut))
+
+    def _domain_of(self, current_file: str) -> str | None:
+        from mindex.ingest.document_metadata import domain_of  # only when a caller names the file it works on
+
+        return domain_of(current_file, self._settings.pairs("index.domains"), self._store.files.domains())
+
+    # ── the pipeline ──────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _pipeline(self) -> SearchPipeline:
+        """For the space that is active now: another process may have changed the model since the last search."""
+        active = self._selection.active()
+        current = self._hybrid
+        if current is None or current.active is not active:
+            embedder = self._query_embedder(active.embedder)
+            # A search that still uses the one before finishes with it.
+            current = self._hybrid = _ActivePipeline(active, embedder, self._make_pipeline(embedder))
+        return current.pipeline
+
+    @cached_property
+    def _keyword_pipeline(self) -> SearchPipeline:
+        """For searches without vectors: they do not wait for the embedder's module either."""
+        return self._make_pipeline(None)
+
+    def _make_pipeline(self, embedder: QueryEmbedder | None) -> SearchPipeline:
+        return SearchPipeline(
+            self._store,
+            embedder,
+            self._ranking,
+            reranking=lambda: self._rerank_stage,
+            expander=lambda: self._expander,
+        )
+
+    @cached_property
+    def _ranking(self) -> RankingSettings:
+        number = self._settings.number
+        return RankingSettings(
+            fusion=self._settings.text("search.fusion"),
+            weights={name: number(f"search.weights.{name}") for name in FUSIONS},
+            candidates=self._settings.whole("search.candidates"),
+            floor=number("search.floor"),
+            boosts=Boosts(
+                number("boost.domain"), number("boost.instruction"), number("boost.memory"), number("memory.decay")
+            ),
+            refining=KeywordWeights(number("search.weights.pairs"), number("search.weights.coverage")),
+            neighbours=number("search.weights.neighbours"),
+            rerank=number("search.weights.rerank"),
+            expansion=number("search.weights.expansion"),
+        )
+
+    # The stages with a model are imported when a search first needs them (tests/test_costs.py).
+
+    def _query_embedder(self, embedder: Embedder | None) -> QueryEmbedder | None:
+        if embedder is None:
+            return None
+        from mindex.embedding.canary import CanaryEmbedder
+        from mindex.search.query_embedding import QueryEmbedder
+
+        if isinstance(embedder, CanaryEmbedder):
+            embedder = embedder.for_queries()
+        return QueryEmbedder(embedder, self._store, self._query_wait, self._settings.number("embedding.timeout"))
+
+    @cached_property
+    def _rerank_stage(self) -> RerankStage:
+        from mindex.search.rerank import RerankStage
+
+        return RerankStage(self._providers.requested_reranker, self._store, self._settings.number("rerank.timeout"))
+
+    @cached_property
+    def _expander(self) -> QueryExpander | None:
+        generator = self._providers.generator
+        if generator is None:
+            return None
+        from mindex.search.expand import QueryExpander
+
+        seconds = min(_MOST_EXPANSION_SECONDS, self._settings.number("generation.timeout"))
+        return QueryExpander(generator, self._store, seconds, self._redact)
+
+
+def current_anchor(record: Record) -> Record:
+    """The record with the state of its anchor: `fresh`, `drifted` or `gone`. Others are returned unchanged."""
+    if "anchor" not in record.fields:
+        return record
+    from mindex.memories.anchors import with_anchor_state  # few records have one
+
+    return with_anchor_state(record)

@@ -1,0 +1,82 @@
+"""Export and import as a service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from mindex.embedding.queue import EmbeddingQueue, Report
+from mindex.errors import MindexError, NotFoundError
+from mindex.model.transfer import ExportReport, Format, ImportReport
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import Store
+from mindex.transfer.export import export
+from mindex.transfer.import_rows import AgentMapping, import_
+from mindex.transfer.importer import detect, load_importer
+
+
+class Transfer:
+    """Reached as `memory.transfer`. Entries leave and come in; indexed files are indexed where they are."""
+
+    def __init__(self, store: Store, redactor: Redactor, queue: EmbeddingQueue, default_agent: str) -> None:
+        self._store = store
+        self._redactor = redactor
+        self._queue = queue
+        self._default_agent = default_agent
+
+    def export(
+        self,
+        target: str | Path | IO[bytes],
+        *,
+        format: Format = "jsonl",  # noqa: A002 - the option's name
+        agent: str = "*",
+        vectors: bool = False,
+        report: Report | None = None,
+    ) -> ExportReport:
+        """Write the entries of one agent or of all, as JSONL (nothing is lost) or as a folder of markdown."""
+        place = Path(target).expanduser() if isinstance(target, str) else target
+        return export(self._store, place, format, agent=agent, vectors=vectors, report=report)
+
+    def import_(
+        self,
+        path: str | Path,
+        *,
+        source: str = "",
+        agent: str = "",
+        agents: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        embed: bool = True,
+        report: Report | None = None,
+    ) -> ImportReport:
+        """Import an export, or another program's memory; a second import adds nothing.
+
+        `source` names the format where it cannot be detected. `agent` receives everything; `agents` maps one agent's
+        entries to another.
+        """
+        place = Path(path).expanduser()
+        if not place.exists():
+            raise NotFoundError(f"{place} is not there", "check the path")
+        if not os.access(place, os.R_OK):
+            raise MindexError(f"{place} may not be read", "check its rights")
+        imported = import_(
+            self._store,
+            place,
+            load_importer(source) if source else detect(place),
+            mapped=AgentMapping(agent, agents or {}, self._default_agent),
+            secrets=self._redactor.mode,
+            by=self._default_agent,
+            dry_run=dry_run,
+            report=report,
+        )
+        if imported.added and embed and not dry_run:
+            self._embed(report)
+        return imported
+
+    def _embed(self, report: Report | None) -> None:
+        """In batches now, or, in a server, in the background. A model that fails is no error."""
+        if self._queue.in_background:
+            self._queue.embed_all()
+        else:
+            self._queue.backfill_quietly(report)
