@@ -210,7 +210,9 @@ class Asking(Filing):
         for hit in answer.hits:
             turns: tuple[Record, ...] = ()
             if around and hit.record.kind == "turn":
-                turns = self.store.neighbours(hit.record.id, min(around, _MOST_AROUND), min(around, _MOST_AROUND))
+                turns = self.store.entries.surrounding_turns(
+                    hit.record.id, min(around, _MOST_AROUND), min(around, _MOST_AROUND)
+                )
             beside = tuple(
                 turn for turn in turns if turn.id not in shown and (as_of is None or turn.created_at <= as_of)
             )
@@ -240,7 +242,7 @@ class Asking(Filing):
         _known("kind", kinds, KINDS)
         _known("type", types, TYPES)
         if collections:
-            _known("collection", collections, [collection.name for collection in self.store.collections()])
+            _known("collection", collections, [collection.name for collection in self.store.files.collections()])
         return Filters(
             kinds=tuple(kinds),
             types=tuple(types),
@@ -261,7 +263,7 @@ class Asking(Filing):
     def _domain_of(self, current_file: str) -> str | None:
         from mindex.ingest.document_metadata import domain_of
 
-        return domain_of(current_file, self.settings.pairs("index.domains"), self.store.domains())
+        return domain_of(current_file, self.settings.pairs("index.domains"), self.store.files.domains())
 
     def _note_access(
         self, records: Sequence[Record], action: str, query: str = "", answer: Answer | None = None
@@ -276,7 +278,7 @@ class Asking(Filing):
             Access(record.id, now, action, asked, scores.get(record.id)) for record in records if record.kind != "chunk"
         ]
         days, rows = self.settings.number("access_log.days"), self.settings.whole("access_log.rows")
-        self.store.note_access(told, oldest=now - int(days * 86_400_000), rows=rows)
+        self.store.entries.log_access(told, oldest=now - int(days * 86_400_000), rows=rows)
 
 
 def with_anchor_state(record: Record) -> Record:

@@ -65,7 +65,7 @@ class Choosing(Modelling):
         self, provider: str, model: str, url: str, dimensions: int | None = None
     ) -> tuple[EmbedderSpec, ProviderSettings]:
         """Whom to change to, by who said so: the call, an unfinished change, the settings, what is searched."""
-        spaces = self.store.spaces(counted=False)
+        spaces = self.store.vectors.spaces(counted=False)
         if not (provider or model or url or dimensions is not None):
             kept = next((space for space in spaces if space.next), None) or self._settled(spaces)
             if kept is not None:
@@ -108,7 +108,7 @@ class Choosing(Modelling):
     def _after_change(self) -> tuple[str, ...]:
         """What the settings have to say from now on."""
         notes = []
-        for space in self.store.spaces(counted=False):
+        for space in self.store.vectors.spaces(counted=False):
             if space.active:
                 try:
                     self._asked(space.embedder_spec)
@@ -133,7 +133,7 @@ class Choosing(Modelling):
         # As a database holds it: a model that is a folder or a file is known by its whole path.
         asked["embedding"] = replace(asked["embedding"], model=self._named.model)
         shown = []
-        for one in list_models(list(asked.items()), self.store.spaces(), self._chosen()):
+        for one in list_models(list(asked.items()), self.store.vectors.spaces(), self._chosen()):
             settings = asked[one.role]
             ours = one.configured or one.default
             named = settings if ours else replace(settings, provider=one.provider, model=one.name, url="")
@@ -157,7 +157,7 @@ class Choosing(Modelling):
         from mindex.providers.model_check import all_at_once, check_generator, check_reranker
         from mindex.providers.rerank.base import create_reranker
 
-        spaces = self.store.spaces()
+        spaces = self.store.vectors.spaces()
         space = next((one for one in spaces if one.active), None)
         rerank, generation = self._provider_settings("rerank"), self._provider_settings("generation")
         jobs: list[Callable[[], Check]] = [lambda: self._check_searched(space)]

@@ -59,7 +59,7 @@ class Filing(Telling):
         started = monotonic()
         if name is not None and len(folders) != 1:
             raise UsageError("a name goes with one folder", "index one folder at a time to name it")
-        known = list(self.store.collections())
+        known = list(self.store.files.collections())
         chosen = []
         for folder in folders:
             collection = collection_for(Path(folder), known, name=name, exclude=exclude)
@@ -81,12 +81,12 @@ class Filing(Telling):
         notes: list[str] = []
         for collection in chosen:
             if not dry_run:
-                self.store.put_collection(collection)
+                self.store.files.put_collection(collection)
             outcome, left_out = indexer.index(collection, force=force, dry_run=dry_run, report=report)
             reports.append(outcome)
             skipped.extend(left_out)
         if force and contextualize is False and not dry_run:
-            dropped = self.store.drop_contexts([collection.name for collection in chosen])
+            dropped = self.store.files.drop_contexts([collection.name for collection in chosen])
             notes.extend([f"what a language model wrote about {dropped} chunks was taken back"] if dropped else [])
         embedded, pending, note = self._embed(embed and not dry_run, report)
         notes.extend([note] if note else [])
@@ -117,7 +117,7 @@ class Filing(Telling):
         if embedder is None:
             return 0, 0, ""
         if not wanted:
-            return 0, self.store.pending(embedder.model), ""
+            return 0, self.store.vectors.pending(embedder.model), ""
         done = self._backfilled(report=report)
         return done.embedded, done.remaining, done.note
 
@@ -166,10 +166,10 @@ class Filing(Telling):
         """Remember a folder as a collection without indexing it yet; the collection it already is, if it is one."""
         from mindex.ingest.collections import collection_for
 
-        known = self.store.collections()
+        known = self.store.files.collections()
         collection = collection_for(Path(folder), known, name=name, exclude=exclude)
         if collection not in known:
-            self.store.put_collection(collection)
+            self.store.files.put_collection(collection)
         return collection
 
     def workspace(self) -> Collection | None:
@@ -183,14 +183,14 @@ class Filing(Telling):
         except (OSError, RuntimeError) as error:
             raise UsageError(f"{folder} cannot be the workspace ({error})", "set workspace.path to a folder") from None
         # Indexed already, itself or with the folder it lies in: under whatever name, it is kept up to date.
-        known = (collection for collection in self.store.collections() if root.is_relative_to(collection.root))
+        known = (collection for collection in self.store.files.collections() if root.is_relative_to(collection.root))
         return next(known, None) or self.add_collection(root, name="workspace")
 
     def documents(self, starting: str = "", *, limit: int = 100) -> tuple[Document, ...]:
         """Indexed files whose path, or `collection/path`, starts so; collection by collection, in order of path."""
         found: list[Document] = []
-        for collection in self.store.collections():
-            for path, document in sorted(self.store.documents(collection.name).items()):
+        for collection in self.store.files.collections():
+            for path, document in sorted(self.store.files.documents(collection.name).items()):
                 if len(found) == limit:
                     return tuple(found)
                 if path.startswith(starting) or f"{collection.name}/{path}".startswith(starting):
@@ -199,9 +199,9 @@ class Filing(Telling):
 
     def remove_collection(self, name: str) -> int:
         """Forget an indexed folder: its chunks leave the memory, its files stay as they are."""
-        if name not in {collection.name for collection in self.store.collections()}:
+        if name not in {collection.name for collection in self.store.files.collections()}:
             raise NotFoundError(f"there is no collection '{name}'", "`mindex status` lists them")
-        return self.store.remove_collection(name)
+        return self.store.files.remove_collection(name)
 
     def watch(
         self,
@@ -215,7 +215,7 @@ class Filing(Telling):
         from mindex.ingest.watch import watch
 
         def watched() -> Sequence[Collection]:
-            return [collection for collection in self.store.collections() if only in ("", collection.name)]
+            return [collection for collection in self.store.files.collections() if only in ("", collection.name)]
 
         def refresh(collections: Sequence[Collection]) -> None:
             roots = [collection.root for collection in collections if Path(collection.root).is_dir()]

@@ -73,13 +73,13 @@ class Knowing(Learning):
         """An exchange with its neighbours in the same session, in order."""
         from mindex.memories.find_entry import find_entry
 
-        return self.store.neighbours(find_entry(self.store, id_).id, before, after)
+        return self.store.entries.surrounding_turns(find_entry(self.store, id_).id, before, after)
 
     def conversation(self, session_id: str, *, agent: str | None = None) -> tuple[Record, ...]:
         """Every exchange of a session, in order; none when there is no such session."""
         scope = Filters(kinds=("turn",), session=session_id, agent=agent or self.settings.text("agent"))
         found: list[Record] = []
-        while session_id and (page := self.store.list(scope, limit=_MOST_LISTED, offset=len(found)).records):
+        while session_id and (page := self.store.retrieval.list(scope, limit=_MOST_LISTED, offset=len(found)).records):
             found += page
         return tuple(sorted(found, key=lambda turn: (turn.created_at, turn.number or 0)))
 
@@ -191,7 +191,7 @@ class Knowing(Learning):
         scope = agent or self.settings.text("agent")
         until = parse_time(before) if before else now_ms() + 1
         events = []
-        for change in self.store.changes_between(parse_time(after), until):
+        for change in self.store.entries.changes_between(parse_time(after), until):
             record = change.after
             if kinds and record.kind not in kinds:
                 continue

@@ -66,7 +66,7 @@ class Learning(Telling):
         scope = agent or self.settings.text("agent")
         extractor, run, going = self._extractor(generator), ExtractionRun(), True
         left_alone = None if again else retry_policy()
-        total = min(most, self.store.count_unextracted(scope, left_alone))
+        total = min(most, self.store.entries.count_unextracted(scope, left_alone))
         if total:
             try:
                 wake(generator)
@@ -74,7 +74,7 @@ class Learning(Telling):
                 return replace(self._extracted(run, scope, f"no exchange was asked: {error}"), in_vain=True)
         while going and run.asked < total:
             wanted = min(_PAGE, total - run.asked)
-            line = self.store.unextracted(scope, wanted + len(run.failed), left_alone)
+            line = self.store.entries.unextracted(scope, wanted + len(run.failed), left_alone)
             page = [turn for turn in line if turn.id not in run.failed][:wanted]  # each is asked once
             if not page:
                 break
@@ -87,8 +87,8 @@ class Learning(Telling):
         from mindex.memories.fact_extraction import MOST_TRIES, retry_policy
         from mindex.model import ExtractionReport
 
-        remaining = self.store.count_unextracted(scope, retry_policy())
-        unanswered = self.store.count_unextracted(scope) - remaining
+        remaining = self.store.entries.count_unextracted(scope, retry_policy())
+        unanswered = self.store.entries.count_unextracted(scope) - remaining
         if unanswered:
             many = "1 exchange" if unanswered == 1 else f"{unanswered} exchanges"
             rest = f"{many} went unanswered {MOST_TRIES} times or more: left alone for a day"
@@ -108,7 +108,7 @@ class Learning(Telling):
                 return ExtractionReport()
             extractor = self._extractor(generator)
             facts = extractor.take(turn)
-            return ExtractionReport(1, facts, notes=extractor.notes, new=self.store.records(extractor.new))
+            return ExtractionReport(1, facts, notes=extractor.notes, new=self.store.retrieval.records(extractor.new))
         except MindexError as error:
             return ExtractionReport(notes=(f"no facts were extracted: {error}",))
 
@@ -139,7 +139,7 @@ class Learning(Telling):
                     return
                 id_ = self._unasked.popleft()
             try:
-                turn = self.store.record(id_)
+                turn = self.store.retrieval.record(id_)
                 if turn is not None and turn.retired_at is None:
                     for note in self.extract_facts_of(turn).notes:
                         self._logger.info(note)
@@ -184,7 +184,7 @@ class Learning(Telling):
         scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self.settings.text("agent"))
         spared = None if older_than is None else parse_time(older_than)
         memories = self._old(replace(scope, before=spared), most)
-        younger = 0 if spared is None else self.store.list(replace(scope, after=spared), limit=1).total
+        younger = 0 if spared is None else self.store.retrieval.list(replace(scope, after=spared), limit=1).total
         notes = [f"limit cut to {_MOST_PROPOSALS}"] if limit > _MOST_PROPOSALS else []
         model = self.embedder.model if self.embedder is not None else None
         consolidator = Consolidator(self.store, model, self._writer(notes), self._crosses)
@@ -211,9 +211,9 @@ class Learning(Telling):
 
     def _old(self, scope: Filters, most: int | None) -> list[Record]:
         """Live memories, oldest first."""
-        total = self.store.list(scope, limit=1).total
+        total = self.store.retrieval.list(scope, limit=1).total
         found: list[Record] = []
         offset = 0 if most is None else max(0, total - most)
-        while page := self.store.list(scope, limit=_LISTED, offset=offset + len(found)).records:
+        while page := self.store.retrieval.list(scope, limit=_LISTED, offset=offset + len(found)).records:
             found += page
         return found[::-1]

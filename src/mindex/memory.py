@@ -87,14 +87,16 @@ class Memory(Asking, Transferring, Knowing, Choosing):
         """Records in scope, newest first."""
         if limit < 1 or offset < 0:
             raise UsageError("limit starts at 1 and offset at 0", f"use a limit of 1 to {MAX_LIMIT}")
-        return self.store.list(filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=min(offset, 2**62))
+        return self.store.retrieval.list(
+            filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=min(offset, 2**62)
+        )
 
     # ── health ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def status(self) -> Status:
         from mindex.model import CollectionStatus, Status
 
-        store = self.store.status()
+        store = self.store.maintenance.status()
         collections = tuple(
             CollectionStatus(
                 collection.name,
@@ -104,7 +106,7 @@ class Memory(Asking, Transferring, Knowing, Choosing):
                 collection.indexed_at,
                 missing=not Path(collection.root).is_dir(),
             )
-            for collection in self.store.collections()
+            for collection in self.store.files.collections()
             if collection.name in store.collections  # else added since it was counted
         )
         tier, why = self.search_tier()
@@ -124,8 +126,8 @@ class Memory(Asking, Transferring, Knowing, Choosing):
         """Everything that can be checked, each with what to do about it."""
         from mindex.model import Check
 
-        checks = [*self.store.check(), *self.model_checks()]
-        for collection in self.store.collections():
+        checks = [*self.store.maintenance.check(), *self.model_checks()]
+        for collection in self.store.files.collections():
             there = Path(collection.root).is_dir()
             message = f"{collection.root} is there" if there else f"{collection.root} is not there"
             checks.append(Check(f"collection {collection.name}", there, message, "bring the folder back, or remove it"))
@@ -137,7 +139,7 @@ class Memory(Asking, Transferring, Knowing, Choosing):
         With `caches` they are emptied, too: answers how many values of each kind went.
         """
         self.purge_expired()
-        cleared = self.store.clear_caches() if caches else {}
-        self.store.drop_spaces()
-        self.store.optimize()
+        cleared = self.store.caches.clear() if caches else {}
+        self.store.vectors.drop_unused_spaces()
+        self.store.maintenance.optimize()
         return cleared

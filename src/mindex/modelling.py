@@ -109,7 +109,7 @@ class Modelling:
             return self._brought
         if self.settings.text("embedding.provider") == "none":
             return _NONE
-        space = self.store.space()
+        space = self.store.vectors.active_space()
         held = self._held
         if held is not None and held.space == space:
             return held
@@ -120,7 +120,7 @@ class Modelling:
         return held
 
     def _follow(self, fingerprint: str, before: ActiveEmbedder | None) -> ActiveEmbedder:
-        space = next((one for one in self.store.spaces(counted=False) if one.fingerprint == fingerprint), None)
+        space = next((one for one in self.store.vectors.spaces(counted=False) if one.fingerprint == fingerprint), None)
         if space is None:  # nothing is embedded yet; or it was replaced this very moment, and the next look finds out
             embedder = self._make_embedder(self._provider_settings("embedding"))
             return ActiveEmbedder(fingerprint, self._watched(embedder), self._named)
@@ -259,7 +259,7 @@ class Modelling:
         if self._noted or held is None or not held.space:
             return ()
         self._noted = True
-        spaces = self.store.spaces(counted=False)
+        spaces = self.store.vectors.spaces(counted=False)
         return tuple(filter(None, (self._contradiction(one) for one in spaces if one.fingerprint == held.space)))
 
     # ── how it stands ─────────────────────────────────────────────────────────────────────────────────────────
@@ -272,14 +272,14 @@ class Modelling:
         held = self.held()
         if held.embedder is None:
             return EmbeddingStatus("none")
-        spaces = self.store.spaces()
+        spaces = self.store.vectors.spaces()
         space = next((one for one in spaces if held.space and one.active), None)
         model = space.model if space is not None else held.embedder.model
         return EmbeddingStatus(
             visible(model.provider),
             visible(model.name),
             model.dimensions,
-            self.store.pending(model),
+            self.store.vectors.pending(model),
             note=self._contradiction(space) if space is not None else "",
             reembedding=self._unfinished(spaces),
         )
@@ -294,11 +294,13 @@ class Modelling:
             return "keyword", ""
         if trouble := embedder.trouble() if isinstance(embedder, ReportsTrouble) else "":
             return "keyword", trouble
-        searched = [one.model for one in self.store.spaces(counted=False) if one.fingerprint == self.held().space]
+        searched = [
+            one.model for one in self.store.vectors.spaces(counted=False) if one.fingerprint == self.held().space
+        ]
         model = searched[0] if searched else embedder.model
-        if self.store.embedded_records(model, 1):
+        if self.store.vectors.embedded_records(model, 1):
             return "hybrid", ""
-        if self.store.pending(model):
+        if self.store.vectors.pending(model):
             return "keyword", "nothing is embedded yet; run `mindex backfill`"
         return "keyword", "nothing was indexed or told yet"
 
@@ -308,7 +310,9 @@ class Modelling:
 
         for space in spaces:
             if space.next:
-                return ReembedProgress(space.name, space.vectors, space.vectors + self.store.pending(space.model))
+                return ReembedProgress(
+                    space.name, space.vectors, space.vectors + self.store.vectors.pending(space.model)
+                )
         return None
 
     # ── giving vectors ────────────────────────────────────────────────────────────────────────────────────────

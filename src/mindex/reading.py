@@ -74,7 +74,7 @@ def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
     """A comma separates references, unless a file is really called that."""
     for reference in references:
         printable = reference.encode("utf-8", "backslashreplace").decode()  # a broken name cannot be looked up
-        if "," in printable and store.find_documents(printable):
+        if "," in printable and store.files.find_documents(printable):
             yield printable
         else:
             yield from (part.strip() for part in printable.split(",") if part.strip())
@@ -82,7 +82,7 @@ def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
 
 def _one(store: Store, reference: str, redact: Crosses, as_of: int | None) -> Iterator[Record]:
     if _ID.fullmatch(reference):
-        ids = store.resolve(reference.lower(), retired=True)
+        ids = store.retrieval.resolve(reference.lower(), retired=True)
         if len(ids) > 1 and reference.lower() not in ids:
             raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
         if ids:
@@ -106,9 +106,9 @@ def _one(store: Store, reference: str, redact: Crosses, as_of: int | None) -> It
 
 def _record(store: Store, id_: str, as_of: int | None) -> Record | None:
     """A record as it is, or as it stood; what is forgotten is not shown, what was superseded is kept and is."""
-    record = store.record(id_)
+    record = store.retrieval.record(id_)
     if record is not None and record.kind != "chunk" and as_of is not None:
-        record = next((change.after for change in reversed(store.history(id_)) if change.at <= as_of), None)
+        record = next((change.after for change in reversed(store.entries.history(id_)) if change.at <= as_of), None)
     if record is None or (record.retired_at is not None and not record.superseded_by):
         return None
     return record
@@ -120,11 +120,11 @@ def _documents(store: Store, path: str) -> tuple[Document, ...]:
     if ".." in path.split("/"):
         raise ForbiddenPathError(f"'{path}' leads out of its folder", "name an indexed file")
     if not (path.startswith("/") or re.match(r"[a-zA-Z]:/", path)):
-        return store.find_documents(path)
-    for collection in store.collections():
+        return store.files.find_documents(path)
+    for collection in store.files.collections():
         root = collection.root.replace("\\", "/").rstrip("/") + "/"
         if path.startswith(root):
-            below = store.find_documents(f"{collection.name}/{path.removeprefix(root)}")
+            below = store.files.find_documents(f"{collection.name}/{path.removeprefix(root)}")
             return tuple(document for document in below if document.collection == collection.name)
     raise ForbiddenPathError(f"'{path}' is outside every collection", "name an indexed file")
 
@@ -154,7 +154,7 @@ def _file_record(store: Store, document: Document, redact: Crosses, first: int =
 
 
 def _lines(store: Store, document: Document, redact: Crosses) -> list[str]:
-    root = next((Path(c.root) for c in store.collections() if c.name == document.collection), None)
+    root = next((Path(c.root) for c in store.files.collections() if c.name == document.collection), None)
     if root is None:  # removed since the document was looked up
         raise NotFoundError(f"the collection '{document.collection}' is gone", "`mindex status` lists them")
     try:

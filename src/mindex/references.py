@@ -36,7 +36,7 @@ def special(memory: Knowing, reference: str, as_of: str | None = None) -> Sequen
         return [_timeline(memory, reference)]
     if around := _AROUND.fullmatch(reference):
         return _around(memory, around["id"], int(around["count"]))
-    if (asked := _PROFILE.fullmatch(reference)) and not memory.store.find_documents(reference):
+    if (asked := _PROFILE.fullmatch(reference)) and not memory.store.files.find_documents(reference):
         return _profile(memory, asked["path"] or "", as_of)
     return None
 

@@ -177,12 +177,12 @@ class Telling(Modelling):
         expired = self._memories.expired(grace_days)
         if expired:
             self._proves_writable()
-            self._unlog(self._as_told(map(self.store.history, expired)))
+            self._unlog(self._as_told(map(self.store.entries.history, expired)))
         return self._memories.purge_expired(grace_days)
 
     def _proves_writable(self) -> None:
         """Raise what a write would be refused with now, before anything is changed outside the memory for it."""
-        with self.store.together():
+        with self.store.entries.transaction():
             pass
 
     # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
@@ -199,7 +199,7 @@ class Telling(Modelling):
         """Write a new memory into the daily log; answers what to say when that failed: the memory is there."""
         if self._journal is None or not self.settings.keeps_daily_log:
             return ()
-        record = self.store.record(id_)
+        record = self.store.retrieval.record(id_)
         try:
             if record is not None:
                 self._journal.append(record)
@@ -231,7 +231,7 @@ class Telling(Modelling):
         return self._memories.history(id_)
 
     def statistics(self, agent: str | None = None) -> MemoryStatistics:
-        return self.store.memory_statistics(agent or self.settings.text("agent"))
+        return self.store.entries.statistics(agent or self.settings.text("agent"))
 
     def scan(self) -> tuple[SecretFinding, ...]:
         """Secrets that are stored already, in what was told and in indexed files, everybody's."""
@@ -240,7 +240,9 @@ class Telling(Modelling):
 
         found: list[SecretFinding] = []
         offset = 0
-        while page := self.store.list(Filters(agent="*", include_expired=True), limit=_PAGE, offset=offset).records:
+        while page := self.store.retrieval.list(
+            Filters(agent="*", include_expired=True), limit=_PAGE, offset=offset
+        ).records:
             offset += len(page)
             for record in page:
                 found += [
@@ -273,7 +275,7 @@ class Telling(Modelling):
     def _lacking(self, ids: Sequence[str], failure: str) -> tuple[str, ...]:
         if not failure or (embedder := self.embedder) is None:
             return ()
-        if not self.store.pending_records(embedder.model, 1, ids=ids):  # these words have theirs already
+        if not self.store.vectors.pending_records(embedder.model, 1, ids=ids):  # these words have theirs already
             return ()
         return (_follows(failure, len(ids)),)
 

@@ -51,7 +51,7 @@ def backfill(
     `made` says how the embedder is made again, should its space be the first; `stored` is told of each batch.
     """
     job = _Job(store, embedder, embedder_spec, stored)
-    total = store.pending(embedder.model)
+    total = store.vectors.pending(embedder.model)
     idle = 0
     down: EmbeddingError | None = None
     replaced = False
@@ -70,10 +70,10 @@ def backfill(
         if report is not None:
             report(Progress("embed", job.embedded, max(total, job.embedded)))
     if job.embedded:
-        store.pack_vectors()
+        store.vectors.pack()
     elif not replaced:
         _adopt(store, embedder.model, embedder_spec)
-    remaining = store.pending(embedder.model)
+    remaining = store.vectors.pending(embedder.model)
     note = f"no vectors: {down}" if down is not None else job.note
     unread = 0 if down is not None else job.unread
     return BackfillResult(job.embedded, remaining, note, unread, down or job.failure, replaced)
@@ -110,7 +110,7 @@ class _Job:
         return next(iter(self._unread.values()), None)
 
     def next(self, size: int) -> tuple[Record, ...]:
-        pending = self._store.pending_records(self._embedder.model, size + len(self._unread))
+        pending = self._store.vectors.pending_records(self._embedder.model, size + len(self._unread))
         return tuple(record for record in pending if record.id not in self._unread)[:size]
 
     def give(self, records: tuple[Record, ...]) -> int:
@@ -144,13 +144,13 @@ class _Job:
 
     def _put(self, records: tuple[Record, ...], embedded: list[RecordVectors]) -> int:
         model = self._embedder.model
-        count = self._store.put_vectors(model, embedded, self._made)
+        count = self._store.vectors.put(model, embedded, self._made)
         self.embedded += count
         if self._stored is not None and count:
             lacking: set[str] = set()
             if count < len(records):
                 ids = [record.id for record in records]
-                lacking = {record.id for record in self._store.pending_records(model, len(ids), ids=ids)}
+                lacking = {record.id for record in self._store.vectors.pending_records(model, len(ids), ids=ids)}
             pairs = zip(records, embedded, strict=True)
             self._stored(self._store, model, [pair for pair in pairs if pair[0].id not in lacking])
         return count
@@ -158,10 +158,10 @@ class _Job:
 
 def _adopt(store: Store, model: Model, embedder_spec: EmbedderSpec | None) -> None:
     """Vectors that an import brought are searched, too, where they are of the space that is wanted here."""
-    if store.read_only or store.space():
+    if store.read_only or store.vectors.active_space():
         return
-    if any(space.fingerprint == model.fingerprint and space.vectors for space in store.spaces()):
-        store.put_vectors(model, (), embedder_spec)
+    if any(space.fingerprint == model.fingerprint and space.vectors for space in store.vectors.spaces()):
+        store.vectors.put(model, (), embedder_spec)
 
 
 def embed(embedder: Embedder, records: tuple[Record, ...]) -> list[RecordVectors]:

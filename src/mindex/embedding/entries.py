@@ -53,14 +53,16 @@ def embed_entries(
         if ids:
             break
     if done:
-        store.pack_vectors()
+        store.vectors.pack()
     if failure is not None:
         raise failure
     return done
 
 
 def _next(store: Store, embedder: Embedder, ids: Sequence[str], failed: set[str]) -> list[Record]:
-    pending = store.pending_records(embedder.model, len(ids) or _BATCH + len(failed), told=True, ids=ids)
+    pending = store.vectors.pending_records(
+        embedder.model, len(ids) or _BATCH + len(failed), entries_only=True, ids=ids
+    )
     return [record for record in pending if record.id not in failed]
 
 
@@ -69,7 +71,7 @@ def _embed_one(store: Store, embedder: Embedder, record: Record, embedder_spec: 
     fluency = embedder.fluency([record.text])[0]
     read = embedded_text_hash(record.kind, record.title, record.context, record.text)
     embedded = RecordVectors(record.id, vectors, fluency, read)
-    if not store.put_vectors(embedder.model, [embedded], embedder_spec):
+    if not store.vectors.put(embedder.model, [embedded], embedder_spec):
         return 0
     link_near_duplicates(store, embedder.model, [(record, embedded)])
     return 1
@@ -81,8 +83,8 @@ def link_near_duplicates(store: Store, model: Model, given: Sequence[tuple[Recor
         if record.kind != "memory":
             continue
         scope = Filters(kinds=("memory",), types=(record.type,), agent=record.agent)
-        near = store.nearest(model, np.asarray(embedded.vectors[0], np.float32), scope, _LOOKED_AT).hits
+        near = store.retrieval.nearest(model, np.asarray(embedded.vectors[0], np.float32), scope, _LOOKED_AT).hits
         close = {hit.id: hit.score for hit in near if hit.id != record.id and hit.score >= NEAR_COSINE}
-        for other in store.records(list(close)):
+        for other in store.retrieval.records(list(close)):
             if other.agent == record.agent and not contradict(record.text, other.text):
-                store.link(record.id, other.id, NEAR, round(close[other.id], 3))
+                store.entries.link(record.id, other.id, NEAR, round(close[other.id], 3))

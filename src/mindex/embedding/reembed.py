@@ -59,11 +59,13 @@ def reembed(
     watched = CanaryEmbedder(embedder, store, _edition(store, embedder, force=force))
     model = watched.model
     source = _searched(store)
-    store.begin_space(model, embedder_spec)
-    store.drop_spaces()  # what an earlier change to another model left
-    done = _gather(store, watched, embedder_spec, report, stored if store.space() == model.fingerprint else None)
-    store.drop_spaces()
-    store.clear_caches((_QUESTIONS,))
+    store.vectors.begin_space(model, embedder_spec)
+    store.vectors.drop_unused_spaces()  # what an earlier change to another model left
+    done = _gather(
+        store, watched, embedder_spec, report, stored if store.vectors.active_space() == model.fingerprint else None
+    )
+    store.vectors.drop_unused_spaces()
+    store.caches.clear((_QUESTIONS,))
     notes = (done.note,) if done.note else ()
     if source == space_name(model) and not done.embedded and not done.remaining:
         notes = (*notes, f"everything is embedded with {source} already")
@@ -76,8 +78,8 @@ def rehearse(store: Store, embedder: Embedder, *, force: bool = False) -> Reembe
     """How much there would be to do, and roughly how long it would take: a few pieces are embedded to see."""
     edition = _edition(store, embedder, force=force)
     model = replace(embedder.model, edition=edition)
-    records = store.pending(model)
-    looked_at = store.pending_records(model, _LOOKED_AT)
+    records = store.vectors.pending(model)
+    looked_at = store.vectors.pending_records(model, _LOOKED_AT)
     pieces = [piece for record in looked_at for piece in embedding_pieces(record)]
     count = round(len(pieces) * records / len(looked_at)) if looked_at else 0
     measured = pieces[:: max(1, len(pieces) // _MEASURED)][:_MEASURED]
@@ -109,12 +111,12 @@ def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
     model = embedder.model  # known by now
 
     def agrees(space: Space) -> bool:
-        kept = store.canary(space.model)
+        kept = store.vectors.canary(space.model)
         return kept is None or is_same(kept, found)
 
     spaces = [
         space
-        for space in store.spaces(counted=False)
+        for space in store.vectors.spaces(counted=False)
         if replace(space.model, edition=0).fingerprint == replace(model, edition=0).fingerprint
     ]
     begun = next((space for space in spaces if space.next), None)
@@ -132,7 +134,7 @@ def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
 
 
 def _searched(store: Store) -> str:
-    return next((space.name for space in store.spaces(counted=False) if space.active), "")
+    return next((space.name for space in store.vectors.spaces(counted=False) if space.active), "")
 
 
 def _gather(
@@ -140,7 +142,7 @@ def _gather(
 ) -> BackfillResult:
     """Embed until the new vectors are complete and searched: also what is told by others in the meantime."""
     model = embedder.model
-    ahead = next((space.vectors for space in store.spaces() if space.fingerprint == model.fingerprint), 0)
+    ahead = next((space.vectors for space in store.vectors.spaces() if space.fingerprint == model.fingerprint), 0)
     embedded = pauses = 0
 
     def further(progress: Progress) -> None:
@@ -156,7 +158,7 @@ def _gather(
                 f"another process began another change of model; the one to {space_name(model)} is given up",
                 "run `mindex reembed` again if it is wanted",
             )
-        if part.remaining <= part.unread and store.switch_space(model):
+        if part.remaining <= part.unread and store.vectors.switch_space(model):
             return replace(part, embedded=embedded)
         if part.note:
             raise EmbeddingError(

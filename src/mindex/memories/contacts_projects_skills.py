@@ -35,7 +35,7 @@ class Things:
         now = now_ms()
         bare = Record(id=new_id(), kind=kind, text="", agent=agent, created_at=now, updated_at=now)
         record = replace(bare, **described(kind, fields))  # type: ignore[arg-type]  # checked by name
-        added = self._store.add([record], by=self._by, unique=UNIQUE[kind])[0]
+        added = self._store.entries.add([record], by=self._by, unique=UNIQUE[kind])[0]
         if not added.created:
             raise _taken(kind, fields, added.id)
         return record
@@ -53,7 +53,7 @@ class Things:
             self._check(kind, fields)
             return replace(record, **described(kind, fields))  # type: ignore[arg-type]  # checked by name
 
-        return self._store.revise(
+        return self._store.entries.revise(
             existing.id, revised, by=self._by, action="update", reason=self._crosses(reason), unique=UNIQUE[kind]
         )
 
@@ -87,7 +87,7 @@ class Things:
     def delete(self, kind: ThingKind, id_: str, reason: str = "", *, agent: str = "*") -> Change:
         """Forget it: out of lists and searches, and back with `restore` or `undo`."""
         now = now_ms()
-        return self._store.revise(
+        return self._store.entries.revise(
             self.get(kind, id_, agent).id,
             lambda record: replace(record, retired_at=now),
             by=self._by,
@@ -98,7 +98,9 @@ class Things:
     def all(self, kind: ThingKind, agent: str) -> list[Record]:
         """Oldest first."""
         found: list[Record] = []
-        while page := self._store.list(Filters(kinds=(kind,), agent=agent), limit=500, offset=len(found)).records:
+        while page := self._store.retrieval.list(
+            Filters(kinds=(kind,), agent=agent), limit=500, offset=len(found)
+        ).records:
             found += page
         return sorted(found, key=lambda record: (record.agent, record.number or 0))
 

@@ -51,7 +51,7 @@ class Conversations:
             speaker=" ".join(redact(speaker, self._secrets).text.split())[:_LONGEST_NAME],
             at=moment,
         )
-        self._store.add([record], by=self._by)
+        self._store.entries.add([record], by=self._by)
         return record, tuple(dict.fromkeys((*asked.redacted, *answered.redacted)))
 
 

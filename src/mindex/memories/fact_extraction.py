@@ -159,13 +159,13 @@ class FactExtractor:
 
         Raises GenerationError, and StoreError when the facts could not be stored: then none is, and it is not marked.
         """
-        if not self._store.is_unextracted(turn.id):
+        if not self._store.entries.is_unextracted(turn.id):
             return 0
         try:
             facts = facts_of(asked(self._generator, prompt_of(turn)), turn)
         except GenerationError:
             with suppress(StoreError):  # what went wrong with the model is the news
-                self._store.mark_unanswered(turn.id)
+                self._store.entries.mark_unanswered(turn.id)
             raise
         new = self._kept(facts, turn)
         for told in new:
@@ -174,13 +174,13 @@ class FactExtractor:
         return len(new)
 
     def _kept(self, facts: Iterable[Fact], turn: Record) -> list[AddResult]:
-        with self._store.together():
+        with self._store.entries.transaction():
             # Looked at inside: who forgot or erased it while the model was thinking wants nothing of it kept, and
             # another process may have been faster with the same exchange.
-            if not self._store.is_unextracted(turn.id):
+            if not self._store.entries.is_unextracted(turn.id):
                 return []
             new = [told for fact in facts if (told := self._keep(fact, turn)) is not None]
-            self._store.mark_extracted(turn.id, len(new))
+            self._store.entries.mark_extracted(turn.id, len(new))
             return new
 
     def _keep(self, fact: Fact, turn: Record) -> AddResult | None:
@@ -188,15 +188,15 @@ class FactExtractor:
         source = f"conversation:{turn.id}"
         told = NewMemory(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
         try:
-            like = self._store.records([one.id for one in self._memories.alike(told)])
+            like = self._store.retrieval.records([one.id for one in self._memories.alike(told)])
             known = next((one for one in like if says_all(one.text, fact.text)), None)
             if known is not None and content_hash(known.text) != content_hash(fact.text):
-                self._store.link(known.id, turn.id, FROM, fact.confidence)
+                self._store.entries.link(known.id, turn.id, FROM, fact.confidence)
                 return None
             remembered = self._memories.add(told)  # the very same words again are the same memory
         except (SecretError, UsageError):  # what may not be stored (a secret, in strict mode) is not: the others are
             return None
-        self._store.link(remembered.id, turn.id, FROM, fact.confidence)
+        self._store.entries.link(remembered.id, turn.id, FROM, fact.confidence)
         return remembered if remembered.created else None
 
 

@@ -80,12 +80,12 @@ class Memories:
         """Remember one thing. It is durable when this returns, and what it supersedes retired; its vector follows."""
         record, redacted = self._record(told, at)
         similar = self._similar(record, (record.type,))
-        with self._store.together():
+        with self._store.entries.transaction():
             replaced = self._existing(told.supersedes) if told.supersedes else None
-            (added,) = self._store.add([record], by=self._by, reason=reason)
+            (added,) = self._store.entries.add([record], by=self._by, reason=reason)
             if added.created:
                 for other in similar:
-                    self._store.link(added.id, other.id, NEAR, other.overlap)
+                    self._store.entries.link(added.id, other.id, NEAR, other.overlap)
             if replaced is not None and replaced.id != added.id:
                 self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
                 similar = tuple(other for other in similar if other.id != replaced.id)
@@ -97,7 +97,7 @@ class Memories:
         remembered = []
         for start in range(0, len(prepared), _BULK):
             batch = prepared[start : start + _BULK]
-            added = self._store.add([record for record, _ in batch], by=self._by)
+            added = self._store.entries.add([record for record, _ in batch], by=self._by)
             remembered += [
                 AddResult(one.id, one.created, not one.created, (), redacted)
                 for one, (_, redacted) in zip(added, batch, strict=True)
@@ -157,14 +157,14 @@ class Memories:
         words = keywords(record.text)
         if not words or record.kind != "memory":
             return ()
-        frequency = self._store.statistics(sorted(words)).frequency
+        frequency = self._store.retrieval.term_statistics(sorted(words)).frequency
         probes = [word for word in probe_words(words, frequency) if frequency.get(word)]
         if not probes:
             return ()
         scope = Filters(kinds=("memory",), types=types, agent=record.agent)
-        hits = self._store.keyword(AnyOf(tuple(Term(word) for word in probes)), scope, _CANDIDATES)
+        hits = self._store.retrieval.keyword(AnyOf(tuple(Term(word) for word in probes)), scope, _CANDIDATES)
         near = []
-        for other in self._store.records([hit.id for hit in hits]):
+        for other in self._store.retrieval.records([hit.id for hit in hits]):
             share = overlap(words, keywords(other.text))
             if other.agent == record.agent and share >= NEAR_OVERLAP and not contradict(record.text, other.text):
                 near.append(SimilarMemory(other.id, other.summary, round(share, 2)))
@@ -192,7 +192,7 @@ class Memories:
             return replace(record, **values)  # type: ignore[arg-type]  # checked by name
 
         why = redact(reason, self._secrets).text
-        with self._store.together():  # two that would supersede each other at once must not both go
+        with self._store.entries.transaction():  # two that would supersede each other at once must not both go
             existing = self._existing(id_)
             if existing.kind in _MADE_OF_FIELDS and not _MADE.isdisjoint(checked):
                 raise UsageError(
@@ -202,7 +202,7 @@ class Memories:
             other = self._existing(superseded).id if superseded else ""
             if other:
                 self._refuse_circle(existing.id, other)
-            change = self._store.revise(existing.id, revised, by=self._by, action="update", reason=why)
+            change = self._store.entries.revise(existing.id, revised, by=self._by, action="update", reason=why)
             if other:
                 self._retire(other, "supersede", f"superseded by {existing.id}", superseded_by=existing.id)
         return change
@@ -246,7 +246,7 @@ class Memories:
 
     def _retire(self, id_: str, action: str, reason: str, superseded_by: str = "") -> Change:
         now = now_ms()
-        return self._store.revise(
+        return self._store.entries.revise(
             id_,
             lambda record: replace(record, retired_at=now, superseded_by=superseded_by),
             by=self._by,
@@ -262,17 +262,17 @@ class Memories:
             if record.retired_at is not None or record.text != loser.text:
                 raise ConflictError(f"'{loser.id}' was changed meanwhile", "look at it again")
             # Inside the transaction: nobody else can take it away between this look and the change.
-            if (other := self._store.record(winner)) is None or other.retired_at is not None:
+            if (other := self._store.retrieval.record(winner)) is None or other.retired_at is not None:
                 raise ConflictError(f"'{winner}' was forgotten meanwhile", "look at it again")
             return replace(record, retired_at=now, superseded_by=winner)
 
-        return self._store.revise(loser.id, retired, by=self._by, action="supersede", reason=reason)
+        return self._store.entries.revise(loser.id, retired, by=self._by, action="supersede", reason=reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
         record = self._existing(id_)
         if record.retired_at is None:
             raise ConflictError(f"'{record.id}' is not forgotten", "there is nothing to restore")
-        return self._store.revise(
+        return self._store.entries.revise(
             record.id,
             lambda record: replace(record, retired_at=None, superseded_by=""),
             by=self._by,
@@ -283,20 +283,20 @@ class Memories:
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         """Remove for good; unknown ids are an error before anything is touched."""
-        return self._store.purge([self._existing(id_).id for id_ in ids])
+        return self._store.entries.purge([self._existing(id_).id for id_ in ids])
 
     def purge_expired(self, grace_days: float) -> int:
         """Remove what expired longer ago than the grace period."""
         ids = self.expired(grace_days)
-        return self._store.purge(ids).records if ids else 0
+        return self._store.entries.purge(ids).records if ids else 0
 
     def expired(self, grace_days: float) -> tuple[str, ...]:
-        return self._store.expired(now_ms() - int(grace_days * _DAY_MS))
+        return self._store.entries.expired(now_ms() - int(grace_days * _DAY_MS))
 
     # ── history ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def history(self, id_: str) -> tuple[Change, ...]:
-        return self._store.history(self._existing(id_).id)
+        return self._store.entries.history(self._existing(id_).id)
 
     def undo(self, reference: str) -> tuple[tuple[Change, ...], int]:
         """Take back one change, by its number, or a record's latest, and whatever was made with it.
@@ -319,7 +319,7 @@ class Memories:
                     f"'{winner}' cannot supersede '{loser}': it is superseded by it", "undo that change first"
                 )
             seen.add(current)
-            record = self._store.record(current)
+            record = self._store.retrieval.record(current)
             current = record.superseded_by if record else ""
 
 

@@ -66,7 +66,7 @@ class Notes:
         """An agent's files at or below a path, by path, in order."""
         found: list[Record] = []
         scope = Filters(kinds=("note",), agent=agent)
-        while page := self._store.list(scope, limit=_PAGE, offset=len(found)).records:
+        while page := self._store.retrieval.list(scope, limit=_PAGE, offset=len(found)).records:
             found += page
         by_path = {str(note.fields.get(_PATH)): note for note in found}
         return {path: by_path[path] for path in sorted(by_path) if _is_within(path, below)}
@@ -93,12 +93,12 @@ class Notes:
             summary=_summary(path, cleaned.text),
             fields={_PATH: path},
         )
-        with self._store.together():  # nobody makes it a directory between the look and the write
+        with self._store.entries.transaction():  # nobody makes it a directory between the look and the write
             files = self.files(agent)
             self._refuse_taken(files, path, f"File {path} already exists")
             if len(files) >= MAX_FILES:
                 raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
-            if not self._store.add([record], by=self._by, unique=_PATH)[0].created:
+            if not self._store.entries.add([record], by=self._by, unique=_PATH)[0].created:
                 raise ConflictError(f"File {path} already exists")
         return NoteWrite(record, cleaned.redacted)
 
@@ -113,19 +113,19 @@ class Notes:
             return replace(record, text=cleaned.text, summary=_summary(path, cleaned.text))
 
         id_ = self.file(agent, path).id
-        done = self._store.revise(id_, revised, by=self._by, action="update", reason=reason)
+        done = self._store.entries.revise(id_, revised, by=self._by, action="update", reason=reason)
         return NoteWrite(done.after, redacted)
 
     def delete(self, agent: str, path: str) -> int:
         """Forget a file, or all that is below a directory, at once; answers how many files."""
         if path == ROOT:
             raise ForbiddenPathError(f"Cannot delete the {ROOT} directory itself")
-        with self._store.together() as now:
+        with self._store.entries.transaction() as now:
             files = self.files(agent, path)
             if not files:
                 raise _no_path(path)
             for record in files.values():
-                self._store.revise(
+                self._store.entries.revise(
                     record.id,
                     lambda note: replace(note, retired_at=now),
                     by=self._by,
@@ -138,7 +138,7 @@ class Notes:
         """Move a file, or all that is below a directory, at once; answers how many files."""
         if ROOT in (old, new):
             raise ForbiddenPathError(f"Cannot rename the {ROOT} directory itself")
-        with self._store.together():
+        with self._store.entries.transaction():
             return self._renamed(self.files(agent), old, new)
 
     def _renamed(self, files: dict[str, Record], old: str, new: str) -> int:
@@ -150,7 +150,7 @@ class Notes:
         self._refuse_taken(files, new, f"The destination {new} already exists")
         moved = {path: checked_path(new + path.removeprefix(old)) for path in moving}
         for path, record in moving.items():
-            self._store.revise(
+            self._store.entries.revise(
                 record.id,
                 _placed_at(moved[path]),
                 by=self._by,

@@ -27,7 +27,7 @@ class Profiles:
         self._by = by
 
     def record(self, agent: str) -> Record | None:
-        found = self._store.record(_id(agent))
+        found = self._store.retrieval.record(_id(agent))
         return None if found is None or found.retired_at is not None else found
 
     def get(self, agent: str, path: str = "") -> Any:
@@ -51,12 +51,12 @@ class Profiles:
             return with_data(record, data)
 
         why = self._crosses(reason)
-        with self._store.together():  # what is refused must not leave an empty profile behind either
+        with self._store.entries.transaction():  # what is refused must not leave an empty profile behind either
             self._ensure(agent)
-            return self._store.revise(_id(agent), revised, by=self._by, action="update", reason=why)
+            return self._store.entries.revise(_id(agent), revised, by=self._by, action="update", reason=why)
 
     def history(self, agent: str) -> tuple[Change, ...]:
-        return self._store.history(_id(agent))
+        return self._store.entries.history(_id(agent))
 
     def rollback(self, agent: str, version: int, reason: str = "") -> Change:
         """Back to how it was right after a change, by that change's number."""
@@ -67,7 +67,7 @@ class Profiles:
             )
         data = target.after.fields.get("data", {})
         why = self._crosses(reason) or f"rollback to version {version}"
-        return self._store.revise(
+        return self._store.entries.revise(
             _id(agent),
             lambda record: with_data(replace(record, retired_at=None), data),
             by=self._by,
@@ -76,13 +76,13 @@ class Profiles:
         )
 
     def _ensure(self, agent: str) -> None:
-        existing = self._store.record(_id(agent))
+        existing = self._store.retrieval.record(_id(agent))
         if existing is None:
             now = now_ms()
             empty = Record(id=_id(agent), kind="profile", text="", agent=agent, created_at=now, updated_at=now)
-            self._store.add([with_data(empty, {})], by=self._by, once=True)
+            self._store.entries.add([with_data(empty, {})], by=self._by, once=True)
         elif existing.retired_at is not None:
-            self._store.revise(
+            self._store.entries.revise(
                 existing.id, lambda record: replace(record, retired_at=None), by=self._by, action="restore", reason=""
             )
 
