@@ -176,14 +176,14 @@ class Ground:
         embedder = create_embedder(ProviderSettings(made.provider, made.model)) if made else None
         model = embedder.model if embedder else MINILM
         store = SqliteStore(path)
-        store.put_collection(Collection("corpus", str(root)))
+        store.files.put_collection(Collection("corpus", str(root)))
         wanted = enumerate(passages)
         while records := [_record(index, passage) for index, passage in islice(wanted, _BATCH)]:
             say(f"storing records from {int(records[0].id[1:])} on", again=True)
             parts = [records[at : at + _RECORDS_PER_DOCUMENT] for at in range(0, len(records), _RECORDS_PER_DOCUMENT)]
-            store.apply([DocumentUpdate(_document(part[0]), tuple(part)) for part in parts])
-            store.put_vectors(model, [_variation(record, known, rng) for record in records], made)
-        store.pack_vectors()
+            store.files.apply([DocumentUpdate(_document(part[0]), tuple(part)) for part in parts])
+            store.vectors.put(model, [_variation(record, known, rng) for record in records], made)
+        store.vectors.pack()
         store.close()
 
     def memory(self, records: int) -> Memory:

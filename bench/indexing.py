@@ -26,9 +26,13 @@ def index_rate(ground: Ground) -> Row:
                 chunks += len(corpus.passages([text]))
             memory.index(scratch / f"files{turn}", embed=False)
             ids = [
-                record.id for document in memory.documents(limit=10**6) for record in memory.store.chunks(document.id)
+                record.id
+                for document in memory.documents(limit=10**6)
+                for record in memory.store.files.chunks(document.id)
             ]
-            pieces[turn] = [piece for record in memory.store.records(ids) for piece in embedding_pieces(record)]
+            pieces[turn] = [
+                piece for record in memory.store.retrieval.records(ids) for piece in embedding_pieces(record)
+            ]
 
     def index(turn: int) -> Took:
         with Memory(scratch / f"index{turn}.db") as memory:

@@ -42,14 +42,14 @@ def reembed_rate(ground: Ground) -> Row:
     for turn, passages in enumerate(texts):
         ground.fill(scratch / f"{turn}.db", passages, _BEFORE)
         with Memory(scratch / f"{turn}.db") as memory:
-            records = memory.store.list(memory.filters(), limit=size).records
+            records = memory.store.retrieval.list(memory.filters(), limit=size).records
             pieces.append([piece for record in records for piece in embedding_pieces(record)])
 
     def reembed(turn: int) -> Took:
         with _Memory(scratch / f"{turn}.db") as memory:
             memory.loaded = ground.embedder
             took = timed(lambda: memory.reembed(provider=MINILM.provider, model=MINILM.name))
-            if memory.store.space() != MINILM.fingerprint or memory.store.pending(MINILM):
+            if memory.store.vectors.active_space() != MINILM.fingerprint or memory.store.vectors.pending(MINILM):
                 raise RuntimeError("the change of model is not complete")
         return took
 
@@ -102,7 +102,7 @@ def search_meanwhile(ground: Ground) -> Row:
         try:
             _wait_until_begun(memory, child, scratch / "reembed.log")
             busy, more = _searches(memory, questions[quarter:-quarter])
-            embedded = next(space.vectors for space in memory.store.spaces() if space.next)
+            embedded = next(space.vectors for space in memory.store.vectors.spaces() if space.next)
         finally:
             child.kill()
             child.wait()
@@ -138,7 +138,7 @@ def _searches(memory: Memory, questions: list[str]) -> tuple[list[Took], list[st
 def _wait_until_begun(memory: Memory, child: subprocess.Popen[bytes], log: Path) -> None:
     """Until it has stored its first vectors: from then on it does nothing but embed."""
     until = time.monotonic() + _BEGUN_SECONDS
-    while not any(space.next and space.vectors for space in memory.store.spaces()):
+    while not any(space.next and space.vectors for space in memory.store.vectors.spaces()):
         if child.poll() is not None or time.monotonic() > until:
             raise RuntimeError(f"`mindex reembed` did not begin:\n{log.read_text(errors='replace')}")
         time.sleep(0.1)

@@ -64,7 +64,7 @@ def hybrid_large(ground: Ground) -> Row:
             lambda turn: timed(lambda: memory.search(questions[turn])),
             lambda turn: timed(lambda: ground.embedder.embed_query(questions[turn])),
             lambda turn: timed(lambda: bare.execute(_BARE_FTS, (expressions[turn],)).fetchall()),
-            lambda turn: timed(lambda: memory.store.nearest(MINILM, vectors[turn], Filters(), _CANDIDATES)),
+            lambda turn: timed(lambda: memory.store.retrieval.nearest(MINILM, vectors[turn], Filters(), _CANDIDATES)),
         )
     bare.close()
     parts = Timings(
@@ -92,7 +92,7 @@ def _check_same(memory: Memory, bare: sqlite3.Connection, question: str, express
     """A baseline that does other work than the store would make any ratio look good, or bad."""
     node = parse(question).node
     assert node is not None
-    ours = [hit.score for hit in memory.store.keyword(node, Filters(), _CANDIDATES)]
+    ours = [hit.score for hit in memory.store.retrieval.keyword(node, Filters(), _CANDIDATES)]
     theirs = [max(-score, 1e-9) for _, score in bare.execute(_BARE_FTS, (expression,))]
     if not np.allclose(ours, theirs):
         raise RuntimeError(f"the bare FTS5 query no longer scores as the store does: {question!r}")
@@ -112,11 +112,13 @@ def vector_stage(ground: Ground) -> Row:
     with ground.memory(ground.sizes.large) as memory:
         nearest, scanned, multiplied = alternate(
             timings,
-            lambda turn: timed(lambda: memory.store.nearest(MINILM, queries[turn], Filters(), _TOP)),
+            lambda turn: timed(lambda: memory.store.retrieval.nearest(MINILM, queries[turn], Filters(), _TOP)),
             lambda turn: timed(lambda: scan(queries[turn])),
             lambda turn: timed(lambda: _top_rows(rows @ queries[turn])),
         )
-        found = [[hit.id for hit in memory.store.nearest(MINILM, query, Filters(), _TOP).hits] for query in queries]
+        found = [
+            [hit.id for hit in memory.store.retrieval.nearest(MINILM, query, Filters(), _TOP).hits] for query in queries
+        ]
     recalls = [_recall(ids, keys, rows @ query) for ids, query in zip(found, queries, strict=True)]
     recall, error = float(np.mean(recalls)), float(np.std(recalls)) / len(recalls) ** 0.5
     ratio = scanned.over(nearest)

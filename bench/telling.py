@@ -117,7 +117,7 @@ def lookup(ground: Ground) -> Row:
         ours, baseline = alternate(
             len(texts),
             lambda turn: timed(lambda: memories._similar(prepared[turn], ("fact",))),
-            lambda turn: timed(lambda: memory.store.keyword(parse(texts[turn]).node, scope, 200)),  # type: ignore[arg-type]  # plain words
+            lambda turn: timed(lambda: memory.store.retrieval.keyword(parse(texts[turn]).node, scope, 200)),  # type: ignore[arg-type]  # plain words
         )
     ratio = ours.over(baseline)
     return Row(
@@ -153,7 +153,7 @@ def bulk(ground: Ground) -> Row:
 def updating(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 5)
     with told_store(ground, "update") as memory:
-        ids = [record.id for record in memory.store.list(Filters(), limit=len(texts)).records]
+        ids = [record.id for record in memory.store.retrieval.list(Filters(), limit=len(texts)).records]
         bare = _Bare(ground.scratch("bare-update") / "bare.db", Path(memory.status().db))
         prepared = [_columns(Record("x", "memory", text)) for text in texts]
         ours, baseline = alternate(

@@ -60,7 +60,7 @@ def test_facts_are_taken_out_of_exchanges_and_not_asked_for_again(memory: Memory
     for fact in facts:
         assert len(fact.text) <= LONGEST_FACT
         assert (fact.confidence or 0) >= LEAST_CONFIDENCE
-        assert memory.store.linked(fact.id, FROM) == (exchange.id,)
+        assert memory.store.entries.linked(fact.id, FROM) == (exchange.id,)
     assert memory.extract_facts().processed == 0
 
 

@@ -17,7 +17,7 @@ from mindex.providers.base import ProviderSettings
 def embedded(tmp_path: Path) -> Path:
     with Memory(tmp_path / "memory.db") as memory:
         memory.add("Parcels wait in the harbour")
-        assert memory.store.spaces()[0].embedder_spec == EmbedderSpec("local")
+        assert memory.store.vectors.spaces()[0].embedder_spec == EmbedderSpec("local")
     return tmp_path / "memory.db"
 
 
@@ -64,7 +64,7 @@ def test_a_provider_nobody_knows_is_an_error_whatever_the_store_holds(embedded: 
 
 def test_a_question_by_keyword_asks_for_no_model_at_all(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(embedded) as memory:
-        monkeypatch.setattr(memory.store, "space", lambda: pytest.fail("asked which space is searched"))
+        monkeypatch.setattr(memory.store.vectors, "active_space", lambda: pytest.fail("asked which space is searched"))
         assert memory.search("harbour", mode="keyword").total == 1
 
 

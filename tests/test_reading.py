@@ -40,7 +40,7 @@ def test_an_id_or_a_unique_start_of_it_brings_the_record(memory: Memory) -> None
 def test_an_ambiguous_start_is_an_error_that_names_the_candidates(memory: Memory) -> None:
     ids = sorted(record.id for record in memory.list().records)
     twin = ids[0][:4] + "zzzzzzzz"
-    with memory.store._database.write() as connection:
+    with memory.store._engine.database.write() as connection:
         connection.execute("UPDATE records SET id = ? WHERE id = ?", (twin, ids[1]))
     with pytest.raises(AmbiguousIdError, match=twin):
         memory.get(ids[0][:4])

@@ -67,6 +67,12 @@ class StoreError(MindexError):
     kind = "store"
 
 
+class UnsupportedError(StoreError):
+    """The engine behind a store does not serve this part of the interface."""
+
+    kind = "unsupported"
+
+
 class StoreBusyError(StoreError):
     """Another process held the write lock for longer than we were willing to wait."""
 

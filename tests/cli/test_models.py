@@ -191,10 +191,10 @@ def test_spaces_of_the_database_are_listed_whoever_made_them(mindex: Mindex, tmp
         told = memory.add("Parcels wait in the harbour")
         for name in ("old", "new"):
             model = Model("openai", name, 4)
-            memory.store.begin_space(model, EmbedderSpec("openai", name))
+            memory.store.vectors.begin_space(model, EmbedderSpec("openai", name))
             if name == "old":
-                memory.store.put_vectors(model, [RecordVectors(told.id, [[0.5] * 4])])
-                memory.store.switch_space(model)
+                memory.store.vectors.put(model, [RecordVectors(told.id, [[0.5] * 4])])
+                memory.store.vectors.switch_space(model)
     listed = mindex("models", "--json").json["models"]
     assert one(listed, "old") == {
         "name": "old", "role": "embedding", "provider": "openai", "dimensions": 4, "installed": True,
@@ -293,8 +293,8 @@ def test_status_tells_how_far_a_change_is(mindex: Mindex, tmp_path: Path, monkey
     with Memory(tmp_path / "memory.db") as memory:
         ids = [memory.add(f"Parcel {number}", embed=False).id for number in range(7)]
         model = Model("local", "other", 4)
-        memory.store.begin_space(model, EmbedderSpec("local", "other"))
-        memory.store.put_vectors(model, [RecordVectors(id_, [[0.5] * 4]) for id_ in ids[:3]])
+        memory.store.vectors.begin_space(model, EmbedderSpec("local", "other"))
+        memory.store.vectors.put(model, [RecordVectors(id_, [[0.5] * 4]) for id_ in ids[:3]])
     assert mindex("status", "--json").json["embedding"]["reembedding"] == {"to": "local/other", "done": 3, "total": 7}
     assert "reembedding: to local/other, 3 of 7 (42 %)" in mindex("status").out
 
@@ -306,7 +306,7 @@ def test_status_tells_how_far_a_change_is(mindex: Mindex, tmp_path: Path, monkey
 def cached(tmp_path: Path) -> Path:
     with Memory(tmp_path / "memory.db") as memory:
         for kind, count in (("query-embedding", 3), ("rerank", 2), ("expansion", 1), ("context", 1)):
-            memory.store.remember_cached_many(kind, {f"{kind}{number}": b"made" for number in range(count)}, now=True)
+            memory.store.caches.put_many(kind, {f"{kind}{number}": b"made" for number in range(count)}, now=True)
     return tmp_path / "memory.db"
 
 

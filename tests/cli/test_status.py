@@ -67,7 +67,7 @@ def test_doctor_checks_the_vectors_with_a_model(mindex: Mindex, with_model: Memo
     ],
 )
 def test_doctor_finds_what_optimize_mends(mindex: Mindex, indexed: Path, harm: str, check: str) -> None:
-    with Memory(os.environ["MINDEX_DB"]) as memory, memory.store._database.write() as connection:
+    with Memory(os.environ["MINDEX_DB"]) as memory, memory.store._engine.database.write() as connection:
         connection.execute(harm)
     ran = mindex("doctor", "--json")
     assert ran.code == 1
@@ -87,7 +87,7 @@ def test_doctor_finds_what_optimize_mends(mindex: Mindex, indexed: Path, harm: s
 def test_doctor_finds_vectors_that_optimize_drops_and_backfill_makes_again(
     mindex: Mindex, own_copy: Path, harm: str
 ) -> None:
-    with Memory(own_copy) as memory, memory.store._database.write() as connection:
+    with Memory(own_copy) as memory, memory.store._engine.database.write() as connection:
         connection.execute(harm)
     ran = mindex("doctor", "--json")
     (sick,) = [check for check in ran.json["checks"] if not check["ok"]]

@@ -89,10 +89,10 @@ def test_near_duplicates_that_only_vectors_show_are_linked(memory: Memory) -> No
         memory.add(text, embed=False).id
         for text in ("Turn the lamp off at night", "Bulbs glow bright until morning", "Bread rises slowly")
     ]
-    assert memory.store.linked(ids[0], NEAR_LINK) == ()
+    assert memory.store.entries.linked(ids[0], NEAR_LINK) == ()
     embedded, remaining = memory.backfill(batch=50)
     assert (embedded, remaining) == (43, 0)
-    assert [memory.store.linked(id_, NEAR_LINK) for id_ in ids] == [(ids[1],), (ids[0],), ()]
+    assert [memory.store.entries.linked(id_, NEAR_LINK) for id_ in ids] == [(ids[1],), (ids[0],), ()]
 
 
 def test_progress_is_told_and_a_stop_loses_nothing(memory: Memory) -> None:
@@ -122,9 +122,9 @@ def test_vectors_that_an_import_brought_are_searched_where_they_fit(memory: Memo
     memory.export(tmp_path / "told.jsonl", vectors=True)
     with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
         other.import_(tmp_path / "told.jsonl")
-        assert other.store.space() == ""
+        assert other.store.vectors.active_space() == ""
         assert backfill(other.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp")).embedded == 0
-        assert other.store.space() == Lamp.model.fingerprint
+        assert other.store.vectors.active_space() == Lamp.model.fingerprint
 
 
 def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory, tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory
         other.add("Candles burn")
         backfill(other.store, Candle())
         other.import_(tmp_path / "told.jsonl")
-        assert [space.model.name for space in other.store.spaces()] == ["candle"]
-        assert other.store.pending(Candle.model) == 1
+        assert [space.model.name for space in other.store.vectors.spaces()] == ["candle"]
+        assert other.store.vectors.pending(Candle.model) == 1
 
 
 def test_the_command_cuts_a_batch_that_is_too_large_and_says_how_much_is_left(tmp_path: Path) -> None:

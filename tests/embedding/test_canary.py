@@ -52,22 +52,22 @@ def filled(server: ModelServer, docs: Path, opened: Callable[..., Memory]) -> Me
 
 def forget_canaries(memory: Memory) -> None:
     """A file as it was before there were any."""
-    with memory.store._database.write() as connection:  # type: ignore[attr-defined]
+    with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
         assert connection.execute("DELETE FROM meta WHERE key LIKE 'canary %'").rowcount == 1
 
 
 def kept(memory: Memory) -> list[bool]:
-    return [memory.store.canary(space.model) is not None for space in memory.store.spaces()]
+    return [memory.store.vectors.canary(space.model) is not None for space in memory.store.vectors.spaces()]
 
 
 def editions(memory: Memory) -> list[tuple[int, bool, int]]:
-    return [(space.model.edition, space.active, space.vectors) for space in memory.store.spaces()]
+    return [(space.model.edition, space.active, space.vectors) for space in memory.store.vectors.spaces()]
 
 
 def stored(memory: Memory) -> dict[str, np.ndarray]:
-    (space,) = (space for space in memory.store.spaces() if space.active)
-    records = memory.store.embedded_records(space.model, 100)
-    return memory.store.stored_vectors(space.model, [record.id for record in records])
+    (space,) = (space for space in memory.store.vectors.spaces() if space.active)
+    records = memory.store.vectors.embedded_records(space.model, 100)
+    return memory.store.vectors.stored(space.model, [record.id for record in records])
 
 
 # ── noticed ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,10 +198,10 @@ def test_each_alarm_forgets_the_questions(filled: Memory, server: ModelServer, o
         server.salt = ""
         filled.search(f"parcels of ship {turn}", floor=0)
         filled.store.settle()
-        assert filled.store.status().caches["query-embedding"]
+        assert filled.store.maintenance.status().caches["query-embedding"]
         server.salt = "swapped"
         memory.add(f"The harbour master drinks {turn} cups of tea")
-        assert "query-embedding" not in filled.store.status().caches
+        assert "query-embedding" not in filled.store.maintenance.status().caches
         server.salt = ""
         memory.backfill()
 
@@ -224,7 +224,7 @@ def test_what_was_begun_and_left_without_vectors_stops_nobody(
     server: ModelServer, opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as dying:
-        dying.setattr("mindex.store.sqlite.store.SqliteStore.put_vectors", failing)
+        dying.setattr("mindex.store.sqlite.vector_store.SqliteVectorStore.put", failing)
         with suppress(StoreError):
             opened(server).add("The harbour master drinks tea")
     server.salt = "swapped"
@@ -327,7 +327,7 @@ def test_a_file_without_a_canary_takes_no_vectors_of_a_model_that_does_not_agree
 
 @pytest.mark.parametrize("damage", ["", "no base64 at all", "AAAA", "a" * 256])
 def test_a_canary_that_cannot_be_read_is_none(filled: Memory, opened: Callable[..., Memory], damage: str) -> None:
-    with filled.store._database.write() as connection:  # type: ignore[attr-defined]
+    with filled.store._engine.database.write() as connection:  # type: ignore[attr-defined]
         connection.execute("UPDATE meta SET value = ? WHERE key LIKE 'canary %'", (damage,))
     if damage != "a" * 256:  # as long as it should be, and not what the model says
         assert kept(filled) == [False]
@@ -343,7 +343,7 @@ def test_the_built_in_model_has_a_canary_too(tmp_path: Path) -> None:
         with Memory(tmp_path / "memory.db") as memory:
             memory.add(f"Parcels wait at pier {number}")
             assert memory.status().embedding.pending == 0
-            canary = memory.store.canary(MINILM)
+            canary = memory.store.vectors.canary(MINILM)
     assert canary is not None
     built_in = create_embedder(memory._provider_settings("embedding"))
     assert built_in is not None

@@ -13,7 +13,8 @@ from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Model, Progress, RecordVectors
 from mindex.model.spaces import EmbedderSpec
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.sqlite.retrieval_store import SqliteRetrieval
+from mindex.store.sqlite.vector_store import SqliteVectorStore
 from tests.providers.conftest import Again
 from tests.providers.servers import ModelServer, Trick, html, late, status
 
@@ -50,7 +51,7 @@ def forgive(cache: Path) -> None:
 
 
 def spaces(memory: Memory) -> list[tuple[str, bool, int]]:
-    return [(space.model.name, space.active, space.vectors) for space in memory.store.spaces()]
+    return [(space.model.name, space.active, space.vectors) for space in memory.store.vectors.spaces()]
 
 
 def asked_for(served: ModelServer, text: str) -> int:
@@ -128,10 +129,10 @@ def test_none_embeds_nothing(filled: Memory) -> None:
 
 
 def test_a_dry_run_says_how_much_and_changes_nothing(filled: Memory, other: ModelServer) -> None:
-    before = filled.store.spaces()
+    before = filled.store.vectors.spaces()
     done = filled.reembed(model="second", url=other.url, dry_run=True)
     assert (done.rehearsed, done.target, done.remaining, done.pieces) == (True, "openai/second", 70, 70)
-    assert filled.store.spaces() == before
+    assert filled.store.vectors.spaces() == before
     assert asked_for(other, "pier 5") < 20
 
 
@@ -151,20 +152,20 @@ def test_dimensions_that_changed_over_night_become_a_space_of_their_own(
 
 @pytest.mark.parametrize("trick", [status(401), status(404), html, status(400, {"error": {"message": "no"}})])
 def test_a_target_that_cannot_be_had_changes_nothing(filled: Memory, other: ModelServer, trick: Trick) -> None:
-    before = filled.store.spaces()
+    before = filled.store.vectors.spaces()
     other.always = trick
     with pytest.raises(EmbeddingError):
         filled.reembed(model="second", url=other.url)
-    assert filled.store.spaces() == before
+    assert filled.store.vectors.spaces() == before
     assert filled.search(QUESTION).tier == "hybrid"
 
 
 def test_a_target_that_nothing_answers_at_changes_nothing(filled: Memory, other: ModelServer) -> None:
     other.stop()
-    before = filled.store.spaces()
+    before = filled.store.vectors.spaces()
     with pytest.raises(EmbeddingError, match="nothing answers"):
         filled.reembed(model="second", url=other.url)
-    assert filled.store.spaces() == before
+    assert filled.store.vectors.spaces() == before
 
 
 def half_done(filled: Memory, other: ModelServer, alone: Path) -> None:
@@ -280,16 +281,16 @@ def test_a_question_in_the_middle_of_which_the_model_changes_is_asked_again(
 ) -> None:
     elsewhere = opened(server)
     elsewhere.search(QUESTION)
-    nearest = SqliteStore.nearest
+    nearest = SqliteRetrieval.nearest
     met: list[str] = []
 
-    def change_first(self: SqliteStore, model: Model, *given: object) -> object:
+    def change_first(self: SqliteRetrieval, model: Model, *given: object) -> object:
         if not met:
             met.append(model.name)
             filled.reembed(model="second", url=other.url)
         return nearest(self, model, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(SqliteStore, "nearest", change_first)
+    monkeypatch.setattr(SqliteRetrieval, "nearest", change_first)
     answer = elsewhere.search("parcels of ship 7")
     assert met == ["first"]
     assert answer.tier == "hybrid"
@@ -305,16 +306,16 @@ def test_words_in_the_middle_of_which_the_model_changes_get_their_vector_in_the_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     elsewhere = opened(server)
-    put = SqliteStore.put_vectors
+    put = SqliteVectorStore.put
     met: list[str] = []
 
-    def change_first(self: SqliteStore, model: Model, *given: object) -> int:
+    def change_first(self: SqliteVectorStore, model: Model, *given: object) -> int:
         if not met:
             met.append(model.name)
             filled.reembed(model="second", url=other.url)
         return put(self, model, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(SqliteStore, "put_vectors", change_first)
+    monkeypatch.setattr(SqliteVectorStore, "put", change_first)
     elsewhere.add("The harbour master drinks tea")
     assert met == ["first"]
     assert filled.status().embedding.pending == 0
@@ -323,10 +324,10 @@ def test_words_in_the_middle_of_which_the_model_changes_get_their_vector_in_the_
 def test_near_duplicates_stay_linked(filled: Memory, other: ModelServer) -> None:
     one = filled.add("The harbour master drinks black tea every morning")
     two = filled.add("Every morning the harbour master drinks black tea")
-    before = filled.store.linked(one.id, NEAR_LINK), filled.store.linked(two.id, NEAR_LINK)
+    before = filled.store.entries.linked(one.id, NEAR_LINK), filled.store.entries.linked(two.id, NEAR_LINK)
     assert before == ((two.id,), (one.id,))
     filled.reembed(model="second", url=other.url)
-    after = filled.store.linked(one.id, NEAR_LINK), filled.store.linked(two.id, NEAR_LINK)
+    after = filled.store.entries.linked(one.id, NEAR_LINK), filled.store.entries.linked(two.id, NEAR_LINK)
     assert after == before
 
 
@@ -346,7 +347,7 @@ def test_no_server_is_asked_because_a_database_says_so(opened: Callable[..., Mem
     told = memory.add("Parcels wait in the harbour", embed=False)
     model = Model("openai", "theirs", 4)
     far = EmbedderSpec("openai", "theirs", "http://192.0.2.1/v1")
-    memory.store.put_vectors(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], far)
+    memory.store.vectors.put(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], far)
 
     answer = memory.search("harbour parcels")
 
@@ -361,7 +362,7 @@ def named_by_a_file(memory: Memory, embedder_spec: EmbedderSpec) -> None:
     """What a database from a stranger says: that its vectors are this provider's."""
     told = memory.add("Parcels wait in the harbour", embed=False)
     model = Model(embedder_spec.provider, embedder_spec.model, 4)
-    memory.store.put_vectors(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
+    memory.store.vectors.put(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
 
 
 @pytest.mark.parametrize(

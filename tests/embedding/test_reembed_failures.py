@@ -40,7 +40,7 @@ def filled(server: ModelServer, docs: Path, opened: Callable[..., Memory]) -> Me
 def spaces(memory: Memory) -> list[tuple[str, int, int, bool, int]]:
     return [
         (one.model.name, one.model.dimensions, one.model.edition, one.active, one.vectors)
-        for one in memory.store.spaces()
+        for one in memory.store.vectors.spaces()
     ]
 
 
@@ -149,7 +149,7 @@ def test_a_disk_that_is_full_half_way_costs_nothing_but_the_time(
     assert before[0] == ("first", 512, 0, True, 150)
     assert before[1][4] < 150
     assert memory.search(QUESTION, floor=0).tier == "hybrid"
-    assert all(check.ok for check in memory.store.check())
+    assert all(check.ok for check in memory.store.maintenance.check())
     done = memory.reembed()
     assert (done.embedded, done.remaining) == (150 - before[1][4], 0)
     assert spaces(memory) == [("first" if force else "second", 512, int(force), True, 150)]

@@ -151,16 +151,16 @@ def test_a_cache_folder_that_cannot_be_used_is_an_error_that_says_what_to_set(
 
 def test_a_bounded_cache_lets_the_oldest_go_and_one_of_no_rows_keeps_nothing(tmp_path: Path) -> None:
     bounded, none = SqliteStore(tmp_path / "a.db", cache_rows=10), SqliteStore(tmp_path / "b.db", cache_rows=0)
-    bounded.remember_cached_many("kind", {f"old{number}": b"x" for number in range(8)}, now=True)
+    bounded.caches.put_many("kind", {f"old{number}": b"x" for number in range(8)}, now=True)
     stored = now_ms()
     wait_until(lambda: now_ms() > stored, what="the clock's next tick")
-    bounded.remember_cached_many("kind", {f"new{number}": b"x" for number in range(5)}, now=True)
-    assert len(bounded.cached_many("kind", [f"new{number}" for number in range(5)])) == 5
-    assert bounded.status().caches == {"kind": 9}
-    none.remember_cached_many("kind", {"key": b"x"}, now=True)
-    none.remember_cached("kind", "other", b"x")
+    bounded.caches.put_many("kind", {f"new{number}": b"x" for number in range(5)}, now=True)
+    assert len(bounded.caches.get_many("kind", [f"new{number}" for number in range(5)])) == 5
+    assert bounded.maintenance.status().caches == {"kind": 9}
+    none.caches.put_many("kind", {"key": b"x"}, now=True)
+    none.caches.put("kind", "other", b"x")
     none.settle()
-    assert none.status().caches == {}
+    assert none.maintenance.status().caches == {}
     bounded.close()
     none.close()
 
@@ -176,5 +176,5 @@ def test_asking_leaves_no_trace(tmp_path: Path, garden: Path, cache: SqliteStore
         for _ in range(3):
             assert memory.search("kumquats").hits[0].record.id == told
         memory.store.settle()
-        assert memory.store.signals([told])[told].access_count == 0
+        assert memory.store.retrieval.ranking_signals([told])[told].access_count == 0
         assert memory.status().caches == {}

@@ -245,7 +245,7 @@ def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model
 def test_no_text_is_embedded_twice_between_runs(garden: Path, model_cache: SqliteStore) -> None:
     assess(garden, EvaluationOptions(), model_cache)
     model_cache.settle()
-    before = model_cache.status().caches
+    before = model_cache.maintenance.status().caches
     assess(garden, EvaluationOptions(settings={"secrets.mode": "off"}), model_cache)  # filled anew
     model_cache.settle()
-    assert model_cache.status().caches == before == {"eval-text": 10, "eval-question": 7}
+    assert model_cache.maintenance.status().caches == before == {"eval-text": 10, "eval-question": 7}

@@ -19,7 +19,7 @@ import pytest
 
 from mindex.errors import ForeignDatabaseError, MindexError, SchemaError, StoreBusyError, StoreError
 from mindex.memory import Memory
-from mindex.store.sqlite import migrations, store
+from mindex.store.sqlite import engine, migrations
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate, version_of
 from mindex.store.sqlite.store import SqliteStore
@@ -236,7 +236,7 @@ def test_a_failing_migration_rolls_back_whole(db: Path, trouble: Exception) -> N
     with Memory(db, options=KEYWORD) as memory:
         assert memory.status().schema == len(MIGRATIONS)
         assert memory.search("harbour").total == 20
-        with memory.store._database.read() as connection:
+        with memory.store._engine.database.read() as connection:
             columns = {row[1] for row in connection.execute("PRAGMA table_info(collections)")}
     assert "colour" not in columns
     assert is_sound(db)
@@ -299,16 +299,16 @@ def test_a_migration_that_finds_no_room_for_its_backup_changes_nothing(
 
 
 def test_a_new_analyzer_rebuilds_the_words(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Memory(db, options=KEYWORD) as memory, memory.store._database.write() as connection:
+    with Memory(db, options=KEYWORD) as memory, memory.store._engine.database.write() as connection:
         connection.execute("UPDATE records_fts SET text = 'stale', title = 'stale'")
-    monkeypatch.setattr(store, "ANALYZER_VERSION", store.ANALYZER_VERSION + 1)
+    monkeypatch.setattr(engine, "ANALYZER_VERSION", engine.ANALYZER_VERSION + 1)
     with Memory(db, options=KEYWORD) as memory:
         assert memory.search("harbour", mode="keyword").tier == "keyword"
         assert memory.search("stale").total == 0
         assert all(check.ok for check in memory.doctor())
-        with memory.store._database.read() as connection:
+        with memory.store._engine.database.read() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = 'analyzer'").fetchone()
-        assert row == (str(store.ANALYZER_VERSION),)
+        assert row == (str(engine.ANALYZER_VERSION),)
 
 
 @pytest.mark.parametrize(
@@ -488,7 +488,7 @@ def test_a_read_only_database_is_searched_while_its_owner_writes(db: Path, publi
     db.parent.chmod(0o755)
     with Memory(db, options=KEYWORD) as owner:
         owner.search("harbour")
-        with owner.store._database.write() as connection:
+        with owner.store._engine.database.write() as connection:
             connection.execute("UPDATE meta SET value = value")
         for file in db.parent.iterdir():
             file.chmod(0o644)

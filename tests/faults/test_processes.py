@@ -45,14 +45,14 @@ ENDLESSLY = SLOWLY.replace("0.004", '600 if arguments[0].path == "6/0398.md" els
 EMBED_THREE_BATCHES = """
 import time
 from mindex.cli.main import main
-from mindex.store.sqlite.store import SqliteStore
-put, batches = SqliteStore.put_vectors, []
+from mindex.store.sqlite.vector_store import SqliteVectorStore
+put, batches = SqliteVectorStore.put, []
 def put_three(*arguments, **options):
     if len(batches) == 3:
         time.sleep(600)
     batches.append(1)
     return put(*arguments, **options)
-SqliteStore.put_vectors = put_three
+SqliteVectorStore.put = put_three
 main()
 """
 
@@ -134,10 +134,10 @@ def test_two_folders_of_one_name_never_become_one_collection(tmp_path: Path) -> 
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         memory.index(write(tmp_path / "a" / "docs", {"x.md": "harbour"}))
         with pytest.raises(CollectionError, match=r"just now.*again"):
-            memory.store.put_collection(Collection("docs", str(tmp_path / "b" / "docs")))
+            memory.store.files.put_collection(Collection("docs", str(tmp_path / "b" / "docs")))
         with pytest.raises(CollectionError, match=r"just now.*again"):
-            memory.store.put_collection(Collection("other", str(tmp_path / "a" / "docs")))
-        (collection,) = memory.store.collections()
+            memory.store.files.put_collection(Collection("other", str(tmp_path / "a" / "docs")))
+        (collection,) = memory.store.files.collections()
         assert collection.root == str(tmp_path / "a" / "docs")
 
 
@@ -145,12 +145,12 @@ def test_a_file_seen_as_moved_by_one_and_as_new_by_another_stands_once(tmp_path:
     """The same path under two ids: the later word counts, and neither is an error."""
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         memory.index(write(tmp_path / "docs", {"a.md": "harbour"}))
-        seen_here = memory.store.documents("docs")["a.md"]
-        (chunk,) = memory.store.chunks(seen_here.id)
+        seen_here = memory.store.files.documents("docs")["a.md"]
+        (chunk,) = memory.store.files.chunks(seen_here.id)
         seen_there = replace(seen_here, id="another")
-        memory.store.apply([DocumentUpdate(seen_there, (replace(chunk, id="twin", document="another"),))])
+        memory.store.files.apply([DocumentUpdate(seen_there, (replace(chunk, id="twin", document="another"),))])
         assert [hit.record.id for hit in memory.search("harbour").hits] == ["twin"]
-        assert set(memory.store.documents("docs")) == {"a.md"}
+        assert set(memory.store.files.documents("docs")) == {"a.md"}
         assert all(check.ok for check in memory.doctor())
 
 

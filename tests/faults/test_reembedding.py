@@ -48,14 +48,14 @@ with Memory(db) as memory:
 _HALF_WAY = """
 import time
 from mindex.cli.main import main
-from mindex.store.sqlite.store import SqliteStore
-put, batches = SqliteStore.put_vectors, []
+from mindex.store.sqlite.vector_store import SqliteVectorStore
+put, batches = SqliteVectorStore.put, []
 def put_once(*arguments, **options):
     if batches:
         time.sleep(600)
     batches.append(1)
     return put(*arguments, **options)
-SqliteStore.put_vectors = put_once
+SqliteVectorStore.put = put_once
 main()
 """
 
@@ -148,7 +148,7 @@ def test_there_and_back_while_another_process_searches_and_with_a_kill_half_way(
         process.communicate()
         gathered = _gathered(memory)
         assert 0 < gathered < 74
-        assert memory.store.space() == MINILM.fingerprint
+        assert memory.store.vectors.active_space() == MINILM.fingerprint
         assert all(same(one, other) for one, other in zip(reference(memory), answers["first"], strict=True))
         status = run("--db", db, "status", "--json").json
         assert status["embedding"]["reembedding"] == {"to": f"local/{BGE_SMALL.name}", "done": gathered, "total": 74}
@@ -174,7 +174,7 @@ def test_there_and_back_while_another_process_searches_and_with_a_kill_half_way(
 
 
 def _gathered(memory: Memory) -> int:
-    return sum(space.vectors for space in memory.store.spaces() if space.next)
+    return sum(space.vectors for space in memory.store.vectors.spaces() if space.next)
 
 
 def _until_it_answers_like(searching: Searching, answers: list[Found]) -> None:

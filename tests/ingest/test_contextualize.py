@@ -144,7 +144,7 @@ def test_a_secret_that_the_model_writes_is_left_out(opened: Open, model: ChatSer
     assert memory.index(docs, contextualize=True).contextualized == CHUNKS
     assert all("[redacted:anthropic-key]" in context for context in contexts(memory).values())
     memory.store.settle()
-    assert KEY not in str(memory.store.cached_many(CONTEXT_CACHE, keys(memory)))
+    assert KEY not in str(memory.store.caches.get_many(CONTEXT_CACHE, keys(memory)))
 
 
 def test_strict_mode_keeps_no_context_with_a_secret(opened: Open, model: ChatServer, docs: Path) -> None:
@@ -179,10 +179,10 @@ def test_a_chunk_is_embedded_again_with_its_context(opened: Open, model: ChatSer
     memory = opened(model, embedding__provider="local")
     assert memory.index(docs).embedded == CHUNKS
     assert memory.embedder is not None
-    vectors = memory.store.stored_vectors(memory.embedder.model, list(ids(memory)))
+    vectors = memory.store.vectors.stored(memory.embedder.model, list(ids(memory)))
     report = memory.index(docs, contextualize=True)
     assert (report.contextualized, report.embedded, report.pending) == (CHUNKS, CHUNKS, 0)
-    anew = memory.store.stored_vectors(memory.embedder.model, list(ids(memory)))
+    anew = memory.store.vectors.stored(memory.embedder.model, list(ids(memory)))
     assert vectors.keys() == anew.keys()
     assert all(not np.allclose(vectors[id_], anew[id_], atol=1e-3) for id_ in vectors)
     airships = memory.search("airships", mode="vector", floor=0, limit=5)
@@ -479,7 +479,7 @@ def test_a_chunk_that_is_gone_meanwhile_gets_none(opened: Open, model: ChatServe
     memory = opened(model)
     memory.index(docs)
     (first, *_) = ids(memory)
-    assert memory.store.set_contexts([("gone", "Where?"), (first, "Here."), (first, "Here.")]) == 1
+    assert memory.store.files.set_contexts([("gone", "Where?"), (first, "Here."), (first, "Here.")]) == 1
 
 
 # ── what is erased ────────────────────────────────────────────────────────────────────────────────────────────
@@ -565,7 +565,9 @@ def test_what_was_written_is_taken_back_by_force(opened: Open, model: ChatServer
     report = memory.index(root, contextualize=False, force=True)
     assert "was taken back" in report.notes[0]
     assert not memory.search("zeppelin").hits
-    assert all(not memory.store.records([id_])[0].context for id_ in memory.store.uncontextualized(["docs"]))
+    assert all(
+        not memory.store.retrieval.records([id_])[0].context for id_ in memory.store.files.uncontextualized(["docs"])
+    )
     asked = len(model.asked)
     memory.index(root, contextualize=True)
     assert len(model.asked) > asked  # nothing of it was kept in the cache either

@@ -128,7 +128,7 @@ def test_deleted_files_leave_the_memory(keyword_memory: Memory, handbook: Path) 
 
 def test_a_dry_run_changes_nothing(keyword_memory: Memory, handbook: Path) -> None:
     assert index(keyword_memory, handbook, dry_run=True).new == 14
-    assert keyword_memory.store.collections() == ()
+    assert keyword_memory.store.files.collections() == ()
     assert keyword_memory.list().total == 0
 
 
@@ -169,13 +169,13 @@ def test_a_file_that_turned_binary_leaves_the_memory(keyword_memory: Memory, tmp
 def test_the_same_root_again_is_the_same_collection(keyword_memory: Memory, handbook: Path) -> None:
     index(keyword_memory, handbook)
     index(keyword_memory, handbook / "domains" / "..")
-    assert len(keyword_memory.store.collections()) == 1
+    assert len(keyword_memory.store.files.collections()) == 1
 
 
 def test_another_root_of_the_same_name_gets_a_number(keyword_memory: Memory, tmp_path: Path) -> None:
     for place in ("a", "b"):
         index(keyword_memory, write(tmp_path / place / "docs", {"x.md": "words"}))
-    assert [collection.name for collection in keyword_memory.store.collections()] == ["docs", "docs-2"]
+    assert [collection.name for collection in keyword_memory.store.files.collections()] == ["docs", "docs-2"]
 
 
 def test_a_root_inside_or_around_an_indexed_one_is_refused_by_name(keyword_memory: Memory, handbook: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_root_inside_or_around_an_indexed_one_is_refused_by_name(keyword_memor
 def test_a_sibling_with_a_similar_name_is_another_collection(keyword_memory: Memory, tmp_path: Path) -> None:
     index(keyword_memory, write(tmp_path / "docs", {"x.md": "words"}))
     index(keyword_memory, write(tmp_path / "docs-secret", {"x.md": "words"}))
-    assert len(keyword_memory.store.collections()) == 2
+    assert len(keyword_memory.store.files.collections()) == 2
 
 
 def test_an_indexed_root_cannot_be_renamed_by_the_way(keyword_memory: Memory, handbook: Path) -> None:

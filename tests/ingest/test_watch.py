@@ -68,7 +68,7 @@ def watching(memory: Memory, *, poll: bool = False) -> Iterator[CanaryEmbedder]:
     thread.start()
     try:
         # Two looks: the first at once, the second when events flow. From then on nothing is missed.
-        wait_until(lambda: len(watched.reports) >= 2 or not thread.is_alive() or not memory.store.collections())
+        wait_until(lambda: len(watched.reports) >= 2 or not thread.is_alive() or not memory.store.files.collections())
         yield watched
     finally:
         stop.set()
@@ -244,7 +244,7 @@ def test_everything_is_looked_at_now_and_then(
             stop.set()
 
     thread = threading.Thread(
-        target=lambda: watch_module.watch(keyword_memory.store.collections, refresh, stop, reconcile=0.1)
+        target=lambda: watch_module.watch(keyword_memory.store.files.collections, refresh, stop, reconcile=0.1)
     )
     thread.start()
     try:

@@ -235,8 +235,8 @@ def test_no_workspace_is_made_where_none_is_wanted(tmp_path: Path, workspace: Pa
 
 def test_a_folder_that_is_indexed_already_keeps_its_name(memory: Memory, workspace: Path) -> None:
     memory.index(write(workspace, {"a.md": "alpha"}), name="notes")
-    assert memory.workspace() == memory.store.collections()[0]
-    assert len(memory.store.collections()) == 1
+    assert memory.workspace() == memory.store.files.collections()[0]
+    assert len(memory.store.files.collections()) == 1
 
 
 def test_a_workspace_inside_an_indexed_folder_is_indexed_with_it(
@@ -274,7 +274,7 @@ def test_watch_workspace_picks_up_what_a_user_appends(tmp_path: Path, workspace:
     try:
         wait_until(lambda: db.exists(), what="a database")
         with Memory(db, options={"embedding.provider": "none"}) as memory:
-            wait_until(lambda: [one.name for one in memory.store.collections()] == ["workspace"])
+            wait_until(lambda: [one.name for one in memory.store.files.collections()] == ["workspace"])
             append(workspace / DAY, "\nThe zebra crossed the road.\n")
             wait_until(lambda: memory.search("zebra").total == 1)
             (hit,) = memory.search("zebra").hits
@@ -297,7 +297,7 @@ def test_watch_makes_the_workspace_of_the_settings(tmp_path: Path, workspace: Pa
         wait_until(workspace.is_dir)
         wait_until((tmp_path / "memory.db").exists)
         with Memory(tmp_path / "memory.db", options={"embedding.provider": "none"}) as memory:
-            wait_until(lambda: bool(memory.store.collections()))
+            wait_until(lambda: bool(memory.store.files.collections()))
             write(workspace, {"a.md": "alpha"})
             wait_until(lambda: memory.search("alpha").total == 1)
     finally:
@@ -331,7 +331,7 @@ def test_a_server_keeps_the_workspace_and_no_other_folder(service: MemoryHost, t
     docs = write(tmp_path / "docs", {"a.md": "alpha"})
     service.memory.index(docs)
     service.start()
-    wait_until(lambda: len(service.memory.store.collections()) == 2)
+    wait_until(lambda: len(service.memory.store.files.collections()) == 2)
     write(docs, {"b.md": "beta"})
     write(workspace, {"c.md": "gamma"})
     wait_until(lambda: service.memory.search("gamma").total == 1)
@@ -346,7 +346,7 @@ def test_a_server_without_a_workspace_watches_nothing(tmp_path: Path) -> None:
     service = MemoryHost(Options(db=str(tmp_path / "memory.db"), settings={"embedding.provider": "none"}))
     service.start()
     wait_until(lambda: not any(thread.name == "mindex-files" for thread in threading.enumerate()))
-    assert service.memory.store.collections() == ()
+    assert service.memory.store.files.collections() == ()
     service.close()
 
 

@@ -193,7 +193,7 @@ async def test_a_fact_is_corrected_and_deleted_by_its_number(seed: Seed, memory:
     assert (await seed("list_facts"))["total_count"] == 0
     assert await seed.error("delete_fact", fact_id=1) == "Fact not found: 1"
     assert await seed.error("update_fact", fact_id=77, fact="x") == "Fact not found: 77"
-    memory.restore(str(memory.store.by_number("main", 1)))
+    memory.restore(str(memory.store.entries.by_number("main", 1)))
     assert (await seed("list_facts"))["total_count"] == 1
 
 
@@ -368,7 +368,7 @@ async def test_a_skill_lives_from_store_to_delete(seed: Seed, memory: Memory) ->
     assert (listed["last_run_summary"], listed["enabled"]) == ("5 mails", False)
     assert await seed("delete_skill", skill_id=1) == {"deleted_skill": "Morning digest"}
     assert await seed.error("get_skill", skill_id=1) == "Skill not found: 1"
-    memory.undo(str(memory.store.by_number("main", 1)))
+    memory.undo(str(memory.store.entries.by_number("main", 1)))
     assert (await seed("list_skills"))["total_count"] == 1
 
 

@@ -119,7 +119,7 @@ async def test_being_recalled_is_noted(client: Client, memory: Memory) -> None:
     id_ = await stored(client, "The office is in Bern.")
     await recalled(client, "office")
     memory.store.settle()
-    assert memory.store.signals([id_])[id_].access_count == 1
+    assert memory.store.retrieval.ranking_signals([id_])[id_].access_count == 1
 
 
 async def test_an_update_merges_metadata_and_replaces_tags_and_entities(client: Client, memory: Memory) -> None:
@@ -127,7 +127,7 @@ async def test_an_update_merges_metadata_and_replaces_tags_and_entities(client: 
     origin = {"source": "chat", "timestamp": "2026-03-01T10:00:00Z", "context": "planning", "user_id": "u1"}
     given = {"tags": ["a", "b"], "entities": ["Redis"], "metadata": {"x": 1, "y": 2}, "provenance": origin}
     id_ = await stored(client, content, **given)
-    record = memory.store.record(id_)
+    record = memory.store.retrieval.record(id_)
     assert record is not None
     assert (record.source, record.context) == ("chat", "planning")
     assert record.fields == {
@@ -138,7 +138,7 @@ async def test_an_update_merges_metadata_and_replaces_tags_and_entities(client: 
         client, "memory_store", id=id_, content=content, tags=["c"], entities=[], metadata={"y": 3, "z": 4}
     )
     assert "entities" not in kept
-    record = memory.store.record(id_)
+    record = memory.store.retrieval.record(id_)
     assert record is not None
     assert (record.tags, record.fields["metadata"]) == (("c",), {"x": 1, "y": 3, "z": 4})
     assert record.source == "chat"
@@ -147,7 +147,7 @@ async def test_an_update_merges_metadata_and_replaces_tags_and_entities(client: 
 async def test_a_secret_in_the_metadata_is_not_stored_either(client: Client, memory: Memory) -> None:
     key = "ghp_" + "a8Kd02LmQx71ZpTr55VwYb3NcE9uHs46JfGi"
     id_ = await stored(client, "The deploy key is in the vault.", metadata={"notes": [{"key": key}]})
-    record = memory.store.record(id_)
+    record = memory.store.retrieval.record(id_)
     assert record is not None
     assert "[redacted:" in json.dumps(dict(record.fields))
     assert key not in json.dumps(dict(record.fields))
@@ -206,7 +206,7 @@ async def test_a_lifetime_follows_from_importance(
     client: Client, memory: Memory, importance: int, days: int | None
 ) -> None:
     assert days_kept(importance) == days
-    record = memory.store.record(await stored(client, "The office is in Bern.", importance=importance))
+    record = memory.store.retrieval.record(await stored(client, "The office is in Bern.", importance=importance))
     assert record is not None
     if days is None:
         assert record.expires_at is None
@@ -218,12 +218,12 @@ async def test_a_lifetime_can_be_given_changed_and_taken_away(client: Client, me
     content = "The office is in Bern."
 
     async def expiry(**given: object) -> int | None:
-        record = memory.store.record(await stored(client, content, **given))
+        record = memory.store.retrieval.record(await stored(client, content, **given))
         assert record is not None
         return record.expires_at
 
     id_ = await stored(client, content, ttl_days=1.5)
-    record = memory.store.record(id_)
+    record = memory.store.retrieval.record(id_)
     assert record is not None
     assert record.expires_at == pytest.approx(now_ms() + 1.5 * DAY_MS, abs=60_000)
     assert await expiry(id=id_, ttl_days=None) is None
@@ -234,7 +234,7 @@ async def test_a_lifetime_can_be_given_changed_and_taken_away(client: Client, me
 
 async def test_the_expired_are_recalled_only_when_asked_for(client: Client, memory: Memory) -> None:
     id_ = await stored(client, "The lift is broken today.", ttl_days=0.000_02)
-    record = memory.store.record(id_)
+    record = memory.store.retrieval.record(id_)
     assert record is not None
     assert record.expires_at is not None
     wait_until(lambda: now_ms() > (record.expires_at or 0), what="its end")

@@ -109,7 +109,9 @@ async def test_added_found_got_counted_and_deleted(client: Client, memory: Memor
     assert (await call(client, "memory_search", query="dark mode", mode="keyword"))["results"] == []
     assert await call(client, "memory_get", id=1) == {"error": "Memory entry not found: 1"}
     assert await call(client, "memory_delete", id=1) == {"success": False, "deleted": False}
-    (added_again,) = [change for change in memory.store.changes_between(0, now_ms() + 1) if change.action == "forget"]
+    (added_again,) = [
+        change for change in memory.store.entries.changes_between(0, now_ms() + 1) if change.action == "forget"
+    ]
     memory.restore(added_again.record)
     assert (await call(client, "memory_get", id=1))["entry"]["content"] == content
 
@@ -291,4 +293,4 @@ def test_the_vector_of_a_memory_follows_in_the_background(served: Served, servin
     memory.add("user prefers dark mode")
     assert memory.embedder is not None
     model = memory.embedder.model
-    wait_until(lambda: memory.store.pending(model) == 0, what="its vector")
+    wait_until(lambda: memory.store.vectors.pending(model) == 0, what="its vector")

@@ -249,7 +249,7 @@ async def test_nothing_outside_the_root_is_indexed(own: Served, tmp_path_factory
         for path in (str(outside), "..", f"../{outside.name}", "link", "\0"):
             result = await client.call_tool("index", {"path": path})
             assert result.is_error, path
-    assert own.service.memory.store.collections() == ()
+    assert own.service.memory.store.files.collections() == ()
 
 
 async def test_a_known_collection_may_lie_outside_the_root(

@@ -242,7 +242,7 @@ async def test_vectors_follow_what_is_told_in_a_server(serving: Callable[..., Se
     async with Client(served.server) as client:
         for number in range(5):
             await told(client, f"The user prefers dark mode, said for the {number}th time.")
-        wait_until(lambda: memory.store.pending(model) == 0, what="every vector")
+        wait_until(lambda: memory.store.vectors.pending(model) == 0, what="every vector")
         answer = structured(await client.call_tool("search", {"query": "dark theme"}))
     assert (answer["tier"], answer["total"]) == ("hybrid", 5)
 
@@ -253,12 +253,12 @@ def test_what_a_killed_process_left_without_a_vector_gets_it_after_the_start(
     with Memory(tmp_path / "memory.db") as memory:
         memory.add("The user prefers dark mode.", embed=False)
         assert memory.embedder is not None
-        assert memory.store.pending(memory.embedder.model) == 1
+        assert memory.store.vectors.pending(memory.embedder.model) == 1
     service = serving("native", settings={}).service
     service.start()
     assert service.memory.embedder is not None
     model = service.memory.embedder.model
-    wait_until(lambda: service.memory.store.pending(model) == 0, what="its vector")
+    wait_until(lambda: service.memory.store.vectors.pending(model) == 0, what="its vector")
 
 
 def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable[..., Served]) -> None:
@@ -270,14 +270,14 @@ def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable
         assert memory.statistics().total == 200
         memory.embed_pending()
         assert memory.embedder is not None
-        assert memory.store.pending(memory.embedder.model) == 0
+        assert memory.store.vectors.pending(memory.embedder.model) == 0
 
 
 def test_what_expired_long_ago_is_purged_after_the_start(serving: Callable[..., Served]) -> None:
     service = serving("native", settings={"embedding.provider": "none", "memory.grace_days": 0}).service
     kept = service.memory.add("The office is in Bern.").id
     gone = service.memory.add("The lift is broken today.", expires=now_ms() + 2_000).id
-    wait_until(lambda: now_ms() > (service.memory.store.record(gone).expires_at or 0) + 5)  # type: ignore[union-attr]
+    wait_until(lambda: now_ms() > (service.memory.store.retrieval.record(gone).expires_at or 0) + 5)  # type: ignore[union-attr]
     service.start()
-    wait_until(lambda: service.memory.store.record(gone) is None, what="the clean-up")
-    assert service.memory.store.record(kept) is not None
+    wait_until(lambda: service.memory.store.retrieval.record(gone) is None, what="the clean-up")
+    assert service.memory.store.retrieval.record(kept) is not None

@@ -128,7 +128,7 @@ def test_an_update_sets_moves_and_takes_away_an_anchor(code: Path, keyword_memor
     id_ = memory.add("The cache is filled here", fields={"client": {"n": 1}}).id
 
     def kept() -> Record:
-        record = memory.store.record(id_)
+        record = memory.store.retrieval.record(id_)
         assert record is not None
         return record
 

@@ -76,12 +76,12 @@ def writes(text: str) -> Answers:
 
 def live(memory: Memory) -> set[str]:
     filters = Filters(kinds=("memory",), agent="*")
-    return {record.text for record in memory.store.list(filters, limit=200).records}
+    return {record.text for record in memory.store.retrieval.list(filters, limit=200).records}
 
 
 def unchanged(memory: Memory) -> Callable[[], bool]:
-    before = memory.store.list(Filters(agent="*"), limit=200)
-    return lambda: memory.store.list(Filters(agent="*"), limit=200) == before
+    before = memory.store.retrieval.list(Filters(agent="*"), limit=200)
+    return lambda: memory.store.retrieval.list(Filters(agent="*"), limit=200) == before
 
 
 # ── near-duplicates, by rule ──────────────────────────────────────────────────────────────────────────────────
@@ -106,7 +106,7 @@ def test_applying_retires_the_others_and_the_history_says_why(opened: Open, tell
     done = memory.consolidate(apply=True)
     assert (done.retired, done.proposals[0].applied) == (1, long)
     assert live(memory) == {TEA[1]}
-    record = memory.store.record(short)
+    record = memory.store.retrieval.record(short)
     assert record is not None and record.superseded_by == long
     last = memory.history(short)[-1]
     assert (last.action, last.reason.startswith("consolidated ")) == ("supersede", True)
@@ -130,7 +130,7 @@ def test_the_one_that_stays_takes_over_tags_names_and_importance(opened: Open, t
     tell(memory, TEA[0], tags=["drinks"], entities=["Anna", "Samovar"], importance=9)
     long = tell(memory, TEA[1], tags=["habits"], importance=3)
     done = memory.consolidate(apply=True)
-    kept = memory.store.record(long)
+    kept = memory.store.retrieval.record(long)
     assert kept is not None and done.proposals[0].updated
     assert (kept.importance, kept.tags) == (9, ("habits", "drinks"))
     assert {"Anna", "Riga", "Samovar"} <= set(kept.entities)
@@ -149,7 +149,7 @@ def test_the_one_that_stays_takes_over_tags_names_and_importance(opened: Open, t
 def test_memories_that_differ_in_what_they_say_are_left_alone(opened: Open, tell: Tell, one: str, other: str) -> None:
     memory = opened()
     first, second = tell(memory, one), tell(memory, other)
-    memory.store.link(first, second, NEAR_LINK, 1.0)  # however near somebody thought they are
+    memory.store.entries.link(first, second, NEAR_LINK, 1.0)  # however near somebody thought they are
     assert memory.consolidate().proposals == ()
 
 
@@ -236,9 +236,9 @@ def test_vectors_alone_do_not_make_two_things_one(opened: Open, tell: Tell, one:
     memory = opened(embedding__provider="local")
     first, second = tell(memory, one), tell(memory, other)
     assert memory.embedder is not None
-    a, b = memory.store.stored_vectors(memory.embedder.model, [first, second]).values()
+    a, b = memory.store.vectors.stored(memory.embedder.model, [first, second]).values()
     assert float(a[0] @ b[0]) > 0.8  # close enough to be looked at, or nearly so
-    memory.store.link(first, second, NEAR_LINK, 1.0)
+    memory.store.entries.link(first, second, NEAR_LINK, 1.0)
     assert memory.consolidate().proposals == ()
 
 
@@ -252,13 +252,13 @@ def test_a_model_writes_what_stands_for_all(opened: Open, tell: Tell, model: Cha
     model.answers = writes("Anna likes black tea\nand black coffee.")
     (proposal,) = memory.consolidate(apply=True).proposals
     assert (proposal.by, proposal.kept, proposal.result) == ("model", "", "Anna likes black tea and black coffee.")
-    new = memory.store.record(proposal.applied)
+    new = memory.store.retrieval.record(proposal.applied)
     assert new is not None
     assert (new.type, new.importance, new.confidence, new.tags) == ("fact", 6, 1.0, ("drinks",))
     assert new.fields == {"consolidated": [record.id for record in proposal.originals]}
     assert live(memory) == {new.text}
     for id_ in (one, other):
-        record = memory.store.record(id_)
+        record = memory.store.retrieval.record(id_)
         assert record is not None and record.superseded_by == new.id
         assert memory.history(id_)[-1].reason == memory.history(new.id)[0].reason
     assert memory.history(new.id)[0].action == "add"
@@ -274,8 +274,8 @@ def test_a_new_memory_is_embedded(opened: Open, tell: Tell, model: ChatServer) -
     model.answers = writes("Anna likes black tea and black coffee.")
     (proposal,) = memory.consolidate(apply=True).proposals
     assert memory.embedder is not None
-    assert memory.store.pending(memory.embedder.model) == 0
-    assert list(memory.store.stored_vectors(memory.embedder.model, [proposal.applied])) == [proposal.applied]
+    assert memory.store.vectors.pending(memory.embedder.model) == 0
+    assert list(memory.store.vectors.stored(memory.embedder.model, [proposal.applied])) == [proposal.applied]
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_a_long_tail_becomes_a_summary(opened: Open, tell: Tell, model: ChatServ
     assert "9 memories of type fact about canteen" in proposal.why
     done = memory.consolidate(apply=True)
     assert (done.retired, live(memory)) == (9, {all_meals()})
-    summary = memory.store.record(done.proposals[0].applied)
+    summary = memory.store.retrieval.record(done.proposals[0].applied)
     assert summary is not None and (summary.tags, summary.confidence) == (("canteen",), 0.9)
     memory.undo(tail[0])
     assert {record.id for record in memory.list(limit=50).records} == set(tail)
@@ -448,7 +448,7 @@ def test_what_was_changed_meanwhile_is_not_retired(opened: Open, tell: Tell) -> 
 def test_nor_when_it_changes_between_the_two_looks(opened: Open, tell: Tell) -> None:
     memory = opened()
     short, long = (tell(memory, text) for text in TEA)
-    before = memory.store.record(short)
+    before = memory.store.retrieval.record(short)
     assert before is not None
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError):
@@ -501,14 +501,14 @@ def in_the_way(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], *
 
 def no_space_left(memory: Memory) -> None:
     """From now on the file may not grow: the next write of some size fails as on a full disk."""
-    writer = memory.store._database._writer(True)  # type: ignore[attr-defined]
+    writer = memory.store._engine.database._writer(True)  # type: ignore[attr-defined]
     (pages,) = writer.execute("PRAGMA page_count").fetchone()
     writer.execute(f"PRAGMA max_page_count = {pages}")
 
 
 def in_all(memory: Memory) -> list[tuple[object, ...]]:
     """Everything that a consolidation may touch."""
-    with closing(sqlite3.connect(Path(memory.store.status().location))) as file:
+    with closing(sqlite3.connect(Path(memory.store.maintenance.status().location))) as file:
         rows = []
         for table in ("records", "history", "tags", "entities", "links", "meta", "records_fts"):
             rows += [(table, *row) for row in file.execute(f"SELECT * FROM {table} ORDER BY 1, 2")]
@@ -561,7 +561,7 @@ def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, tell: Te
     memory = opened()
     for n, text in enumerate(MANY_TEAS):
         tell(memory, text, tags=[f"tag{n}"])
-    db, before = Path(memory.store.status().location), in_all(memory)
+    db, before = Path(memory.store.maintenance.status().location), in_all(memory)
     memory.close()
     program = textwrap.dedent(
         """
@@ -582,7 +582,7 @@ def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, tell: Te
     assert done.returncode == -signal.SIGKILL
     again = opened()
     assert in_all(again) == before
-    assert all(check.ok for check in again.store.check())
+    assert all(check.ok for check in again.store.maintenance.check())
     assert again.consolidate(apply=True).retired == 2
 
 
@@ -616,7 +616,7 @@ def test_what_the_one_that_stays_was_given_meanwhile_is_not_lost(opened: Open, t
 
     model.answers = answer
     assert memory.consolidate(apply=True).retired == 1
-    kept = memory.store.record(long)
+    kept = memory.store.retrieval.record(long)
     assert kept is not None and kept.tags == ("habits", "tea")
 
 
@@ -639,7 +639,7 @@ def test_one_undo_brings_everything_back(
 ) -> None:
     memory = opened(model if by_model else None)
     ids = [tell(memory, text, tags=[f"tag{n}"]) for n, text in enumerate(MANY_TEAS)]
-    before = {id_: memory.store.record(id_) for id_ in ids}
+    before = {id_: memory.store.retrieval.record(id_) for id_ in ids}
     model.answers = writes(f"{TEA[1]} with Ben.")
     (proposal,) = memory.consolidate(apply=True).proposals
     assert (proposal.by, bool(proposal.kept)) == (("model", False) if by_model else ("rule", True))
@@ -649,7 +649,7 @@ def test_one_undo_brings_everything_back(
     change, _ = memory.undo({"winner": proposal.applied, "loser": loser, "number": number}[named])
     assert live(memory) == set(MANY_TEAS)
     for id_, was in before.items():
-        now = memory.store.record(id_)
+        now = memory.store.retrieval.record(id_)
         assert was is not None and now == replace(was, updated_at=now.updated_at if now else 0)
     (note,) = change.notes
     assert note.startswith("taken back with it: ") and len(note.split(", ")) == len(MANY_TEAS) - 1 + by_model
@@ -672,7 +672,7 @@ def test_who_stands_for_several_says_of_all_of_them(opened: Open, tell: Tell) ->
     (first,) = memory.consolidate(apply=True).proposals
     late = tell(memory, MANY_TEAS[1])
     (second,) = memory.consolidate(apply=True).proposals
-    kept = memory.store.record(second.applied)
+    kept = memory.store.retrieval.record(second.applied)
     assert kept is not None and second.applied == first.applied == ids[1]
     assert kept.fields[MADE_OF] == [ids[0], late]
     change, _ = memory.undo(str(memory.history(ids[1])[0].change))  # that it was ever told

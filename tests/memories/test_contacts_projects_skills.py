@@ -147,7 +147,7 @@ def test_one_is_got_by_id_start_of_id_or_name(memory: Memory, anna: Record) -> N
 def test_a_name_that_many_ids_begin_with_is_still_a_name(memory: Memory) -> None:
     for n in range(60):
         memory.create("contact", name=f"Nobody {n}")
-    letter = max("abcdefgh234567", key=lambda one: len(memory.store.resolve(one)))
+    letter = max("abcdefgh234567", key=lambda one: len(memory.store.retrieval.resolve(one)))
     with pytest.raises(AmbiguousIdError):
         memory.thing("contact", letter)
     named = memory.create("contact", name=letter)
@@ -190,7 +190,7 @@ def test_secrets_in_any_field_are_left_out(memory: Memory) -> None:
     for record in (contact, made, changed.after):
         stored = str(record)
         assert key not in stored and "hunter2" not in stored and "abcd1234" not in stored
-    assert key not in str(memory.history(contact.id)) + str(memory.store.record(made.id))
+    assert key not in str(memory.history(contact.id)) + str(memory.store.retrieval.record(made.id))
 
 
 def test_the_words_of_a_thing_are_changed_by_its_fields_only(memory: Memory, anna: Record) -> None:

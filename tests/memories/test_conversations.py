@@ -59,7 +59,7 @@ def test_secrets_are_left_out_of_every_part(memory: Memory) -> None:
     record, redacted = memory.add_conversation(f"my key: {key}", "password is hunter2hunter2", tags=[key])
     assert set(redacted) >= {"anthropic-key", "password"}
     assert key not in str(record) and "hunter2" not in str(record)
-    assert key not in str(memory.store.record(record.id))
+    assert key not in str(memory.store.retrieval.record(record.id))
 
 
 def test_strict_mode_refuses_it(tmp_path: Path) -> None:

@@ -345,8 +345,8 @@ def test_a_purge_that_is_refused_leaves_the_log_alone(
     memory: Memory, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = memory.add("Logged and kept")
-    monkeypatch.setattr(memory.store._database, "wait", 0.05)  # type: ignore[attr-defined]
-    with closing(sqlite3.connect(memory.store.status().location, isolation_level=None)) as writer:
+    monkeypatch.setattr(memory.store._engine.database, "wait", 0.05)  # type: ignore[attr-defined]
+    with closing(sqlite3.connect(memory.store.maintenance.status().location, isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError):
             memory.purge(told.id)

@@ -27,7 +27,7 @@ def memory(server: ModelServer, tmp_path: Path) -> Iterator[Memory]:
 
 def pending(memory: Memory) -> int:
     assert memory.embedder is not None
-    return memory.store.pending(memory.embedder.model)
+    return memory.store.vectors.pending(memory.embedder.model)
 
 
 def updated(memory: Memory) -> Change:

@@ -88,8 +88,8 @@ def test_a_fact_is_remembered_with_its_exchange(opened: Open, model: ChatServer)
     (known,) = facts(memory)
     assert (known.text, known.type, known.confidence) == (DARK["text"], "preference", 0.9)
     assert (known.source, known.agent) == (f"conversation:{exchange.id}", "main")
-    assert memory.store.linked(known.id, FROM) == (exchange.id,)
-    assert memory.store.linked(exchange.id, FROM) == (known.id,)
+    assert memory.store.entries.linked(known.id, FROM) == (exchange.id,)
+    assert memory.store.entries.linked(exchange.id, FROM) == (known.id,)
     assert [change.action for change in memory.history(known.id)] == ["add"]
     assert known.importance and known.summary
     assert [hit.record.id for hit in memory.search("dark mode", kinds=["memory"]).hits] == [known.id]
@@ -126,7 +126,7 @@ def test_a_fact_is_embedded(opened: Open, model: ChatServer) -> None:
     memory.add_conversation("I like my editor in dark mode.", "Noted.")
     (known,) = facts(memory)
     assert memory.embedder is not None
-    assert list(memory.store.stored_vectors(memory.embedder.model, [known.id])) == [known.id]
+    assert list(memory.store.vectors.stored(memory.embedder.model, [known.id])) == [known.id]
 
 
 def test_nobody_is_asked_without_a_model_or_when_the_settings_say_so(opened: Open, model: ChatServer) -> None:
@@ -227,7 +227,7 @@ def test_the_same_fact_again_is_the_same_memory_linked_to_both_exchanges(opened:
     one, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
     other, _ = memory.add_conversation("Remember: Rome is old.", "As I said.")
     (known,) = facts(memory)
-    assert set(memory.store.linked(known.id, FROM)) == {one.id, other.id}
+    assert set(memory.store.entries.linked(known.id, FROM)) == {one.id, other.id}
 
 
 def test_what_is_known_in_more_words_is_only_linked(opened: Open, model: ChatServer) -> None:
@@ -236,8 +236,8 @@ def test_what_is_known_in_more_words_is_only_linked(opened: Open, model: ChatSer
     model.answers = always(says(fact("Release of Falcon planned for every second Tuesday.")))
     exchange, _ = memory.add_conversation("When is the Falcon release?", "Every second Tuesday.")
     assert [one.id for one in facts(memory)] == [known.id]
-    assert memory.store.linked(known.id, FROM) == (exchange.id,)
-    assert memory.store.count_unextracted("main") == 0
+    assert memory.store.entries.linked(known.id, FROM) == (exchange.id,)
+    assert memory.store.entries.count_unextracted("main") == 0
 
 
 def test_what_is_like_a_known_memory_and_says_something_else_is_remembered(opened: Open, model: ChatServer) -> None:
@@ -324,7 +324,7 @@ def test_a_model_that_misbehaves_costs_nothing_and_the_exchange_is_asked_again(o
         assert (outcome.processed, outcome.facts) == (0, 0)
         assert "no facts were extracted: " in outcome.notes[0]
         assert [hit.record.text for hit in memory.search("Rome").hits] == [exchange.text]
-        assert (facts(memory), memory.store.count_unextracted("main")) == ([], 1)
+        assert (facts(memory), memory.store.entries.count_unextracted("main")) == ([], 1)
         memory.close()
     with chat_server(remark) as server:
         memory = opened(server)
@@ -336,7 +336,7 @@ def test_a_failure_while_telling_is_no_error(opened: Open) -> None:
     with chat_server(always(Fails(500))) as server:
         memory = opened(server, generation__timeout=0.3)
         exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
-        assert memory.store.record(exchange.id) is not None
+        assert memory.store.retrieval.record(exchange.id) is not None
 
 
 @pytest.mark.parametrize("away", ["purge", "forget"])
@@ -362,9 +362,9 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
     opened: Open, model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: bool
 ) -> None:
     memory = opened(model)
-    exchange, *_ = (memory.store.record(id_) for id_ in untold(memory, 2))
+    exchange, *_ = (memory.store.retrieval.record(id_) for id_ in untold(memory, 2))
     assert exchange is not None
-    memory.store._database.wait = 0.2  # type: ignore[attr-defined]
+    memory.store._engine.database.wait = 0.2  # type: ignore[attr-defined]
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)) as writer:
         kept = FactExtractor._kept
 
@@ -411,7 +411,7 @@ def test_an_exchange_that_is_erased_while_its_facts_are_stored_has_them_named(
     purging.join(30)
     (known,) = facts(memory)
     assert purged[0].notes == (f"facts that were taken from it stay: {known.id}",)
-    assert memory.store.record(exchange.id) is None
+    assert memory.store.retrieval.record(exchange.id) is None
 
 
 def test_facts_that_come_between_the_look_and_the_purge_are_named(
@@ -442,12 +442,12 @@ def test_facts_and_the_mark_are_stored_together(
         raise StoreError("no space left")
 
     with monkeypatch.context() as patched:
-        patched.setattr(memory.store, "mark_extracted", full)
+        patched.setattr(memory.store.entries, "mark_extracted", full)
         done = memory.extract_facts()
     assert (done.processed, done.facts, done.remaining, facts(memory)) == (0, 0, 1, [])
     assert memory.search("warm").total == 1  # the exchange itself
     done = memory.extract_facts()
-    assert (done.facts, len(facts(memory)), len(memory.store.linked(exchange.id, FROM))) == (2, 2, 2)
+    assert (done.facts, len(facts(memory)), len(memory.store.entries.linked(exchange.id, FROM))) == (2, 2, 2)
 
 
 @pytest.mark.slow
@@ -474,7 +474,7 @@ def test_a_kill_between_two_facts_leaves_none(opened: Open, model: ChatServer, t
     options = json.dumps({"embedding.provider": "none", **model.options})
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "memory.db"), options], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert (facts(memory), memory.store.count_unextracted("main")) == ([], 1)
+    assert (facts(memory), memory.store.entries.count_unextracted("main")) == ([], 1)
     assert memory.extract_facts().facts == 2
 
 
@@ -633,7 +633,7 @@ def test_an_exchange_that_went_unanswered_is_not_taken_for_asked_elsewhere(
     memory.export(tmp_path / "all.jsonl")
     other = opened(model, "other.db")
     other.import_(tmp_path / "all.jsonl")
-    assert other.store.count_unextracted("main") == 1
+    assert other.store.entries.count_unextracted("main") == 1
     model.answers = remark
     assert other.extract_facts().facts == 1
 
@@ -691,7 +691,7 @@ def test_closing_does_not_wait_for_a_model_that_hangs(opened: Open, model: ChatS
     memory.stop_embedding(0.1)
     memory.close()
     again = opened(None)
-    assert again.store.count_unextracted("main") == 1
+    assert again.store.entries.count_unextracted("main") == 1
 
 
 # ── in and out, and away ──────────────────────────────────────────────────────────────────────────────────────
@@ -704,10 +704,10 @@ def test_export_and_import_keep_who_was_asked(opened: Open, model: ChatServer, t
     memory.export(tmp_path / "all.jsonl")
     other = opened(model, "other.db")
     other.import_(tmp_path / "all.jsonl")
-    assert other.store.count_unextracted("main") == 1
+    assert other.store.entries.count_unextracted("main") == 1
     (known,) = facts(other)
-    assert other.store.linked(known.id, FROM) == (asked.id,)
-    with other.store.dump() as dump:
+    assert other.store.entries.linked(known.id, FROM) == (asked.id,)
+    with other.store.entries.export_snapshot() as dump:
         marks = {row.record.id: row.extraction for row in dump.rows if row.record.kind == "turn"}
     mark = marks[asked.id]
     assert isinstance(mark, Extraction) and mark.facts == 1

@@ -77,8 +77,8 @@ def test_near_duplicates_are_stored_linked_both_ways_and_named(memory: Memory) -
     assert second.created
     assert [one.id for one in second.similar] == [first.id]
     assert second.similar[0].overlap >= 0.6
-    assert memory.store.linked(first.id, "near") == (second.id,)
-    assert memory.store.linked(second.id, "near") == (first.id,)
+    assert memory.store.entries.linked(first.id, "near") == (second.id,)
+    assert memory.store.entries.linked(second.id, "near") == (first.id,)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_unknown_and_ambiguous_ids_are_errors_that_say_so(memory: Memory) -> Non
         with pytest.raises(NotFoundError):
             call("zzzzzzzz")
     twin, other = told.id[:5] + "zzzzzzz", memory.add("two")
-    with memory.store._database.write() as connection:  # type: ignore[attr-defined]
+    with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
         connection.execute("UPDATE records SET id = ? WHERE id = ?", (twin, other.id))
     with pytest.raises(AmbiguousIdError):
         memory.forget(told.id[:5])
@@ -329,7 +329,7 @@ def test_purged_text_never_returns(memory: Memory, tmp_path: Path) -> None:
     for file in tmp_path.glob("memory.db*"):
         content = file.read_bytes()
         assert b"xylophon" not in content and b"glockenspiel" not in content
-    assert all(check.ok for check in memory.store.check())
+    assert all(check.ok for check in memory.store.maintenance.check())
 
 
 def test_the_timeline_tells_what_happened_between_two_times(memory: Memory) -> None:
@@ -347,12 +347,12 @@ def test_the_timeline_tells_what_happened_between_two_times(memory: Memory) -> N
 
 def test_expired_memories_are_hidden_unless_asked_for_and_removed_after_the_grace_period(memory: Memory) -> None:
     told = memory.add("The harbour office is closed", expires=now_ms() + 60_000)
-    with memory.store._database.write() as connection:  # type: ignore[attr-defined]
+    with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
         connection.execute("UPDATE records SET expires_at = ? WHERE id = ?", (now_ms() - 1_000, told.id))
     assert found(memory, "harbour") == []
     assert found(memory, "harbour", include_expired=True) == [told.id]
     assert memory.purge_expired() == 0
-    with memory.store._database.write() as connection:  # type: ignore[attr-defined]
+    with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
         connection.execute("UPDATE records SET expires_at = 1000 WHERE id = ?", (told.id,))
     assert memory.purge_expired() == 1
     assert found(memory, "harbour", include_expired=True) == []
@@ -363,7 +363,7 @@ def test_who_is_returned_is_remembered_in_the_background(memory: Memory) -> None
     memory.search("kitchen")
     memory.get(told.id)
     memory.store.settle()
-    signals = memory.store.signals([told.id])[told.id]
+    signals = memory.store.retrieval.ranking_signals([told.id])[told.id]
     assert signals.access_count == 2
     assert signals.last_accessed is not None
     assert memory.statistics().accesses == 2
@@ -426,7 +426,7 @@ def test_an_update_gets_a_new_vector_and_forgetting_drops_it(model_memory: Memor
     assert model_memory.embedder is not None
     told = model_memory.add("the cat sleeps on the sofa")
     model_memory.update(told.id, text="quarterly revenue grew by a third")
-    assert model_memory.store.pending(model_memory.embedder.model) == 0
+    assert model_memory.store.vectors.pending(model_memory.embedder.model) == 0
     hit = model_memory.search("company earnings", mode="vector").hits[0]
     assert hit.record.id == told.id
     model_memory.forget(told.id)
@@ -438,7 +438,7 @@ def test_an_update_gets_a_new_vector_and_forgetting_drops_it(model_memory: Memor
 def test_meaning_alone_links_near_duplicates(model_memory: Memory) -> None:
     first = model_memory.add("The meeting takes place on the third floor")
     second = model_memory.add("The meeting happens on the third floor of the building")
-    assert second.id in model_memory.store.linked(first.id, "near")
+    assert second.id in model_memory.store.entries.linked(first.id, "near")
 
 
 def test_the_past_is_searched_by_meaning_too(model_memory: Memory) -> None:
@@ -499,10 +499,10 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(number=st.integers(0, 99))
     def undo_and_undo_again(self, number: int) -> None:
         if (id_ := self._pick(number)) is not None:
-            before = self.memory.store.record(id_)
+            before = self.memory.store.retrieval.record(id_)
             change, _ = self.memory.undo(id_)
             self.memory.undo(str(change.change))
-            after = self.memory.store.record(id_)
+            after = self.memory.store.retrieval.record(id_)
             assert before is not None and after is not None
             assert (before.text, before.retired_at is None) == (after.text, after.retired_at is None)
 
@@ -521,7 +521,7 @@ class AnyOrder(RuleBasedStateMachine):
             hits = [hit.record.id for hit in self.memory.search(text.split()[1], floor=0).hits]
             assert hits == ([id_] if id_ in live else [])
             assert self.memory.history(id_)[-1].after.text == text
-        assert all(check.ok for check in self.memory.store.check())
+        assert all(check.ok for check in self.memory.store.maintenance.check())
 
     def teardown(self) -> None:
         if hasattr(self, "memory"):
@@ -556,7 +556,7 @@ def _later() -> None:
 
 def pending(memory: Memory) -> int:
     assert memory.embedder is not None
-    return memory.store.pending(memory.embedder.model)
+    return memory.store.vectors.pending(memory.embedder.model)
 
 
 def test_a_server_that_hangs_is_not_waited_for_long_and_that_is_said(

@@ -42,8 +42,8 @@ def test_eight_writers_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     with Memory(db, options={"embedding.provider": "none"}) as memory:
         status = memory.status()
         assert status.records == {"memory": 8 * count + 1}
-        assert all(check.ok for check in memory.store.check())
-        numbers = [record.number for record in memory.store.list(memory.filters(), limit=1_000).records]
+        assert all(check.ok for check in memory.store.maintenance.check())
+        numbers = [record.number for record in memory.store.retrieval.list(memory.filters(), limit=1_000).records]
         assert len(set(numbers)) == len(numbers)
 
 

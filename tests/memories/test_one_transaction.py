@@ -39,7 +39,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[[], Memory]]:
 
 def fails_at(monkeypatch: pytest.MonkeyPatch, memory: Memory, count: int) -> None:
     """The so manieth change of a record cannot be written."""
-    revise, left = memory.store.revise, count
+    revise, left = memory.store.entries.revise, count
 
     def refused(*given: Any, **more: Any) -> Any:
         nonlocal left
@@ -48,7 +48,7 @@ def fails_at(monkeypatch: pytest.MonkeyPatch, memory: Memory, count: int) -> Non
             raise StoreError("no space left")
         return revise(*given, **more)
 
-    monkeypatch.setattr(memory.store, "revise", refused)
+    monkeypatch.setattr(memory.store.entries, "revise", refused)
 
 
 def live(memory: Memory) -> set[str]:

@@ -145,7 +145,7 @@ def test_a_skill_that_cannot_be_worked_out_hides_no_other(keyword_memory: Memory
         "skill", name="good", trigger_type="interval", instructions="x", trigger_config={"interval_minutes": 1}
     )
     broken = made("cron", {"schedule": "brought in from elsewhere"})
-    memory.store.add([Record(**{**_as_dict(broken), "agent": "main"})], by="main")
+    memory.store.entries.add([Record(**{**_as_dict(broken), "agent": "main"})], by="main")
     assert [one.skill.id for one in memory.due(datetime.now(UTC) + timedelta(seconds=1))] == [good.id]
 
 

@@ -165,9 +165,9 @@ def test_vectors_that_nobody_searches_are_found_and_optimize_removes_them(tmp_pa
         told = memory.add("Parcels wait in the harbour")
         old, new = Model("test", "old", 4), Model("test", "new", 4)
         for model in (old, new):
-            memory.store.begin_space(model, EmbedderSpec("test", model.name))
-            memory.store.put_vectors(model, [RecordVectors(told.id, [[0.5] * 4])])
-            assert memory.store.switch_space(model)
+            memory.store.vectors.begin_space(model, EmbedderSpec("test", model.name))
+            memory.store.vectors.put(model, [RecordVectors(told.id, [[0.5] * 4])])
+            assert memory.store.vectors.switch_space(model)
 
         def left() -> list[str]:
             return [one.message for one in memory.doctor() if one.name == "unused vectors" and not one.ok]
@@ -175,7 +175,7 @@ def test_vectors_that_nobody_searches_are_found_and_optimize_removes_them(tmp_pa
         assert left() == ["vectors of test/old are left that nobody searches"]
         memory.optimize()
         assert left() == []
-        assert [space.name for space in memory.store.spaces()] == ["test/new"]
+        assert [space.name for space in memory.store.vectors.spaces()] == ["test/new"]
 
 
 def test_checks_come_in_the_order_asked_for_however_long_they_take() -> None:

@@ -37,7 +37,7 @@ def named_by_a_file(memory: Memory, embedder_spec: EmbedderSpec, name: str = "th
     """What a database from a stranger says: that its vectors are of this model."""
     told = memory.add("Parcels wait in the harbour", embed=False)
     model = Model(embedder_spec.provider, name, 4)
-    memory.store.put_vectors(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
+    memory.store.vectors.put(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
 
 
 @pytest.mark.usefixtures("unread")
@@ -83,7 +83,7 @@ def test_a_half_done_change_to_a_path_is_not_taken_up_because_the_database_says_
 ) -> None:
     memory = opened()
     memory.add("Parcels wait in the harbour")
-    memory.store.begin_space(Model("llama-cpp", "evil@1", 4), EmbedderSpec("llama-cpp", "/tmp/evil.gguf"))
+    memory.store.vectors.begin_space(Model("llama-cpp", "evil@1", 4), EmbedderSpec("llama-cpp", "/tmp/evil.gguf"))
     with pytest.raises(EmbeddingError, match=r"/tmp/evil\.gguf, which the settings do not name"):
         memory.reembed()
     assert memory.search("harbour").tier == "hybrid"
@@ -206,7 +206,7 @@ def test_nonsense_in_what_a_file_says_of_its_model_keeps_nobody_from_searching(
         connection.execute("UPDATE models SET settings = ?", (json.dumps(kept),))
     connection.close()
     memory = opened()
-    (space,) = memory.store.spaces()
+    (space,) = memory.store.vectors.spaces()
     assert isinstance(space.model.dimensions, int)
     assert isinstance(space.model.background_mean, float)
     assert memory.search("harbour parcels").tier == "hybrid"

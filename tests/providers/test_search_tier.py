@@ -114,7 +114,7 @@ def test_an_address_that_the_settings_do_not_name_is_said_so(opened: Callable[..
     memory = opened()
     remembered = memory.add("Parcels wait in the harbour", embed=False)
     far = EmbedderSpec("openai", "theirs", "http://192.0.2.1/v1")
-    memory.store.put_vectors(
+    memory.store.vectors.put(
         Model("openai", "theirs", 4), [RecordVectors(remembered.id, np.ones((1, 4), np.float32) / 2)], far
     )
     tier, why = told(memory)

@@ -166,7 +166,7 @@ def test_the_length_is_part_of_the_spaces_identity(
 
     done = short.reembed()
     assert (done.source, done.target, done.embedded, done.notes) == ("openai/m", "openai/m", 5, ())
-    (space,) = short.store.spaces()
+    (space,) = short.store.vectors.spaces()
     assert (space.model.dimensions, space.embedder_spec) == (16, EmbedderSpec("openai", "m", server.url, 16))
     assert short.search(QUESTION).notes == ()
     (check,) = [one for one in short.doctor() if one.name == "embedding model"]
@@ -207,7 +207,7 @@ def test_a_change_to_another_provider_leaves_the_length_behind(
     memory = opened(dimensions=16)
     memory.index(docs)
     done = memory.reembed(provider="ollama", model="m", url=server.url)
-    assert (done.target, memory.store.spaces()[0].model.dimensions) == ("ollama/m", 48)
+    assert (done.target, memory.store.vectors.spaces()[0].model.dimensions) == ("ollama/m", 48)
 
 
 def test_the_command_asks_for_a_length_as_well(server: ModelServer, docs: Path, tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_the_command_asks_for_a_length_as_well(server: ModelServer, docs: Path, 
     assert run("index", docs, env=env).code == 0
     assert run("reembed", "--dimensions", "16", "--json", env=env).json["embedded"] == 5
     with Memory(tmp_path / "memory.db") as memory:
-        assert [space.model.dimensions for space in memory.store.spaces()] == [16]
+        assert [space.model.dimensions for space in memory.store.vectors.spaces()] == [16]
     assert run("search", QUESTION, "--json", env=env).json["tier"] == "hybrid"
     assert run("reembed", "--dimensions", "0", "--json", env=env).json["embedded"] == 5
     with Memory(tmp_path / "memory.db") as memory:
-        assert [space.model.dimensions for space in memory.store.spaces()] == [48]
+        assert [space.model.dimensions for space in memory.store.vectors.spaces()] == [48]

@@ -208,7 +208,7 @@ def test_meaning_alone_is_asked_for_other_meanings_only(hybrid: Memory, model: C
     answer = hybrid.search(QUERY, expand=True, mode="vector", floor=0)
     assert answer.tier == "vector"
     assert not any("expansion" in stages(hit) for hit in answer.hits)
-    hybrid.store.clear_caches(["expansion"])
+    hybrid.store.caches.clear(["expansion"])
     model.answers = always(said([], SEMANTIC))
     answer = hybrid.search(QUERY, expand=True, mode="vector", floor=0)
     assert any("expansion" in stages(hit) for hit in answer.hits)
@@ -379,7 +379,7 @@ def test_an_answer_that_is_none_is_a_note_and_the_question_is_answered(
     assert note_of(got).startswith("not expanded: ")
     assert len(note_of(got)) < 300
     memory.store.settle()
-    assert memory.store.clear_caches(["expansion"]) == {}
+    assert memory.store.caches.clear(["expansion"]) == {}
 
 
 def test_a_model_that_hangs_is_given_up(model: ChatServer, tmp_path: Path) -> None:
@@ -505,7 +505,7 @@ def test_a_secret_in_a_question_reaches_neither_the_model_nor_the_database(
     assert SECRET not in note_of(answer)
     assert "redacted" not in model.prompts()[0]
     memory.store.settle()
-    assert memory.store.clear_caches(["expansion"]) == {}
+    assert memory.store.caches.clear(["expansion"]) == {}
     assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.glob("memory.db*"))
 
 

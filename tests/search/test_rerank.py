@@ -276,7 +276,7 @@ def test_cleared_caches_are_asked_for_again(judge: Judge, memory: Memory) -> Non
     memory.search(QUERY)
     assert len(judge.texts) == RERANKED
     memory.store.settle()
-    assert memory.store.clear_caches(["rerank"]) == {"rerank": RERANKED}
+    assert memory.store.caches.clear(["rerank"]) == {"rerank": RERANKED}
     memory.search(QUERY)
     assert len(judge.texts) == RERANKED
 
@@ -385,7 +385,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_a_note(judge: Judge, memory:
     (note,) = [note for note in answer.notes if note not in plain.notes]
     assert note.startswith("not reranked: ")
     memory.store.settle()
-    assert memory.store.clear_caches(["rerank"]) == {}
+    assert memory.store.caches.clear(["rerank"]) == {}
 
 
 def test_a_reranker_that_hangs_is_given_up_and_the_next_question_does_not_wait(

@@ -151,7 +151,7 @@ def test_the_most_confident_then_the_last_accessed_come_first(keyword_memory: Me
     memory.store.settle()
 
     def order() -> list[str]:
-        found = memory.store.substring(["lighthouse"], memory.filters(), 10)
+        found = memory.store.retrieval.substring(["lighthouse"], memory.filters(), 10)
         return list(found)
 
     assert order()[0] == sure

@@ -280,5 +280,5 @@ def test_where_nobody_talked_there_are_no_neighbours(memory: Memory) -> None:
     hits = found(memory)
     assert set(hits) == {one, other}
     assert [lifted(hit) for hit in hits.values()] == [0, 0]
-    assert memory.store.beside([one, other], Filters()) == ()
-    assert memory.store.turns([one, other]) == frozenset()
+    assert memory.store.retrieval.adjacent_turns([one, other], Filters()) == ()
+    assert memory.store.retrieval.turns_among([one, other]) == frozenset()

@@ -24,12 +24,12 @@ NO_MADE = EmbedderSpec("test")
 @pytest.fixture
 def store(tmp_path: Path) -> SqliteStore:
     store = SqliteStore(tmp_path / "memory.db")
-    store.add([Record(id_, "memory", f"words of {id_}", agent="main", type="fact") for id_ in "abc"], by="test")
+    store.entries.add([Record(id_, "memory", f"words of {id_}", agent="main", type="fact") for id_ in "abc"], by="test")
     return store
 
 
 def give(store: SqliteStore, model: Model) -> None:
-    store.put_vectors(
+    store.vectors.put(
         model,
         [RecordVectors(id_, np.eye(4, dtype=np.float32)[number : number + 1]) for number, id_ in enumerate("abc")],
     )
@@ -52,12 +52,12 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
     database.close()
 
     with Memory(path) as memory:
-        assert memory.store.space() == MINILM.fingerprint
-        searched = memory.store.spaces()[0]
+        assert memory.store.vectors.active_space() == MINILM.fingerprint
+        searched = memory.store.vectors.spaces()[0]
         assert (searched.model, searched.embedder_spec) == (MINILM, EmbedderSpec("local", "all-MiniLM-L6-v2"))
         assert memory.embedder is not None
         assert memory.embedder.model == MINILM
-        assert memory.store.drop_spaces() == 1
+        assert memory.store.vectors.drop_unused_spaces() == 1
 
 
 def test_a_reader_is_not_disturbed_by_vectors_that_are_gathered_for_another_space(
@@ -67,13 +67,13 @@ def test_a_reader_is_not_disturbed_by_vectors_that_are_gathered_for_another_spac
     reader = SqliteStore(tmp_path / "memory.db")
     query = np.eye(4, dtype=np.float32)[0]
     for _ in range(2):
-        reader.nearest(OLD, query, Filters(), 3)
-    index = reader._vectors._loaded[OLD.fingerprint].index
+        reader.retrieval.nearest(OLD, query, Filters(), 3)
+    index = reader._engine.vectors._loaded[OLD.fingerprint].index
     rows = index._keys
-    store.begin_space(NEW, NO_MADE)
+    store.vectors.begin_space(NEW, NO_MADE)
     give(store, NEW)
-    assert reader.nearest(OLD, query, Filters(), 3).hits[0].id == "a"
-    assert reader._vectors._loaded[OLD.fingerprint].index is index
+    assert reader.retrieval.nearest(OLD, query, Filters(), 3).hits[0].id == "a"
+    assert reader._engine.vectors._loaded[OLD.fingerprint].index is index
     assert index._keys is rows
     reader.close()
     store.close()
@@ -81,18 +81,18 @@ def test_a_reader_is_not_disturbed_by_vectors_that_are_gathered_for_another_spac
 
 def test_a_key_that_is_given_again_brings_no_vectors_of_the_space_before(store: SqliteStore) -> None:
     give(store, OLD)
-    store.begin_space(NEW, NO_MADE)
+    store.vectors.begin_space(NEW, NO_MADE)
     give(store, NEW)
-    store._vectors.pack(force=True)  # whoever packs holds it in memory
-    store.begin_space(OLD, NO_MADE)
-    store.drop_spaces()
-    store.begin_space(THIRD, NO_MADE)
-    with store._database.read() as connection:
+    store._engine.vectors.pack(force=True)  # whoever packs holds it in memory
+    store.vectors.begin_space(OLD, NO_MADE)
+    store.vectors.drop_unused_spaces()
+    store.vectors.begin_space(THIRD, NO_MADE)
+    with store._engine.database.read() as connection:
         keys = dict(connection.execute("SELECT fingerprint, key FROM models"))
-    store.put_vectors(THIRD, [RecordVectors(id_, np.eye(4, dtype=np.float32)[[3]]) for id_ in "abc"])
-    assert store.switch_space(THIRD)
+    store.vectors.put(THIRD, [RecordVectors(id_, np.eye(4, dtype=np.float32)[[3]]) for id_ in "abc"])
+    assert store.vectors.switch_space(THIRD)
     assert keys[THIRD.fingerprint] == 2  # as the one before had
-    cosines = {hit.score for hit in store.nearest(THIRD, np.eye(4, dtype=np.float32)[3], Filters(), 3).hits}
+    cosines = {hit.score for hit in store.retrieval.nearest(THIRD, np.eye(4, dtype=np.float32)[3], Filters(), 3).hits}
     assert cosines == {1.0}
     store.close()
 
@@ -102,9 +102,9 @@ def test_a_key_that_is_given_again_brings_no_vectors_of_the_space_before(store: 
 def test_an_edition_is_read_from_the_fingerprint_alone(store: SqliteStore, edition: int, prefix: str) -> None:
     model = Model("test", "a/b", 4, "cls", "ask: ", prefix, edition=edition)
     give(store, model)
-    with store._database.write() as connection:
+    with store._engine.database.write() as connection:
         connection.execute("UPDATE models SET settings = '{}'")
-    assert store.spaces()[0].model == model
+    assert store.vectors.spaces()[0].model == model
     store.close()
 
 
@@ -115,9 +115,9 @@ def test_whatever_stands_in_the_settings_of_a_space_it_is_known_by_its_fingerpri
     store: SqliteStore, settings: str
 ) -> None:
     give(store, OLD)
-    with store._database.write() as connection:
+    with store._engine.database.write() as connection:
         connection.execute("UPDATE models SET settings = ?", (settings,))
-    (space,) = store.spaces()
+    (space,) = store.vectors.spaces()
     assert space.model == OLD
     assert space.fingerprint == OLD.fingerprint
     store.close()
@@ -125,11 +125,11 @@ def test_whatever_stands_in_the_settings_of_a_space_it_is_known_by_its_fingerpri
 
 def test_what_a_newer_program_wrote_of_a_space_is_left_aside(store: SqliteStore) -> None:
     give(store, OLD)
-    with store._database.write() as connection:
+    with store._engine.database.write() as connection:
         (kept,) = connection.execute("SELECT settings FROM models").fetchone()
         said = json.loads(kept)
         said["space"]["flavour"] = "vanilla"
         connection.execute("UPDATE models SET settings = ?", (json.dumps(said),))
         assert active(connection) == OLD.fingerprint
-    assert store.spaces()[0].model == OLD
+    assert store.vectors.spaces()[0].model == OLD
     store.close()

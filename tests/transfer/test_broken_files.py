@@ -157,14 +157,14 @@ def test_a_file_that_changes_underneath_is_named(
     exported: Path, other: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_rows, "_BATCH", 3)
-    restore = other.store.restore_rows
+    restore = other.store.entries.restore_rows
 
     def appending(*arguments: object) -> object:
         with exported.open("ab") as file:
             file.write(b"\n")
         return restore(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(other.store, "restore_rows", appending)
+    monkeypatch.setattr(other.store.entries, "restore_rows", appending)
     report = other.import_(exported)
     assert report.added == 10
     assert [one.where for one in report.skipped] == ["ten.jsonl"]
@@ -178,5 +178,5 @@ def test_a_header_that_lies_is_not_believed(exported: Path, other: Memory, annou
     header = {"mindex": 1, "records": announced, "last_numbers": {"main": announced}}
     spoil(exported, 1, json.dumps(header).encode())
     assert other.import_(exported).added == 10
-    added = other.store.record(other.add("One more").id)
+    added = other.store.retrieval.record(other.add("One more").id)
     assert added is not None and added.number == 11

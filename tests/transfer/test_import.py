@@ -58,7 +58,7 @@ def bring(memory: Memory, *found: ExportRow | SkippedRow, dry_run: bool = False,
 
 
 def everything(memory: Memory) -> list[Record]:
-    with memory.store.dump() as dump:
+    with memory.store.entries.export_snapshot() as dump:
         return [row.record for row in dump.rows]
 
 
@@ -137,7 +137,7 @@ def test_a_foreign_history_is_kept_in_its_order(memory: Memory) -> None:
     bring(memory, ExportRow(late, history))
     assert [(one.action, one.after.text) for one in memory.history("aaaa")] == [("add", "Draft"), ("update", "Final")]
     memory.undo("aaaa")
-    found = memory.store.record("aaaa")
+    found = memory.store.retrieval.record("aaaa")
     assert found is not None and found.text == "Draft"
 
 
@@ -150,7 +150,7 @@ def test_changes_whose_numbers_are_taken_get_new_ones_and_keep_their_order(
     memory.export(tmp_path / "a.jsonl")
     other.import_(tmp_path / "a.jsonl")
     for id_ in ids.values():
-        before, after = memory.store.history(id_), other.store.history(id_)
+        before, after = memory.store.entries.history(id_), other.store.entries.history(id_)
         assert [(one.at, one.action, one.reason) for one in after] == [
             (one.at, one.action, one.reason) for one in before
         ]
@@ -174,7 +174,7 @@ def test_numbers_stay_where_they_are_free_and_are_named_where_not(
     assert numbers[3] == "Sentence 3 of the first" and numbers[5] == "Sentence 1 of the first"
     renamed = next(record for record in everything(other) if record.number == 5)
     assert {change.after.number for change in other.history(renamed.id)} == {5}
-    assert other.store.by_number("main", 6) is not None
+    assert other.store.entries.by_number("main", 6) is not None
 
 
 @pytest.mark.parametrize("number", [2**63 - 1, 2**63, 10**40, 0, -5])
@@ -183,7 +183,7 @@ def test_a_number_that_cannot_be_counted_on_is_replaced(memory: Memory, number: 
         memory, ExportRow(told("Numbered", number=number), (Change(2**63, "", 0, "", "add", "", None, told("x")),))
     )
     assert report.renumbered == ((number, 1),)
-    added = memory.store.record(memory.add("The next").id)
+    added = memory.store.retrieval.record(memory.add("The next").id)
     assert added is not None and added.number == 2
 
 
@@ -195,7 +195,7 @@ def test_everything_can_be_given_to_one_agent(memory: Memory, other: Memory, tmp
     memory.export(tmp_path / "a.jsonl")
     report = other.import_(tmp_path / "a.jsonl", agent="eve")
     assert report.skipped == () and {record.agent for record in everything(other)} == {"eve"}
-    assert other.store.record(ids["dark"]) is not None
+    assert other.store.retrieval.record(ids["dark"]) is not None
     assert {change.after.agent for change in other.history(ids["dark"])} == {"eve"}
     assert other.profile("user.name", agent="eve") == "Ada"
     record = other.profile_record(agent="eve")
@@ -222,8 +222,8 @@ def test_another_agents_copy_in_the_same_memory_is_its_own(memory: Memory, tmp_p
     moved = next(record for record in copies if record.text == "The office is in Hamburg")
     assert gone.id != ids["gone"] and gone.superseded_by == moved.id
     dark = next(record for record in copies if record.text == "User prefers dark mode in every editor")
-    (near,) = memory.store.linked(dark.id, "near")
-    found = memory.store.record(near)
+    (near,) = memory.store.entries.linked(dark.id, "near")
+    found = memory.store.retrieval.record(near)
     assert found is not None and found.agent == "eve"
 
 
@@ -314,7 +314,7 @@ def test_a_link_that_leads_nowhere_is_not_made(memory: Memory) -> None:
     one, two = told("One", id="aaaa"), told("Two", id="bbbb")
     links = (Link("bbbb", "near", 0.7, 5), Link("zzzz", "near", 0.9, 5))
     assert bring(memory, ExportRow(one, links=links), ExportRow(two)).added == 2
-    assert memory.store.linked("aaaa", "near") == ("bbbb",)
+    assert memory.store.entries.linked("aaaa", "near") == ("bbbb",)
     report = bring(memory, ExportRow(told("Three", id="cccc"), links=(Link("aaaa", "near", float("nan")),)))
     assert [one.reason for one in report.skipped] == ["a link has a weight that is no number"]
 
@@ -330,7 +330,7 @@ def test_secrets_stay_outside_wherever_they_stand(memory: Memory) -> None:
     history = (Change(1, "", 0, "me", "update", f"because of {SECRET}", past, record),)
     report = bring(memory, ExportRow(record, history), ExportRow(told("Nothing to hide")))
     assert (report.added, report.notes) == (2, ("secrets were left out of 1 records: github-token",))
-    with memory.store._database.read() as connection:  # type: ignore[attr-defined]
+    with memory.store._engine.database.read() as connection:  # type: ignore[attr-defined]
         kept = "\n".join(connection.iterdump())
     assert SECRET not in kept and "[redacted:github-token]" in kept
 
@@ -343,7 +343,7 @@ def test_in_strict_mode_a_row_with_a_secret_is_skipped_by_name(memory: Memory) -
 
 def test_a_name_may_betray_what_a_field_holds(memory: Memory) -> None:
     bring(memory, ExportRow(told("Fields", id="aaaa", fields={"password": "hunter22!x"})))
-    found = memory.store.record("aaaa")
+    found = memory.store.retrieval.record("aaaa")
     assert found is not None and found.fields["password"] == "[redacted:password]"
 
 
@@ -424,7 +424,7 @@ def test_a_store_that_fails_says_how_much_came_in(
     memory: Memory, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_rows, "_BATCH", 2)
-    restore, left = memory.store.restore_rows, [1]
+    restore, left = memory.store.entries.restore_rows, [1]
 
     def failing(*arguments: object, **options: object) -> object:
         if not left:
@@ -432,7 +432,7 @@ def test_a_store_that_fails_says_how_much_came_in(
         left.pop()
         return restore(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(memory.store, "restore_rows", failing)
+    monkeypatch.setattr(memory.store.entries, "restore_rows", failing)
     rows = [ExportRow(told(f"Sentence number {number}")) for number in range(4)]
     with pytest.raises(StoreError, match=r"2 records came in before that.*import again"):
         bring(memory, *rows)
@@ -489,7 +489,7 @@ def test_vectors_follow_an_import(memory: Memory, other: Memory, tmp_path: Path)
     other.embedder = Counting()
     seen: list[Progress] = []
     other.import_(tmp_path / "a.jsonl", report=seen.append)
-    assert other.store.pending(Counting.model) == 0
+    assert other.store.vectors.pending(Counting.model) == 0
     assert seen[-1] == Progress("embed", 2, 2)
 
 

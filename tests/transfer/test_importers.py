@@ -18,7 +18,7 @@ everyone = pytest.mark.parametrize("name", seeds.MAKERS)
 
 
 def everything(memory: Memory) -> list[Record]:
-    return list(memory.store.list(Filters(agent="*", include_expired=True), limit=500).records)
+    return list(memory.store.retrieval.list(Filters(agent="*", include_expired=True), limit=500).records)
 
 
 @everyone

@@ -27,7 +27,7 @@ from tests.transfer.conftest import OpenMemory, fill
 
 
 def rows(memory: Memory) -> list[ExportRow]:
-    with memory.store.dump(vectors=True) as dump:
+    with memory.store.entries.export_snapshot(vectors=True) as dump:
         return list(dump.rows)
 
 
@@ -55,9 +55,9 @@ def test_nothing_of_a_record_is_lost(memory: Memory, other: Memory, tmp_path: Pa
     other.import_(tmp_path / "all.jsonl")
     assert rows(other) == rows(memory)
     for id_ in ids.values():
-        assert other.store.record(id_) == memory.store.record(id_)
-        assert other.store.history(id_) == memory.store.history(id_)
-    assert other.store.linked(ids["dark"], "near") == (ids["near"],)
+        assert other.store.retrieval.record(id_) == memory.store.retrieval.record(id_)
+        assert other.store.entries.history(id_) == memory.store.entries.history(id_)
+    assert other.store.entries.linked(ids["dark"], "near") == (ids["near"],)
     assert other.profile("user.age") == 37
 
 
@@ -165,8 +165,8 @@ def test_a_long_history_goes_on_in_the_lines_below(
     memory.export(tmp_path / "a.jsonl")
     assert sum("more" in line for line in lines(tmp_path / "a.jsonl")) > 1
     other.import_(tmp_path / "a.jsonl")
-    assert other.store.history(first.id) == memory.store.history(first.id)
-    assert other.store.history(second.id) == memory.store.history(second.id)
+    assert other.store.entries.history(first.id) == memory.store.entries.history(first.id)
+    assert other.store.entries.history(second.id) == memory.store.entries.history(second.id)
 
 
 # ── what a file holds ─────────────────────────────────────────────────────────────────────────────────────────
@@ -211,7 +211,7 @@ def test_one_agent_may_leave_alone(memory: Memory, tmp_path: Path) -> None:
 def test_vectors_come_along_when_asked_for(memory: Memory, other: Memory, tmp_path: Path) -> None:
     model = Model("test", "tiny", 2)
     kept, told = memory.add("With a vector"), memory.add("Told by an older model")
-    memory.store.put_vectors(model, [RecordVectors(kept.id, [[0.6, 0.8]], 0.5), RecordVectors(told.id, [[1, 0]])])
+    memory.store.vectors.put(model, [RecordVectors(kept.id, [[0.6, 0.8]], 0.5), RecordVectors(told.id, [[1, 0]])])
     memory.export(tmp_path / "without.jsonl")
     assert not any("vectors" in line for line in lines(tmp_path / "without.jsonl"))
     memory.export(tmp_path / "with.jsonl", vectors=True)
@@ -219,7 +219,7 @@ def test_vectors_come_along_when_asked_for(memory: Memory, other: Memory, tmp_pa
     (vectors,) = first["vectors"]  # type: ignore[misc]
     assert vectors["model"] == model.fingerprint and len(base64.b64decode(vectors["data"])) == 8
     other.import_(tmp_path / "with.jsonl")
-    assert other.store.pending(model) == 0
+    assert other.store.vectors.pending(model) == 0
     assert rows(other) == rows(memory)
 
 
@@ -237,13 +237,13 @@ def test_a_vector_that_cannot_be_one_is_made_again(
     memory: Memory, other: Memory, tmp_path: Path, damage: dict[str, object]
 ) -> None:
     model = Model("test", "tiny", 2)
-    memory.store.put_vectors(model, [RecordVectors(memory.add("With a vector").id, [[0.6, 0.8]])])
+    memory.store.vectors.put(model, [RecordVectors(memory.add("With a vector").id, [[0.6, 0.8]])])
     memory.export(tmp_path / "a.jsonl", vectors=True)
     header, record = lines(tmp_path / "a.jsonl")
     record["vectors"][0].update(damage)  # type: ignore[index]
     (tmp_path / "b.jsonl").write_text(f"{json.dumps(header)}\n{json.dumps(record)}\n")
     assert other.import_(tmp_path / "b.jsonl").added == 1
-    assert other.store.pending(model) == 1
+    assert other.store.vectors.pending(model) == 1
 
 
 # ── where it is written ───────────────────────────────────────────────────────────────────────────────────────
@@ -307,7 +307,7 @@ def test_only_the_owner_reads_an_export_and_a_link_stays_one(memory: Memory, tmp
 def test_what_is_written_meanwhile_does_not_tear_an_export(memory: Memory, open_memory: OpenMemory) -> None:
     for number in range(3):
         memory.add(f"Sentence number {number}")
-    with memory.store.dump() as dump:
+    with memory.store.entries.export_snapshot() as dump:
         seen = [next(dump.rows).record.text]
         memory.add("Said in between")
         seen += [row.record.text for row in dump.rows]
@@ -364,7 +364,7 @@ def test_a_purged_number_is_not_given_again_elsewhere(memory: Memory, other: Mem
     memory.purge(memory.add("Two").id)
     memory.export(tmp_path / "a.jsonl")
     other.import_(tmp_path / "a.jsonl")
-    added = other.store.record(other.add("Three").id)
+    added = other.store.retrieval.record(other.add("Three").id)
     assert added is not None and added.number == 3
 
 

@@ -22,7 +22,7 @@ from tests.transfer.conftest import fill
 
 
 def live(memory: Memory, agent: str = "*") -> dict[str, Record]:
-    with memory.store.dump(agent) as dump:
+    with memory.store.entries.export_snapshot(agent) as dump:
         return {row.record.id: row.record for row in dump.rows if row.record.retired_at is None}
 
 
@@ -85,7 +85,7 @@ def test_a_text_may_hold_headings_fences_and_front_matter(memory: Memory, other:
     id_ = memory.add(text).id
     memory.export(tmp_path / "out", format="markdown")
     assert other.import_(tmp_path / "out").added == 1
-    found = other.store.record(id_)
+    found = other.store.retrieval.record(id_)
     assert found is not None and found.text == text
 
 

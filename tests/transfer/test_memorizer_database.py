@@ -17,7 +17,7 @@ def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memor
     assert (tea.created_at, tea.updated_at) == (NOON, NOON + DAY)
     assert tea.fields == {"last_accessed": "2026-03-03T12:00:00Z"}
     assert (of_work.agent, of_work.text, of_work.type) == ("work", tea.text, "pattern")
-    with keyword_memory.store.dump("*", vectors=False) as dump:
+    with keyword_memory.store.entries.export_snapshot("*", vectors=False) as dump:
         links = {row.record.id: row.links for row in dump.rows}
     assert [link.target for link in links[tea.id]] == [records["conversations:conv_1"].id]
     odd = records["facts:4:conv_gone"]
@@ -103,7 +103,7 @@ def test_what_memorizer_rows_are_skipped_is_said(tmp_path: Path, keyword_memory:
 def test_numbers_of_four_tables_do_not_take_each_others(tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make("memorizer", tmp_path / "from")
     report = keyword_memory.import_(path)
-    page = keyword_memory.store.list(Filters(agent="main", include_expired=True), limit=100)
+    page = keyword_memory.store.retrieval.list(Filters(agent="main", include_expired=True), limit=100)
     numbers = [record.number for record in page.records]
     assert len(set(numbers)) == len(numbers)
     assert all(new > 5 for _, new in report.renumbered)

@@ -68,7 +68,7 @@ def test_provenance_becomes_history(tmp_path: Path, keyword_memory: Memory) -> N
     assert (changed.action, changed.at, changed.by) == ("update", NOON + DAY, "user")
     assert (made.after.text, made.after.importance) == ("Bob leads the parser team.", 4)
     keyword_memory.undo(ada.id)
-    undone = keyword_memory.store.record(ada.id)
+    undone = keyword_memory.store.retrieval.record(ada.id)
     assert undone is not None
     assert (undone.text, undone.summary, undone.importance) == ("Bob leads the parser team.", "Bob leads it.", 4)
 
@@ -153,7 +153,7 @@ def test_a_number_that_is_taken_is_replaced_and_reported(tmp_path: Path, keyword
     path, _ = seeds.make("mudpuppy", tmp_path / "from")
     report = keyword_memory.import_(path)
     assert report.renumbered == ((3, 14),)  # above 13, the highest of both
-    assert keyword_memory.store.by_number("main", 5) is not None
+    assert keyword_memory.store.entries.by_number("main", 5) is not None
 
 
 # ── memory-search ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -104,7 +104,7 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
         if chosen := [*folders, *([Path(kept.root)] if kept else [])]:
             with ProgressBar() as bar:
                 refreshed(memory.index(*chosen, report=bar))
-        roots = ", ".join(collection.root for collection in memory.store.collections())
+        roots = ", ".join(collection.root for collection in memory.store.files.collections())
         click.echo(f"watching {roots or 'nothing yet: index a folder first'}", err=True)
         memory.watch(stop, refreshed=refreshed, poll=poll)
 

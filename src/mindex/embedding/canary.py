@@ -95,11 +95,11 @@ class CanaryEmbedder:
         else:
             both = inner.embed([*texts, SENTENCE])
             vectors, found = both[:-1], both[-1]
-        kept = self._store.canary(self.model)
+        kept = self._store.vectors.canary(self.model)
         if kept is None and keeps:
             self._compare_sample()
             alone = self._alone() if isinstance(inner, EmbedsWithCanary) else found
-            kept = self._store.keep_canary(self.model, alone)
+            kept = self._store.vectors.put_canary(self.model, alone)
         self._compare(kept, found, keeps=keeps)
         return vectors
 
@@ -108,13 +108,13 @@ class CanaryEmbedder:
         if not isinstance(inner, EmbedsWithCanary) or monotonic() < self._trusted_until:
             return inner.embed_query(text)
         vector, found = inner.embed_query_beside(text, SENTENCE)
-        self._compare(self._store.canary(self.model), found, keeps=False)
+        self._compare(self._store.vectors.canary(self.model), found, keeps=False)
         return vector
 
     def prove(self) -> None:
         """Raise EmbeddingError when it is not the model that the stored vectors are of. Keeps nothing."""
         found = self._alone()
-        kept = self._store.canary(self.model)
+        kept = self._store.vectors.canary(self.model)
         if kept is None:
             self._compare_sample()
         self._compare(kept, found, keeps=False)
@@ -128,8 +128,8 @@ class CanaryEmbedder:
     def _compare(self, kept: VectorArray | None, found: VectorArray, *, keeps: bool) -> None:
         if kept is not None and not is_same(kept, found):
             found = self._alone()
-            if not is_same(kept, found) and keeps and not self._store.embedded_records(self.model, 1):
-                kept = self._store.keep_canary(self.model, found)  # left by somebody who came no further
+            if not is_same(kept, found) and keeps and not self._store.vectors.embedded_records(self.model, 1):
+                kept = self._store.vectors.put_canary(self.model, found)  # left by somebody who came no further
             if not is_same(kept, found):
                 another = self._another(likeness(kept, found))
                 write_small(self._verdict(kept), {"said": str(another)})
@@ -144,7 +144,7 @@ class CanaryEmbedder:
         inner = self.inner
         if said := inner.trouble() if isinstance(inner, ReportsTrouble) else "":
             return said
-        kept = self._store.canary(self.model) if isinstance(inner, EmbedsWithCanary) else None
+        kept = self._store.vectors.canary(self.model) if isinstance(inner, EmbedsWithCanary) else None
         if kept is None:
             return ""
         with suppress(OSError):
@@ -160,10 +160,10 @@ class CanaryEmbedder:
         from mindex.embedding_text import embedding_pieces
 
         model = self.model
-        records = self._store.embedded_records(model, _SAMPLE)
+        records = self._store.vectors.embedded_records(model, _SAMPLE)
         if not records:
             return
-        stored = self._store.stored_vectors(model, [record.id for record in records])
+        stored = self._store.vectors.stored(model, [record.id for record in records])
         pairs = [(stored[record.id][0], embedding_pieces(record)[0]) for record in records if record.id in stored]
         if not pairs:
             return
@@ -175,7 +175,7 @@ class CanaryEmbedder:
 
     def _forget_questions(self) -> None:
         with suppress(MindexError):
-            self._store.clear_caches((_QUESTIONS,))
+            self._store.caches.clear((_QUESTIONS,))
 
     def _another(self, cosine: float) -> EmbeddingError:
         if not self._forgot:

@@ -72,12 +72,12 @@ class CachedEmbedder:
 
         self.load()  # also when every text is known: whoever stores vectors asks the model for its dimensions
         keys = [self._key(text) for text in texts]
-        known = self._cache.cached_many(_TEXTS, keys)
+        known = self._cache.caches.get_many(_TEXTS, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             made = self._inner.embed(list(missing.values())).astype(np.float32)
             new = {key: vector.tobytes() for key, vector in zip(missing, made, strict=True)}
-            self._cache.remember_cached_many(_TEXTS, new, now=True)
+            self._cache.caches.put_many(_TEXTS, new, now=True)
             known |= new
         if not keys:
             return np.empty((0, self.model.dimensions), np.float32)
@@ -87,11 +87,11 @@ class CachedEmbedder:
         import numpy as np
 
         key = self._key(text)
-        known = None if self.fresh else self._cache.cached(_QUESTIONS, key)
+        known = None if self.fresh else self._cache.caches.get(_QUESTIONS, key)
         if known is not None:
             return np.frombuffer(known, np.float32)
         vector = self._inner.embed_query(text).astype(np.float32)
-        self._cache.remember_cached(_QUESTIONS, key, vector.tobytes())
+        self._cache.caches.put(_QUESTIONS, key, vector.tobytes())
         return vector
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
@@ -127,13 +127,13 @@ class CachedReranker:
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
         keys = [_key(self.name, query, text) for text in texts]
-        known = self._cache.cached_many(_RERANKED, keys)
+        known = self._cache.caches.get_many(_RERANKED, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             self.asked += len(missing)
             made = self._inner.score(query, list(missing.values()), seconds=seconds)
             new = {key: struct.pack("<d", score) for key, score in zip(missing, made, strict=True)}
-            self._cache.remember_cached_many(_RERANKED, new, now=True)
+            self._cache.caches.put_many(_RERANKED, new, now=True)
             known |= new
         return [struct.unpack("<d", known[key])[0] for key in keys]
 
@@ -159,10 +159,10 @@ class CachedGenerator:
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
         schema = json.dumps(prompt.schema, sort_keys=True, default=str)
         key = _key(self.name, prompt.system, prompt.user, str(prompt.max_tokens), schema)
-        known = self._cache.cached(_WRITTEN, key)
+        known = self._cache.caches.get(_WRITTEN, key)
         if known is not None:
             return known.decode("utf-8", "surrogatepass")
         self.asked += 1
         answer = self._inner.generate(prompt, seconds=seconds)
-        self._cache.remember_cached(_WRITTEN, key, answer.encode("utf-8", "surrogatepass"))
+        self._cache.caches.put(_WRITTEN, key, answer.encode("utf-8", "surrogatepass"))
         return answer

@@ -174,9 +174,9 @@ def _lost(memory: Memory, found: QuestionSet, indexed: Sequence[CollectionReport
     """Answers in real files that nothing was indexed of: whoever asks for them is told why they score nothing."""
     if found.root is None:
         return
-    documents = {path: one.id for report in indexed for path, one in memory.store.documents(report.name).items()}
+    documents = {path: one.id for report in indexed for path, one in memory.store.files.documents(report.name).items()}
     right = {path: None for one in found.questions for path in [line.path for line in one.lines] or one.gains}
-    lost = [path for path in right if path not in documents or not memory.store.chunks(documents[path])]
+    lost = [path for path in right if path not in documents or not memory.store.files.chunks(documents[path])]
     if lost:
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         yield f"nothing is indexed of {lost[0]}{more}, which is to answer questions: it cannot be found"

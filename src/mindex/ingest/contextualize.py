@@ -82,11 +82,11 @@ def contextualize(
     model counts as down. `written` is called now and then, when enough chunks wait to be embedded anew.
     """
     job = _Job(store, generator.name, redact, written, report)
-    asks = job.asks(store.uncontextualized(collections), collections)
+    asks = job.asks(store.files.uncontextualized(collections), collections)
     first = next(asks, None)
     if first is not None:
         _ask_all(generator, chain([first], asks), job, patience)
-    return ContextualizeResult(job.written, len(store.uncontextualized(collections)), job.note())
+    return ContextualizeResult(job.written, len(store.files.uncontextualized(collections)), job.note())
 
 
 def _ask_all(generator: Generator, asks: Iterator[_Ask], job: _Job, patience: float) -> None:
@@ -140,19 +140,19 @@ class _Job:
         """
         self._total = len(ids)
         later: list[_Ask] = []
-        documents = {one.id: one for name in collections for one in self._store.documents(name).values()}
+        documents = {one.id: one for name in collections for one in self._store.files.documents(name).values()}
         around: tuple[str, tuple[Record, ...]] = ("", ())
         for start in range(0, len(ids), _PAGE):
             page: list[_Ask] = []
-            for record in self._store.records(ids[start : start + _PAGE]):
+            for record in self._store.retrieval.records(ids[start : start + _PAGE]):
                 document = documents.get(record.document)
                 if document is None or record.context:  # gone or done since it was listed
                     self._done += 1
                     continue
                 if around[0] != document.id:
-                    around = (document.id, self._store.chunks(document.id))
+                    around = (document.id, self._store.files.chunks(document.id))
                 page.append(self._ask(document, around[1], record))
-            known = self._store.cached_many(CONTEXT_CACHE, [ask.key for ask in page])
+            known = self._store.caches.get_many(CONTEXT_CACHE, [ask.key for ask in page])
             later += [ask for ask in page if known.get(ask.key) == _LATER]
             page = [ask for ask in page if known.get(ask.key) != _LATER]
             self._keep([(ask.record.id, known[ask.key].decode()) for ask in page if known.get(ask.key)])
@@ -181,7 +181,7 @@ class _Job:
         self.failed_in_a_row = 0
         self._answered = True
         self._keep([(ask.record.id, context)])
-        self._store.remember_cached(CONTEXT_CACHE, ask.key, context.encode())
+        self._store.caches.put(CONTEXT_CACHE, ask.key, context.encode())
 
     def give_up(self, error: MindexError) -> None:
         self._failure = error
@@ -191,12 +191,12 @@ class _Job:
         """A model that answers well otherwise has had its chance with the chunks it could not answer."""
         reliable = self._answered and self.failed_in_a_row < MOST_FAILED
         marks = dict.fromkeys(self._unanswered, _LATER) | dict.fromkeys(self._unusable, b"" if reliable else _LATER)
-        self._store.remember_cached_many(CONTEXT_CACHE, marks, now=True)
+        self._store.caches.put_many(CONTEXT_CACHE, marks, now=True)
 
     def _keep(self, contexts: Sequence[tuple[str, str]]) -> None:
         if not contexts:
             return
-        stored = self._store.set_contexts(contexts)
+        stored = self._store.files.set_contexts(contexts)
         self.written += stored
         self._waiting += stored
         if self._waiting >= _EMBED_AFTER:
@@ -328,9 +328,9 @@ def plan_contexts(store: Store, model: str, documents: Iterable[DocumentUpdate])
     calls = tokens = 0
     for update in documents:
         chunks = update.records or ()
-        placed = {record.id for record in store.records([chunk.id for chunk in chunks]) if record.context}
+        placed = {record.id for record in store.retrieval.records([chunk.id for chunk in chunks]) if record.context}
         keys = {chunk.id: _key(model, update.document, chunk) for chunk in chunks if chunk.id not in placed}
-        known = store.cached_many(CONTEXT_CACHE, list(keys.values()))
+        known = store.caches.get_many(CONTEXT_CACHE, list(keys.values()))
         for chunk in chunks:
             if chunk.id in keys and known.get(keys[chunk.id], _LATER) == _LATER:
                 prompt = prompt_of(update.document, chunks, chunk)

@@ -65,12 +65,12 @@ class Indexer:
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
     ) -> tuple[CollectionReport, tuple[SkippedFile, ...]]:
         """Bring a collection up to date; with `dry_run` only say what would happen to its files."""
-        known = self._store.documents(collection.name)
+        known = self._store.files.documents(collection.name)
         plan = self._plan(collection, known, force)
         applied = ChunkCounts()
         if not dry_run:
             applied = self._carry_out(collection, plan, known, report)
-            self._store.put_collection(replace(collection, indexed_at=now_ms()))
+            self._store.files.put_collection(replace(collection, indexed_at=now_ms()))
         moved = plan.count(plan.moved)
         return (
             CollectionReport(
@@ -92,7 +92,7 @@ class Indexer:
 
     def rehearsed(self, collection: Collection, *, force: bool = False) -> Iterator[DocumentUpdate]:
         """Every document of a collection with its chunks, as indexing would leave it; nothing is stored."""
-        known = self._store.documents(collection.name)
+        known = self._store.files.documents(collection.name)
         plan = self._plan(collection, known, force)
         settled = {document.id for document in plan.deleted}
         taken = {document.id for document in known.values()} - settled
@@ -102,7 +102,7 @@ class Indexer:
                 yield update
         for document in known.values():
             if document.id not in settled:
-                yield DocumentUpdate(document, self._store.chunks(document.id))
+                yield DocumentUpdate(document, self._store.files.chunks(document.id))
 
     # ── what is to be done ────────────────────────────────────────────────────────────────────────────────────
 
@@ -159,21 +159,23 @@ class Indexer:
         self, collection: Collection, plan: _Plan, known: dict[str, Document], report: Report | None
     ) -> ChunkCounts:
         """Write in batches, each one transaction that leaves the collection consistent."""
-        applied = self._store.apply([], [document.id for document in plan.deleted]) if plan.deleted else ChunkCounts()
+        applied = (
+            self._store.files.apply([], [document.id for document in plan.deleted]) if plan.deleted else ChunkCounts()
+        )
         if plan.touched:
-            applied += self._store.apply([DocumentUpdate(document, None) for document in plan.touched])
+            applied += self._store.files.apply([DocumentUpdate(document, None) for document in plan.touched])
         taken = {document.id for document in known.values()} - {document.id for document in plan.deleted}
         batch: list[DocumentUpdate] = []
         for update in self._updates(collection, plan, known, taken, report):
             if isinstance(update, str):
-                applied += self._store.apply([], [update])
+                applied += self._store.files.apply([], [update])
                 continue
             batch.append(update)
             if len(batch) >= _BATCH_DOCUMENTS or sum(len(item.records or ()) for item in batch) >= _BATCH_CHUNKS:
-                applied += self._store.apply(batch)
+                applied += self._store.files.apply(batch)
                 batch = []
         if batch:
-            applied += self._store.apply(batch)
+            applied += self._store.files.apply(batch)
         return applied
 
     def _updates(

@@ -226,7 +226,7 @@ class MemoryHost:
 
     def folder(self, path: str) -> Path:
         """The folder a caller means by a collection's name or a path, if this server may index it."""
-        collections = self.memory.store.collections()
+        collections = self.memory.store.files.collections()
         for collection in collections:
             if path in (collection.name, collection.root):
                 return Path(collection.root)

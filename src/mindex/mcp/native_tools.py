@@ -181,7 +181,7 @@ def instructions(memory: Memory | None) -> str:
         " folder; `status` tells what is there."
     )
     # Names only: counting files would hold up the handshake of a large memory.
-    collections = memory.store.collections() if memory is not None else ()
+    collections = memory.store.files.collections() if memory is not None else ()
     if not collections:
         return told
     names = ", ".join(

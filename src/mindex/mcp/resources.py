@@ -112,7 +112,7 @@ def _paths(service: MemoryHost, typed: str) -> Completion:
 
 
 def _collections(service: MemoryHost, typed: str) -> Completion:
-    names = [one.name for one in service.memory.store.collections() if one.name.startswith(typed)]
+    names = [one.name for one in service.memory.store.files.collections() if one.name.startswith(typed)]
     return Completion(values=names[:_MOST_COMPLETIONS], total=len(names), has_more=len(names) > _MOST_COMPLETIONS)
 
 

@@ -110,11 +110,11 @@ class Consolidator:
         near = _Near({record.id: set() for record in group})
         texts = {record.id: record.text for record in group}
         for record in group:
-            for other in self._store.linked(record.id, NEAR_LINK):
+            for other in self._store.entries.linked(record.id, NEAR_LINK):
                 if other in texts and other != record.id:
                     near.add(record.id, other)
         if self._model is not None and len(group) > 1:
-            for one, other, cosine in _close(self._store.stored_vectors(self._model, list(texts))):
+            for one, other, cosine in _close(self._store.vectors.stored(self._model, list(texts))):
                 near.add(one, other, cosine)
         for one, other in near.pairs():
             if _differ(texts[one], texts[other]):
@@ -134,7 +134,7 @@ class Consolidator:
 
     def _tails(self, group: Sequence[Record]) -> Iterator[tuple[str, tuple[Record, ...]]]:
         """Trifles that share a name or a tag and that hardly anybody asked for, the longest tail first."""
-        signals = self._store.signals([record.id for record in group])
+        signals = self._store.retrieval.ranking_signals([record.id for record in group])
         trifles = {
             record.id: record
             for record in group

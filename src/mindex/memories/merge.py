@@ -22,14 +22,14 @@ def apply_merge(store: Store, memories: Memories, proposal: Proposal) -> Proposa
 
     One `undo` takes it back as a whole. Raises ConflictError when one of them was changed since it was read.
     """
-    with store.together() as moment:
+    with store.entries.transaction() as moment:
         originals = _as_they_are(store, proposal.originals)
         reason = f"{CONSOLIDATED}{originals[0].id} and {len(originals) - 1} more"
         added = None if proposal.kept else memories.add(_told(proposal, originals), reason, at=moment)
         winner = proposal.kept if added is None else added.id
         losers = [record for record in originals if record.id != winner]
         gained: dict[str, object] = {}
-        if (added is None or not added.created) and (there := store.record(winner)) is not None:
+        if (added is None or not added.created) and (there := store.retrieval.record(winner)) is not None:
             gained = _taken_over(there, originals)
             # Also when it gains nothing: whoever undoes the latest change of it means this one.
             earlier = there.fields.get(MADE_OF)
@@ -47,7 +47,7 @@ def apply_merge(store: Store, memories: Memories, proposal: Proposal) -> Proposa
 
 def _as_they_are(store: Store, originals: Sequence[Record]) -> list[Record]:
     """The originals of a proposal as they are now, which must be what it was made of."""
-    now = {record.id: record for record in store.records([record.id for record in originals])}
+    now = {record.id: record for record in store.retrieval.records([record.id for record in originals])}
     for record in originals:
         if record.id not in now or _said(now[record.id]) != _said(record):
             raise ConflictError(f"'{record.id}' was changed meanwhile", "run it again")

@@ -32,14 +32,14 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
     The first change is the one that was asked for; the others were made with it, and are taken back with it in one
     transaction unless their records were changed since.
     """
-    with store.together():
+    with store.entries.transaction():
         undone = _change(store, reference)
         reason = f"undo of change {undone.change}"
         others = _made_with(store, undone)
-        back = [one for one in others if _stands(one, store.record(one.record))]
+        back = [one for one in others if _stands(one, store.retrieval.record(one.record))]
         # In their order: what stood for several goes before they come back.
         changes = {
-            one.record: store.revise(
+            one.record: store.entries.revise(
                 one.record,
                 partial(_reverted, one),
                 by=by,
@@ -49,7 +49,7 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
             )
             for one in sorted((undone, *back), key=lambda change: change.change)
         }
-        stranded = store.superseded(undone.record) if undone.before is None else ()
+        stranded = store.entries.superseded(undone.record) if undone.before is None else ()
     first = changes.pop(undone.record)
     left = [one.record for one in others if one not in back]
     notes = [f"taken back with it: {', '.join(changes)}"] if changes else []
@@ -62,7 +62,7 @@ def _made_with(store: Store, change: Change) -> list[Change]:
     """The other changes of what was changed as one."""
     if change.action != "undo" and not change.reason.startswith(CONSOLIDATED):
         return []
-    at_once = (one for one in store.changes_between(change.at, change.at + 1) if one.record != change.record)
+    at_once = (one for one in store.entries.changes_between(change.at, change.at + 1) if one.record != change.record)
     return [one for one in at_once if (one.reason, one.by) == (change.reason, change.by)]
 
 
@@ -112,11 +112,11 @@ def _back(before: object, after: object, now: object) -> Any:
 
 
 def _change(store: Store, reference: str) -> Change:
-    if _is_number(reference) and (found := store.change(int(reference))) is not None:
+    if _is_number(reference) and (found := store.entries.change(int(reference))) is not None:
         return found
-    if _is_number(reference) and not store.resolve(reference, retired=True):
+    if _is_number(reference) and not store.retrieval.resolve(reference, retired=True):
         raise NotFoundError(f"there is no change {reference}", "`mindex history ID` lists a memory's changes")
-    changes = store.history(find_entry(store, reference).id)
+    changes = store.entries.history(find_entry(store, reference).id)
     if not changes:
         raise NotFoundError(f"'{reference}' has no history", "only what was told has one")
     return changes[-1]

@@ -88,7 +88,7 @@ class QueryExpander:
                 query = query if clean else " ".join(_REDACTED.sub(" ", asked).split())
                 said = self._said(query)
                 if clean:  # of a question that held a secret nothing is kept, not even under a hash
-                    self._store.remember_cached(CACHE, self._key(query), json.dumps(asdict(said)).encode())
+                    self._store.caches.put(CACHE, self._key(query), json.dumps(asdict(said)).encode())
         except ProviderError as error:
             return Variants(), f"not expanded: {error}"
         except Exception as error:  # whatever a model fails with, the question as it was asked is answered
@@ -99,7 +99,7 @@ class QueryExpander:
         return variants, f"also looked for: {_quoted(variants)}"
 
     def _kept(self, query: str) -> Variants | None:
-        kept = self._store.cached(CACHE, self._key(query))
+        kept = self._store.caches.get(CACHE, self._key(query))
         return None if kept is None else parsed(kept.decode("utf-8"))
 
     def _key(self, query: str) -> str:

@@ -60,7 +60,11 @@ def by_words(
     """The best records for a question's words. `past` are records as they stood then, if the past is asked about."""
     if parsed.node is None:
         return Worded()
-    statistics = TermStatistics(0, {}) if parsed.strict and not past else store.statistics(parsed.tokens, query.filters)
+    statistics = (
+        TermStatistics(0, {})
+        if parsed.strict and not past
+        else store.retrieval.term_statistics(parsed.tokens, query.filters)
+    )
     found = _found(store, query, parsed.node, past, statistics, limit)
     if not found:
         return Worded()
@@ -86,7 +90,7 @@ def _tokens_of(
 ) -> dict[str, frozenset[str]]:
     """Which of the question's tokens these records hold; whoever holds an identifier whole holds its parts, too."""
     sought = (*parsed.tokens, *(whole for word in parsed.words for whole in word.identifiers))
-    there = store.holding([id_ for id_ in ids if id_ not in past], sought)
+    there = store.retrieval.matched_tokens([id_ for id_ in ids if id_ not in past], sought)
     there |= {id_: holding_of_past(past[id_], sought) for id_ in ids if id_ in past}
     return {
         id_: tokens.union(
@@ -104,7 +108,7 @@ def _found(
     statistics: TermStatistics,
     limit: int,
 ) -> tuple[ScoredRecord, ...]:
-    found = store.keyword(node, query.filters, limit)
+    found = store.retrieval.keyword(node, query.filters, limit)
     if not past:
         return found
     then = keyword_of_past(node, tuple(past.values()), statistics)

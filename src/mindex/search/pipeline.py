@@ -91,10 +91,10 @@ class SearchPipeline:
         candidates = retrieved.candidates
         notes += retrieved.notes
         if query.fusion in NEEDS_SIGNALS:
-            known = self._store.signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
+            known = self._store.retrieval.ranking_signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
             candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
-        turns = self._store.turns(list(fused))
+        turns = self._store.retrieval.turns_among(list(fused))
         certain = _relevances(candidates, fused, turns)
         if query.expand:
             notes += self._expand(query, retrieved, fused, certain)
@@ -145,7 +145,9 @@ class SearchPipeline:
                 before = fused.get(id_, Contribution())
                 fused[id_] = replace(before, expansion=before.expansion + added)
             ids = [hit.id for hit in (*one.keyword, *one.vector)]
-            for id_, sure in _relevances(one, dict.fromkeys(ids, Contribution()), self._store.turns(ids)).items():
+            for id_, sure in _relevances(
+                one, dict.fromkeys(ids, Contribution()), self._store.retrieval.turns_among(ids)
+            ).items():
                 certain[id_] = max(certain.get(id_, 0.0), _SURE_OF_VARIANTS * sure)
         return (note,)
 
@@ -216,7 +218,9 @@ class SearchPipeline:
             enough = fused[kept[needed - 1]].total * least / most
             kept = [id_ for id_ in kept if fused[id_].total >= enough]
         signals = dict(candidates.signals)
-        signals |= self._store.signals([id_ for id_ in kept if id_ not in past and id_ not in signals])
+        signals |= self._store.retrieval.ranking_signals(
+            [id_ for id_ in kept if id_ not in past and id_ not in signals]
+        )
         signals |= {
             id_: RankingSignals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
             for id_ in kept
@@ -273,15 +277,21 @@ class SearchPipeline:
         return tuple(hits)
 
     def _records(self, ids: Sequence[str], past: Mapping[str, Record]) -> dict[str, Record]:
-        return {record.id: record for record in self._store.records(ids)} | {i: past[i] for i in ids if i in past}
+        return {record.id: record for record in self._store.retrieval.records(ids)} | {
+            i: past[i] for i in ids if i in past
+        }
 
     def _substring(self, query: Query, parsed: ParsedQuery, notes: tuple[str, ...]) -> Answer | None:
         """The last tier: records that hold every word of the question literally, parts of words included."""
         words = [word for word in parsed.text.split() if len(word) > 1] or parsed.text.split()
-        ids = self._store.substring(words[:_SUBSTRING_WORDS], query.filters, self._ranking.candidates) if words else ()
+        ids = (
+            self._store.retrieval.substring(words[:_SUBSTRING_WORDS], query.filters, self._ranking.candidates)
+            if words
+            else ()
+        )
         if not ids:
             return None
-        shown = self._store.records(ids[query.offset : query.offset + query.limit])
+        shown = self._store.retrieval.records(ids[query.offset : query.offset + query.limit])
         stages = (Stage("substring", _SUBSTRING_RELEVANCE),)
         return Answer(
             query=query.text,
@@ -297,7 +307,7 @@ class SearchPipeline:
 
     def _nothing(self, certain: Mapping[str, float]) -> str:
         nearest = max(certain, key=lambda id_: certain[id_], default="")
-        for record in self._store.records([nearest]):
+        for record in self._store.retrieval.records([nearest]):
             place = f"{record.path}:{record.first_line}" if record.path else record.id
             return f"nothing relevant; the nearest is {place} (relevance {certain[nearest]:.2f})"
         return "nothing relevant"

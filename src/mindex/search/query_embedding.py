@@ -84,7 +84,7 @@ class QueryEmbedder:
 
     def _start(self, text: str, *, answer: bool = False) -> Pending:
         # Looked up here: another thread would have to open the file once more for it.
-        kept = self._store.cached(_CACHE, self._key(text, answer=answer))
+        kept = self._store.caches.get(_CACHE, self._key(text, answer=answer))
         return self._submit(lambda: self._embed(text, kept, answer=answer))
 
     def texts(self, texts: Sequence[str]) -> QueryVector:
@@ -125,7 +125,7 @@ class QueryEmbedder:
             return np.frombuffer(kept, np.float32)
         vector: VectorArray = self.embedder.embed([text])[0] if answer else self.embedder.embed_query(text)
         # The key anew: a model that had to be asked for its dimensions has another name by now.
-        self._store.remember_cached(_CACHE, self._key(text, answer=answer), vector.astype("float32").tobytes())
+        self._store.caches.put(_CACHE, self._key(text, answer=answer), vector.astype("float32").tobytes())
         return vector
 
     def _key(self, text: str, *, answer: bool) -> str:

@@ -47,7 +47,7 @@ class RerankStage:
 
     def refused(self, query: str) -> str:
         """A note, where nothing would come of it: the reranker does not answer, and nothing it said is kept."""
-        if self._store.has_cached(CACHE, self._start(query)):
+        if self._store.caches.has_prefix(CACHE, self._start(query)):
             return ""
         try:
             self._reranker.score(query, (), seconds=self._seconds)
@@ -57,7 +57,7 @@ class RerankStage:
 
     def scores(self, query: str, records: Sequence[Record]) -> Reranked:
         keys = {record.id: self._key(query, record) for record in records}
-        kept = self._store.cached_many(CACHE, list(keys.values()))
+        kept = self._store.caches.get_many(CACHE, list(keys.values()))
         known = {id_: _SCORE.unpack(kept[key])[0] for id_, key in keys.items() if key in kept}
         missing = [record for record in records if record.id not in known]
         if missing:
@@ -66,7 +66,7 @@ class RerankStage:
                 fresh = {record.id: score for record, score in zip(missing, made, strict=True)}
             except Exception as error:  # whatever a model fails with, the order so far stands
                 return Reranked({}, _missed(error))
-            self._store.remember_cached_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
+            self._store.caches.put_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
             known |= fresh
         return Reranked(known, trust=self._trust(max(known.values())))
 

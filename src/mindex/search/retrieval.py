@@ -82,7 +82,9 @@ class Retriever:
             embedded = self._embedder.finish(pending)
             note = embedded.note
             if embedded.vector is not None:
-                nearest = self._store.nearest(self._embedder.embedder.model, embedded.vector, filters, self._limit)
+                nearest = self._store.retrieval.nearest(
+                    self._embedder.embedder.model, embedded.vector, filters, self._limit
+                )
                 nearest, note = self._with_past(nearest, embedded.vector, parsed, past)
         elif asks_vectors:
             note = "no embedder is configured; answered by keyword"
@@ -121,7 +123,7 @@ class Retriever:
         for embedded in map(self._embedder.finish, pending):
             if embedded.vector is not None:
                 model = self._embedder.embedder.model
-                nearest = self._store.nearest(model, embedded.vector, query.filters, self._limit)
+                nearest = self._store.retrieval.nearest(model, embedded.vector, query.filters, self._limit)
                 found.append(Candidates(coverage=0.0, has_keyword=False, **_by_meaning(nearest, model)))
         return found
 
@@ -130,7 +132,7 @@ class Retriever:
     def _past(self, filters: Filters) -> dict[str, Record]:
         if filters.as_of is None:
             return {}
-        return {record.id: record for record in self._store.states_at(filters.as_of) if admits(filters, record)}
+        return {record.id: record for record in self._store.entries.states_at(filters.as_of) if admits(filters, record)}
 
     def _with_past(
         self, nearest: NearestRecords, vector: VectorArray, parsed: ParsedQuery, past: Mapping[str, Record]
@@ -171,9 +173,9 @@ class Retriever:
 
 def _vacancy(store: Store, filters: Filters) -> str:
     """What is to be said where nothing can be found, whatever the words; nothing where something could."""
-    if not store.statistics(()).records:
+    if not store.retrieval.term_statistics(()).records:
         return "the memory is empty; `mindex index FOLDER` or `mindex add` fills it"
-    if store.list(filters, limit=1).total:
+    if store.retrieval.list(filters, limit=1).total:
         return ""
     if filters == Filters(agent=filters.agent):
         return f"agent {filters.agent} was told nothing yet, and no folder is indexed"

@@ -23,7 +23,7 @@ def lift_neighbours(store: Store, filters: Filters, fused: Fused, certain: dict[
     best = sorted(fused, key=lambda id_: (-fused[id_].total, id_))[:_LIFTING]
     scores = {id_: fused[id_].total for id_ in best}
     own = dict(certain)  # what was lifted lifts nobody
-    for id_, next_to_it in store.beside(best, filters):
+    for id_, next_to_it in store.retrieval.adjacent_turns(best, filters):
         if next_to_it in fused:
             before = fused[next_to_it]
             fused[next_to_it] = replace(before, neighbours=before.neighbours + share * scores[id_])

@@ -1,7 +1,8 @@
-"""The store's door. Engines return ranked candidates and full records; they never fuse, boost or format.
+"""The store interface: what an engine (a database behind a memory) offers, grouped by purpose.
 
-Every engine obeys the same laws (`tests/contract/`): finished tokens in and out, filters before the top k,
-true cosines, positive keyword scores whose ratios within one query mean something.
+An engine returns ranked candidates and full records; it never fuses, boosts or formats. Every engine obeys the same
+laws (`tests/contract/`): finished tokens in and out, filters before the top k, true cosines, positive keyword scores
+whose ratios within one query mean something. All calls are synchronous and may come from several threads.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from mindex.errors import UnsupportedError
 from mindex.model import Change, Collection, Document, Filters, KeywordNode, Model, Record, RecordVectors
 from mindex.store.results import Access as Access
 from mindex.store.results import AddOutcome as AddOutcome
@@ -30,18 +32,27 @@ if TYPE_CHECKING:
     from mindex.model.spaces import EmbedderSpec, Space
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
+GROUPS = frozenset({"files", "entries", "retrieval", "vectors", "caches", "maintenance"})
 
-class Store(Protocol):
-    """One memory's data. Synchronous and safe to call from several threads."""
 
-    @property
-    def read_only(self) -> bool: ...
+def unsupported(engine: str, group: str) -> UnsupportedError:
+    """The error that an engine raises when a group is reached that it does not serve."""
+    return UnsupportedError(f"{engine} does not store {group}", "use a SQLite file, which serves every feature")
 
-    # collections and documents
-    def collections(self) -> tuple[Collection, ...]: ...
-    def put_collection(self, collection: Collection) -> None: ...
+
+class FileStore(Protocol):
+    """Indexed folders (collections), their files (documents) and the chunks of these."""
+
+    def collections(self) -> tuple[Collection, ...]:
+        """All collections, by name."""
+        ...
+
+    def put_collection(self, collection: Collection) -> None:
+        """Add a collection or update it. Raises CollectionError when its name or root belongs to another one."""
+        ...
+
     def remove_collection(self, name: str) -> int:
-        """Forget a collection with all its documents and chunks; answer how many chunks went."""
+        """Remove a collection with its documents and chunks. Returns how many chunks were removed."""
         ...
 
     def documents(self, collection: str) -> dict[str, Document]:
@@ -52,44 +63,48 @@ class Store(Protocol):
         """Documents at exactly this path; failing that, those whose path ends in it; a `*` or `?` makes it a glob."""
         ...
 
-    def domains(self) -> frozenset[str]: ...
-
-    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
-        """Bring documents up to date and drop others, chunks and all, in one transaction.
-
-        Chunks whose ids are already there stay, vectors included.
-        """
+    def domains(self) -> frozenset[str]:
+        """The domains of all documents."""
         ...
 
-    # records
-    def records(self, ids: Sequence[str]) -> tuple[Record, ...]:
-        """Full records in the order asked for; ids that do not exist are left out."""
+    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
+        """Bring documents up to date and remove others with their chunks, in one transaction.
+
+        Chunks whose ids exist already stay, vectors included.
+        """
         ...
 
     def chunks(self, document: str) -> tuple[Record, ...]:
         """The chunks of one document, in order."""
         ...
 
-    def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
-        """Ids that start with a prefix; of what is forgotten or superseded, too, if asked for."""
+    def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
+        """Ids of the chunks in these collections that have no context sentence yet, document by document."""
         ...
 
-    def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
-        """Records in scope, newest first."""
+    def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
+        """Set the context sentences of chunks (id, context) and drop their vectors. Returns how many changed."""
         ...
 
-    # what was told: durable once these return
-    def together(self) -> AbstractContextManager[int]:
-        """All that this thread writes in the block is there with its end, or none of it; its reads see it at once.
+    def drop_contexts(self, collections: Sequence[str]) -> int:
+        """Remove the context sentences of these collections, also from the cache. Returns how many chunks changed."""
+        ...
 
-        Answers the one moment at which all of it is changed. Short, without a model in it; not for `purge`.
+
+class EntryStore(Protocol):
+    """Records that are not chunks, their history, links and export. Writes are durable once they return."""
+
+    def transaction(self) -> AbstractContextManager[int]:
+        """Make everything that this thread writes in the block one transaction; its reads see the writes at once.
+
+        Yields the moment at which all of it is changed. Keep it short, call no model in it, and do not `purge` in it.
         """
         ...
 
     def add(
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[AddOutcome, ...]:
-        """Store what was told, all of it in one transaction; a memory that is there already is not stored twice.
+        """Store entries in one transaction; a memory with the same content is not stored twice.
 
         `unique` names a field that no two live records of a kind and agent may share; `once` leaves an id that exists.
         """
@@ -98,58 +113,63 @@ class Store(Protocol):
     def revise(
         self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
     ) -> Change:
-        """Replace a record by what `change` makes of it as it is now; raises NotFoundError. Retired ones, too."""
+        """Replace an entry, live or retired, by what `change` makes of its current state. Raises NotFoundError."""
         ...
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
-        """Remove records for good: rows, words, vectors, history, and what the file still holds of them."""
-        ...
-
-    def record(self, id_: str) -> Record | None:
-        """One record, live or retired."""
+        """Remove records for good: rows, words, vectors, history, and what the engine's storage still holds of them."""
         ...
 
     def by_number(self, agent: str, number: int) -> str | None:
-        """The id of what an agent was told under this number, live or retired: some clients know integers only."""
+        """The id of an agent's entry with this number, live or retired: some clients know integers only."""
         ...
 
     def agents(self) -> tuple[str, ...]:
-        """Everyone who was ever told something that is still stored, live or retired."""
+        """Every agent that has an entry, live or retired."""
         ...
 
-    def history(self, id_: str) -> tuple[Change, ...]: ...
-    def change(self, number: int) -> Change | None: ...
+    def history(self, id_: str) -> tuple[Change, ...]:
+        """The changes of one record, oldest first."""
+        ...
+
+    def change(self, number: int) -> Change | None:
+        """The change with this number."""
+        ...
+
     def superseded(self, id_: str) -> tuple[str, ...]:
-        """Whoever is retired for this record."""
+        """Ids of the records that were retired in favour of this one."""
         ...
 
     def changes_between(self, after: int, before: int) -> Iterator[Change]:
-        """Changes in order of time."""
+        """Changes from `after` (inclusive) to `before` (exclusive), in order of time."""
         ...
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
-        """Records that changed after a moment, as they stood at it."""
+        """Records that changed after a moment, as they were at it."""
         ...
 
-    def link(self, source: str, target: str, kind: str, weight: float) -> None: ...
-    def linked(self, id_: str, kind: str) -> tuple[str, ...]: ...
-    def neighbours(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
-        """The exchanges around one of a session, itself among them, in order."""
+    def link(self, source: str, target: str, kind: str, weight: float) -> None:
+        """Link two records in both directions."""
         ...
 
-    def beside(self, ids: Sequence[str], filters: Filters) -> tuple[tuple[str, str], ...]:
-        """For each exchange among these, those told right before and after it in the same session, if in scope."""
+    def linked(self, id_: str, kind: str) -> tuple[str, ...]:
+        """Ids of the live records linked to this one, the heaviest link first."""
+        ...
+
+    def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
+        """The turns around one of a session, itself included, in order."""
         ...
 
     def expired(self, before: int) -> tuple[str, ...]:
-        """Ids of what expired before a moment."""
+        """Ids of records that expired before a moment."""
         ...
 
-    def memory_statistics(self, agent: str) -> MemoryStatistics: ...
+    def statistics(self, agent: str) -> MemoryStatistics:
+        """Counts and averages over an agent's live memories."""
+        ...
 
-    # everything told, out and in
-    def dump(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[ExportSnapshot]:
-        """Everything told to an agent, or to all, as it is at one moment; its rows can be read while it is open."""
+    def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[ExportSnapshot]:
+        """All entries of an agent, or of all, as of one moment; its rows can be read while the block is open."""
         ...
 
     def restore_rows(
@@ -157,171 +177,232 @@ class Store(Protocol):
     ) -> tuple[RestoreOutcome, ...]:
         """Store rows as they are, with ids, times and history, in one transaction; durable once it returns.
 
-        What is there already stays as it is. With a rehearsal nothing is stored: it says what would be.
+        Rows that exist already stay as they are. With a preview nothing is stored: the outcomes say what would be.
         """
         ...
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
-        """Make links whose two ends are there; answers how many were new."""
+        """Make links (source, link) whose two ends exist. Returns how many were new."""
         ...
 
     def owners(self, ids: Iterable[str]) -> dict[str, str]:
-        """Whose the records of these ids are."""
+        """The agent of each of these records."""
         ...
 
-    def note_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
-        """Remember in the background who was returned; never waits, never fails."""
+    def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
+        """Log in the background which records were returned; never waits, never fails."""
         ...
 
-    # retrieval
-    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[ScoredRecord, ...]: ...
-    def statistics(self, tokens: Sequence[str], filters: Filters | None = None) -> TermStatistics:
-        """How common words are: among the records in scope, where these are few enough to count, else among all."""
+    def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
+        """Turns of an agent (`*`: of all) whose facts were not extracted yet, oldest first.
+
+        Turns for which extraction failed follow, the one tried longest ago first.
+        """
         ...
 
-    def holding(self, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
+    def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:
+        """How many turns `unextracted` would return without a limit."""
+        ...
+
+    def is_unextracted(self, id_: str) -> bool:
+        """Whether a live turn has this id and its facts were not extracted yet."""
+        ...
+
+    def mark_extracted(self, id_: str, facts: int) -> None:
+        """Note that so many facts were extracted from a turn: `unextracted` does not return it again."""
+        ...
+
+    def mark_unanswered(self, id_: str) -> None:
+        """Note that one more attempt to extract a turn's facts got no usable answer."""
+        ...
+
+
+class RetrievalStore(Protocol):
+    """Reading and searching records of every kind."""
+
+    def records(self, ids: Sequence[str]) -> tuple[Record, ...]:
+        """Full live records in the order of the ids; ids that do not exist are left out."""
+        ...
+
+    def record(self, id_: str) -> Record | None:
+        """One record, live or retired."""
+        ...
+
+    def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
+        """Ids that start with a prefix, in order; with `retired` also those of retired records."""
+        ...
+
+    def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
+        """Records in scope, newest first."""
+        ...
+
+    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[ScoredRecord, ...]:
+        """The best records for a keyword query, best first, with positive scores."""
+        ...
+
+    def term_statistics(self, tokens: Sequence[str], filters: Filters | None = None) -> TermStatistics:
+        """How common tokens are: among the records in scope, where these are few enough to count, else among all."""
+        ...
+
+    def matched_tokens(self, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
         """Which of these tokens each of these records is indexed under."""
         ...
 
-    def turns(self, ids: Sequence[str]) -> frozenset[str]:
-        """Those among these records that are exchanges of a conversation."""
-        ...
-
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
-        """The records nearest to a vector. Raises SpaceChangedError when its space is not the one that is searched."""
+        """The records nearest to a vector. Raises SpaceChangedError when its space is not the active one."""
         ...
 
     def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
         """Ids of records that hold every word literally: the most confident, then the last accessed first."""
         ...
 
-    def signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]: ...
+    def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
+        """What ranking needs to know of each of these records."""
+        ...
 
-    # vectors
+    def turns_among(self, ids: Sequence[str]) -> frozenset[str]:
+        """Those of these records that are turns."""
+        ...
+
+    def adjacent_turns(self, ids: Sequence[str], filters: Filters) -> tuple[tuple[str, str], ...]:
+        """For each turn among these, pairs (turn, the turn right before or after it in its session), if in scope."""
+        ...
+
+
+class VectorStore(Protocol):
+    """Vectors of records, the embedding spaces they belong to, and the change from one space to another."""
+
     def pending(self, model: Model) -> int:
-        """How many records have no vector in this space."""
+        """How many live records have no vector in this space."""
         ...
 
     def pending_records(
-        self, model: Model, limit: int, *, told: bool = False, ids: Sequence[str] = ()
+        self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
     ) -> tuple[Record, ...]:
-        """Records without a vector in this space; only of what was told, or only among some, if asked for."""
+        """Records without a vector in this space; optionally entries only, or only those among some ids."""
         ...
 
-    def put_vectors(
-        self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None
-    ) -> int:
-        """Store vectors; those of records that have gone meanwhile are dropped. Answers how many were stored.
+    def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
+        """Store vectors; those of records that are gone or changed meanwhile are dropped. Returns how many were stored.
 
-        The first ones make their space the one that is searched; `made` says how its embedder is made again.
-        Raises SpaceChangedError for a space that is neither searched nor being filled.
+        The first vectors make their space the active one; `embedder_spec` says how its embedder is made again.
+        Raises SpaceChangedError for a space that is neither active nor being filled.
         """
         ...
 
-    def pack_vectors(self) -> None:
+    def pack(self) -> None:
         """Called after a bulk of vectors was stored: whatever makes the next process start fast."""
         ...
 
-    # the space that is searched, and its change
-    def space(self) -> str:
-        """The fingerprint of the space that is searched; '' while nothing is embedded. Cheap: asked by each search."""
+    def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
+        """The vectors of those records that have some in this space, one row per piece."""
+        ...
+
+    def active_space(self) -> str:
+        """The fingerprint of the active space; '' while nothing is embedded. Cheap: each search calls it."""
         ...
 
     def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        """Every space of which there are vectors, the one that is searched first; counting takes a moment."""
+        """Every space that has vectors, the active one first; counting them takes a moment."""
         ...
 
     def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
-        """Let vectors of this space be gathered beside those that are searched, instead of any other."""
+        """Let vectors of this space be stored beside the active ones, instead of those of any other space."""
         ...
 
     def switch_space(self, model: Model) -> bool:
-        """Search the space that was gathered from now on, unless it lacks a record that the old one has.
+        """Make the space that was filled the active one, unless it lacks a record that the old one has.
 
-        Checked and done in one transaction. Raises SpaceChangedError when another space is being gathered meanwhile.
+        Checked and done in one transaction. Returns whether it is active. Raises SpaceChangedError when another space
+        is being filled meanwhile.
         """
         ...
 
     def canary(self, model: Model) -> VectorArray | None:
-        """What the model of this space made of one fixed sentence when the space was begun; None: nobody kept it."""
+        """The vector of the canary sentence that was stored for this space, or None."""
         ...
 
-    def keep_canary(self, model: Model, vector: VectorArray) -> VectorArray:
-        """Keep it, unless it is there already and vectors with it. Answers what is kept."""
+    def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
+        """Store the canary's vector, unless the space has one and vectors with it. Returns the stored one."""
         ...
 
     def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
-        """A few records that have vectors in this space: the first ones."""
+        """The first few records that have vectors in this space."""
         ...
 
-    def drop_spaces(self) -> int:
-        """Remove the vectors of every space that is neither searched nor gathered; answers how many spaces went."""
+    def drop_unused_spaces(self) -> int:
+        """Remove the vectors of every space that is neither active nor being filled. Returns how many spaces went."""
         ...
 
-    # what language models wrote
-    def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
-        """Ids of the chunks in these collections that nothing places in their documents yet, document by document."""
+
+class CacheStore(Protocol):
+    """Results that cost something to make and can be made again."""
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """The value under this key."""
         ...
 
-    def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
-        """Place chunks (id, context) in their documents: found by it at once, embedded anew. Answers how many were."""
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        """Store a value in the background; never waits, never fails."""
         ...
 
-    def drop_contexts(self, collections: Sequence[str]) -> int:
-        """Take back what was written about the chunks of these collections, also from the cache; answers how many."""
+    def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """The values of those keys that exist."""
         ...
 
-    def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
-        """Exchanges of an agent (`*`: everyone's) that no facts were taken from yet, oldest first.
-
-        Those that went unanswered follow, the one that was asked longest ago first.
-        """
+    def put_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
+        """Store many values in one transaction: in the background or, with `now`, before it returns."""
         ...
 
-    def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int: ...
-    def is_unextracted(self, id_: str) -> bool:
-        """Whether an exchange is there, not forgotten, and no facts were taken from it yet."""
+    def has_prefix(self, kind: str, start: str) -> bool:
+        """Whether a value exists whose key begins so."""
         ...
 
-    def mark_extracted(self, id_: str, facts: int) -> None:
-        """An exchange was asked for its facts, and had so many: it is not asked again."""
+    def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
+        """Empty the caches, all or some. Returns how many values of each kind were removed."""
         ...
 
-    def mark_unanswered(self, id_: str) -> None:
-        """An exchange was asked for its facts once more, and there was no answer that could be used."""
+
+class Maintenance(Protocol):
+    """Size, health and repair."""
+
+    def status(self) -> StoreStatus:
+        """Where the data is and how much there is of it."""
         ...
 
-    def stored_vectors(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
-        """The vectors of those that have some in this space, one row per piece."""
+    def check(self) -> tuple[Check, ...]:
+        """The checks of the data's integrity; a failed one is a result, not an error."""
         ...
 
-    # caches, health
-    def cached(self, kind: str, key: str) -> bytes | None: ...
-    def remember_cached(self, kind: str, key: str, value: bytes) -> None:
-        """Keep a value in the background; never waits, never fails."""
+    def optimize(self) -> None:
+        """Rebuild what is derived where it is wrong, and give free space back."""
         ...
 
-    def cached_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        """Those of the keys that are there."""
-        ...
 
-    def has_cached(self, kind: str, start: str) -> bool:
-        """Whether a value is there whose key begins so."""
-        ...
+class Store(Protocol):
+    """One memory's data. `capabilities` names the groups that the engine serves; others raise UnsupportedError."""
 
-    def remember_cached_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
-        """Keep many values in one transaction: in the background, or, with `now`, there once it returns."""
-        ...
+    @property
+    def capabilities(self) -> frozenset[str]: ...
+    @property
+    def read_only(self) -> bool: ...
+    @property
+    def files(self) -> FileStore: ...
+    @property
+    def entries(self) -> EntryStore: ...
+    @property
+    def retrieval(self) -> RetrievalStore: ...
+    @property
+    def vectors(self) -> VectorStore: ...
+    @property
+    def caches(self) -> CacheStore: ...
+    @property
+    def maintenance(self) -> Maintenance: ...
 
-    def clear_caches(self, kinds: Sequence[str] = ()) -> dict[str, int]:
-        """Empty the caches, all or some; answers how many values of each kind went."""
-        ...
-
-    def status(self) -> StoreStatus: ...
-    def check(self) -> tuple[Check, ...]: ...
-    def optimize(self) -> None: ...
     def settle(self) -> None:
         """Return when everything written so far can be found."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Write what waits in the background and give the connections back."""
+        ...

@@ -39,13 +39,13 @@ def export(
         raise UsageError(f"unknown format '{form}'", f"use one of {', '.join(FORMATS)}")
     if form == "markdown" and (vectors or not isinstance(target, Path)):
         raise UsageError("markdown is a folder of texts", "leave --vectors out and name a folder, or use jsonl")
-    collections = store.collections()
-    with store.dump(agent, vectors=vectors) as dump:
+    collections = store.files.collections()
+    with store.entries.export_snapshot(agent, vectors=vectors) as dump:
         watched = _watched(dump, report)
         try:
             if isinstance(target, Path) and form == "markdown":
                 return _to_folder(watched, target, collections)
-            return _to_file(watched, target, store.status().schema, collections)
+            return _to_file(watched, target, store.maintenance.status().schema, collections)
         except BrokenPipeError:  # the reader of a pipe has seen enough
             raise
         except OSError as error:

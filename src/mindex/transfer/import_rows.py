@@ -147,7 +147,7 @@ class _Incoming:
             self.read += 1
             rows += self._sensible(one)
         rows = self._owned(self._clean(rows))
-        restored = self._store.restore_rows(rows, self._restoring, self._rehearsal)
+        restored = self._store.entries.restore_rows(rows, self._restoring, self._rehearsal)
         for row, outcome in zip(rows, restored, strict=True):
             self._note(row, outcome)
         there = [row for row, outcome in zip(rows, restored, strict=True) if outcome.id == row.record.id]
@@ -189,7 +189,7 @@ class _Incoming:
 
     def _owned(self, rows: list[ExportRow]) -> list[ExportRow]:
         """The rows in the hands of their agents here; ids that others have in this store are not taken from them."""
-        owners = self._store.owners({id_ for row in rows for id_ in import_checks.references(row)})
+        owners = self._store.entries.owners({id_ for row in rows for id_ in import_checks.references(row)})
         hands: dict[str, import_checks.Owner] = {}
         for row in rows:
             agent = self._mapped.agent(row.record.agent)
@@ -213,8 +213,8 @@ class _Incoming:
         """Links are made when both ends are there; the others wait for theirs."""
         if not links or self._rehearsal is not None:
             return
-        there = self._store.owners({link.target for _, link in links})
-        self._store.restore_links([one for one in links if one[1].target in there])
+        there = self._store.entries.owners({link.target for _, link in links})
+        self._store.entries.restore_links([one for one in links if one[1].target in there])
         self._open_links += [one for one in links if one[1].target not in there]
 
     def skip(self, unread: SkippedRow) -> None:
@@ -222,7 +222,7 @@ class _Incoming:
 
     def finish(self) -> None:
         if self._open_links:
-            self._store.restore_links(self._open_links)
+            self._store.entries.restore_links(self._open_links)
 
     def report(self) -> ImportReport:
         notes = []

@@ -53,5 +53,5 @@ def brought(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
     ids = [
         one.record.id for one in load_importer(name.removesuffix(" export")).read(path) if isinstance(one, ExportRow)
     ]
-    found = [record for id_ in ids if (record := memory.store.record(id_))]
+    found = [record for id_ in ids if (record := memory.store.retrieval.record(id_))]
     return {":".join(record.source.split(":")[1:]): record for record in found}

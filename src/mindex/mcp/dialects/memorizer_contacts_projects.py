@@ -151,7 +151,7 @@ class People(Room):
             participants = project.fields.get("participants")
             ids |= {str(one) for one in participants} if isinstance(participants, list) else set()
             ids.add(str(project.fields.get("primary_contact_id")))
-        contacts = [self._memory.store.record(id_) for id_ in ids]
+        contacts = [self._memory.store.retrieval.record(id_) for id_ in ids]
         return {contact.id: contact.number for contact in contacts if contact and contact.number is not None}
 
     def _involved(self, primary: int | None, participants: Sequence[int] | None, agent: str) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class People(Room):
         return involved
 
     def _created(self, name: str, record: Record) -> CallToolResult:
-        stored = self._memory.store.record(record.id)
+        stored = self._memory.store.retrieval.record(record.id)
         assert stored is not None
         shown: JsonObject = {name: stored.number, "created_at": to_iso(stored.created_at)}
         return self._answer(shown, *self._memory.vector_notes(record.id))

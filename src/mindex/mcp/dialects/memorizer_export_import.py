@@ -107,7 +107,7 @@ class Files(Room):
                 source=str(item.get("source") or ""),
                 agent=agent,
             )
-            record = self._memory.store.record(told.id)
+            record = self._memory.store.retrieval.record(told.id)
             if told.created and record is not None:
                 yield f"fact {record.number}"
             return
@@ -120,8 +120,8 @@ class Files(Room):
 
     def _known(self, item: Mapping[str, Any], agent: str) -> Record | None:
         number = item.get("id")
-        id_ = self._memory.store.by_number(agent, number) if isinstance(number, int) else None
-        record = self._memory.store.record(id_) if id_ else None
+        id_ = self._memory.store.entries.by_number(agent, number) if isinstance(number, int) else None
+        record = self._memory.store.retrieval.record(id_) if id_ else None
         if record is None or record.kind != "memory" or record.retired_at is not None:
             return None
         return record if item.get("created_at") == utc_text(record.created_at) else None

@@ -39,13 +39,13 @@ class Facts(Room):
     ) -> CallToolResult:
         memory = self._memory
         told = memory.add(fact, type=category, source=source, agent=agent_id or None)
-        record = memory.store.record(told.id)
+        record = memory.store.retrieval.record(told.id)
         assert record is not None
         data: JsonObject = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
         message = _message(told, category_of(record.type))
         if message:
             data["message"] = message
-        similar = memory.store.records([other.id for other in told.similar])
+        similar = memory.store.retrieval.records([other.id for other in told.similar])
         if similar:
             data["similar_existing"] = [{"id": other.number, "fact": other.text} for other in similar]
         return self._answer(data, *told.notes)
@@ -59,7 +59,7 @@ class Facts(Room):
         memory = self._memory
         types = FAMILIES[category] if category else ()
         filters = memory.filters(kinds=["memory"], types=types, agent=self._agent(agent_id))
-        page = memory.store.list(filters, limit=min(limit, MOST_LISTED))
+        page = memory.store.retrieval.list(filters, limit=min(limit, MOST_LISTED))
         facts: JsonObject = {"facts": [fact_row(record) for record in page.records], "total_count": page.total}
         return self._answer(facts, *cut(limit))
 

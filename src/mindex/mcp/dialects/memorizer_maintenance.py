@@ -66,7 +66,7 @@ class Upkeep(Room):
         wanted, agent = set(analyze(query).words), self._agent(agent_id)
         events: list[Json] = []
         total = 0
-        for change in self._memory.store.changes_between(start_of(date_from), end_of(until)):
+        for change in self._memory.store.entries.changes_between(start_of(date_from), end_of(until)):
             record = change.after
             if agent not in ("*", record.agent) or _SOURCE_OF.get(record.kind) not in sources or _is_blank(change):
                 continue
@@ -118,8 +118,8 @@ class Upkeep(Room):
         for type_, count in numbers.by_type.items():
             by_category[category_of(type_)] += count
         talks = memory.filters(kinds=["turn"], agent=agent)
-        newest = memory.store.list(talks, limit=1)
-        oldest = memory.store.list(talks, limit=1, offset=max(0, newest.total - 1))
+        newest = memory.store.retrieval.list(talks, limit=1)
+        oldest = memory.store.retrieval.list(talks, limit=1, offset=max(0, newest.total - 1))
         embedder, status = memory.embedder, memory.status()
         by_vector = embedder is not None and embedder.loaded
         capabilities: JsonObject = {

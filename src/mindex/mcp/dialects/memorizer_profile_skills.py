@@ -91,7 +91,7 @@ class Skills(Room):
             notify_interval_minutes=notify_interval_minutes,
             enabled=enabled,
         )
-        stored = self._memory.store.record(record.id)
+        stored = self._memory.store.retrieval.record(record.id)
         assert stored is not None
         shown: JsonObject = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
         return self._answer(shown, *self._memory.vector_notes(record.id))

@@ -63,7 +63,7 @@ class MemoryExchangeTools:
             kinds=["chunk"],
             collections=[source.name] if (source := self._service.source) else [],
         )
-        roots = {collection.name: collection for collection in self._service.memory.store.collections()}
+        roots = {collection.name: collection for collection in self._service.memory.store.files.collections()}
         text = "".join(_results(found.hits, roots)) if found.hits else _NOTHING
         return answer(text, show(found).json(), self._service.notes())
 

@@ -175,7 +175,7 @@ class MemoryMcpTools:
             min_importance=ceil(minImportance) or None,
             include_expired=includeExpired,
         )
-        signals = memory.store.signals([hit.record.id for hit in found.hits])
+        signals = memory.store.retrieval.ranking_signals([hit.record.id for hit in found.hits])
         return json_answer(Recalled(found, query, signals).within(min(max_tokens, MOST_TOKENS)))
 
     # ── memory_forget ─────────────────────────────────────────────────────────────────────────────────────────
@@ -203,9 +203,9 @@ class MemoryMcpTools:
 
     def _standard(self, id_: str) -> dict[str, Any]:
         store = self._service.memory.store
-        record = store.record(id_)
+        record = store.retrieval.record(id_)
         assert record is not None
-        return dict(standard_memory(record, store.signals([id_]).get(id_)))
+        return dict(standard_memory(record, store.retrieval.ranking_signals([id_]).get(id_)))
 
 
 def all_words(query: str) -> str:

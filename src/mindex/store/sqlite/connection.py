@@ -183,7 +183,7 @@ class Database:
                 raise
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """One durable transaction for everything that this thread writes in the block; what it reads is read in it.
 
         Not for what must stand alone: compacting, and reading one snapshot.

@@ -169,7 +169,9 @@ def _average_length(connection: sqlite3.Connection) -> float:
     return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
 
-def holding(connection: sqlite3.Connection, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
+def matched_tokens(
+    connection: sqlite3.Connection, ids: Sequence[str], tokens: Sequence[str]
+) -> dict[str, frozenset[str]]:
     """Looked up in the stored tokens as they are: taking them apart would cost more than the search."""
     sought = [(token, f" {token}" if is_lone(token) else f" {token} ") for token in tokens]
     found: dict[str, frozenset[str]] = {}

@@ -154,9 +154,9 @@ def chunks(connection: sqlite3.Connection, document: str) -> tuple[Record, ...]:
 
 
 def pending(
-    connection: sqlite3.Connection, model: int, limit: int, *, told: bool, ids: Sequence[str]
+    connection: sqlite3.Connection, model: int, limit: int, *, entries_only: bool, ids: Sequence[str]
 ) -> tuple[Record, ...]:
-    among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if told else ""
+    among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else ""
     rows = connection.execute(
         f"{_RECORD} LEFT JOIN vectors v ON v.record = r.key AND v.model = ?"
         f" WHERE v.key IS NULL AND r.retired_at IS NULL {among} LIMIT ?",
@@ -184,7 +184,7 @@ def listed(connection: sqlite3.Connection, filters: Filters, limit: int, offset:
     return Page(tuple(map(_record, rows)), total)
 
 
-def signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, RankingSignals]:
+def ranking_signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, RankingSignals]:
     found: dict[str, RankingSignals] = {}
     for batch in batches(ids):
         rows = connection.execute(f"{_SIGNALS} WHERE r.id IN {marks(batch)}", batch)

@@ -11,20 +11,16 @@ import base64
 import json
 import re
 import sqlite3
-from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.errors import SpaceChangedError
-from mindex.model import Model, Record
+from mindex.model import Model
 from mindex.model.spaces import EmbedderSpec, Space, space_name
-from mindex.store.sqlite.connection import Database
-from mindex.store.sqlite.records import pending, records
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
     from mindex.model import VectorArray
-    from mindex.store.sqlite.vectors import SqliteVectors
 
 _FACTS = "SELECT key, value FROM meta WHERE key IN ('space', 'next_space')"
 _ADD = "INSERT OR IGNORE INTO models (fingerprint, dimensions, created_at, settings) VALUES (?, ?, ?, ?)"
@@ -39,90 +35,10 @@ SELECT key FROM models WHERE EXISTS (SELECT 1 FROM meta WHERE key = 'space')
 AND fingerprint NOT IN (SELECT value FROM meta WHERE key IN ('space', 'next_space'))
 """
 _HOLDS = "SELECT 1 FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?) LIMIT 1"
-_EMBEDDED = """
-SELECT r.id FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at IS NULL
-WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) ORDER BY v.key LIMIT ?
-"""
 _FINGERPRINT = re.compile(r"([^/]*)/(.*)/(\d{1,9})/([^/]*)/(\d{1,9})/([^|]*)\|(.*?)(?:#([1-9]\d{0,8}))?", re.DOTALL)
 _NUMBERS = ("dimensions", "max_tokens", "edition", "background_mean", "background_std")
 # Rows that one transaction removes: nobody waits long for it.
 _ROWS_AT_ONCE = 500
-
-
-class Spaces:
-    """The part of the store for spaces; mixed into SqliteStore."""
-
-    _database: Database
-
-    if TYPE_CHECKING:
-
-        @property
-        def _vectors(self) -> SqliteVectors: ...
-        def _may_write(self, connection: sqlite3.Connection) -> None: ...
-
-    def space(self) -> str:
-        with self._database.read() as connection:
-            return active(connection)
-
-    def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        with self._database.read() as connection:
-            return known(connection, counted=counted)
-
-    def pending(self, model: Model) -> int:
-        with self._database.read() as connection:
-            (live,) = connection.execute("SELECT count(*) FROM records WHERE retired_at IS NULL").fetchone()
-            (embedded,) = connection.execute(
-                "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)",
-                (model.fingerprint,),
-            ).fetchone()
-        return int(live - embedded)
-
-    def pending_records(
-        self, model: Model, limit: int, *, told: bool = False, ids: Sequence[str] = ()
-    ) -> tuple[Record, ...]:
-        with self._database.read() as connection:
-            return pending(connection, key_of(connection, model.fingerprint) or -1, limit, told=told, ids=ids)
-
-    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
-        with self._database.write() as connection:
-            self._may_write(connection)
-            begin(connection, model, embedder_spec)
-
-    def switch_space(self, model: Model) -> bool:
-        # Durable: after a power cut the old vectors may be gone already, and must not be searched again.
-        with self._database.write(durable=True) as connection:
-            self._may_write(connection)
-            return switch(connection, model)
-
-    def canary(self, model: Model) -> VectorArray | None:
-        with self._database.read() as connection:
-            return canary(connection, model)
-
-    def keep_canary(self, model: Model, vector: VectorArray) -> VectorArray:
-        with self._database.write() as connection:
-            self._may_write(connection)
-            kept = canary(connection, model)
-            # One without vectors was left by somebody who came no further.
-            if kept is not None and connection.execute(_HOLDS, (model.fingerprint,)).fetchone():
-                return kept
-            written = base64.b64encode(vector.astype("<f4").tobytes()).decode()
-            connection.execute(_SET, (_canary_key(model.fingerprint), written))
-        return vector
-
-    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
-        with self._database.read() as connection:
-            ids = [id_ for (id_,) in connection.execute(_EMBEDDED, (model.fingerprint, limit))]
-            return tuple(records(connection, ids))
-
-    def drop_spaces(self) -> int:
-        with self._database.read() as connection:
-            unused = len(connection.execute(_UNUSED).fetchall())
-        more = bool(unused)
-        while more:
-            with self._database.write() as connection:
-                more = drop_some(connection)
-        self._vectors.forget()
-        return unused
 
 
 def active(connection: sqlite3.Connection) -> str:
@@ -185,6 +101,16 @@ def canary(connection: sqlite3.Connection, model: Model) -> VectorArray | None:
     return vector if len(vector) == model.dimensions else None
 
 
+def put_canary(connection: sqlite3.Connection, model: Model, vector: VectorArray) -> VectorArray:
+    """Store a space's canary unless it has one; one without vectors was left by a process that came no further."""
+    kept = canary(connection, model)
+    if kept is not None and connection.execute(_HOLDS, (model.fingerprint,)).fetchone():
+        return kept
+    written = base64.b64encode(vector.astype("<f4").tobytes()).decode()
+    connection.execute(_SET, (_canary_key(model.fingerprint), written))
+    return vector
+
+
 def has_canary(connection: sqlite3.Connection, fingerprint: str) -> bool:
     kept = connection.execute("SELECT 1 FROM meta WHERE key = ?", (_canary_key(fingerprint),)).fetchone()
     return kept is not None
@@ -232,6 +158,10 @@ def switch(connection: sqlite3.Connection, model: Model) -> bool:
     connection.execute(_SET, ("space", model.fingerprint))
     connection.execute("DELETE FROM meta WHERE key = 'next_space'")
     return True
+
+
+def count_unused(connection: sqlite3.Connection) -> int:
+    return len(connection.execute(_UNUSED).fetchall())
 
 
 def drop_some(connection: sqlite3.Connection) -> bool:

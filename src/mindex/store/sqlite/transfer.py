@@ -70,7 +70,7 @@ INSERT INTO history (change, record, at, by, action, reason, before, after) VALU
 # ── out ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def dump(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> ExportSnapshot:
+def export_snapshot(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> ExportSnapshot:
     """Everything of one agent or, for `*`, of all; whoever calls holds a transaction for as long as rows are read."""
     known = [name for (name,) in connection.execute("SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")]
     agents = sorted(name for name in known if agent in ("*", name))

@@ -19,7 +19,7 @@ _NEXT = """
 _BEFORE, _AFTER = _NEXT.format(beyond="<", order="DESC"), _NEXT.format(beyond=">", order="ASC")
 
 
-def turns(connection: sqlite3.Connection, ids: Sequence[str]) -> frozenset[str]:
+def turns_among(connection: sqlite3.Connection, ids: Sequence[str]) -> frozenset[str]:
     if not _has_turns(connection):
         return frozenset()
     found: set[str] = set()
@@ -35,7 +35,7 @@ def _has_turns(connection: sqlite3.Connection) -> bool:
     return row.fetchone() is not None
 
 
-def beside(
+def adjacent(
     connection: sqlite3.Connection, ids: Sequence[str], filters: Filters, now: int
 ) -> tuple[tuple[str, str], ...]:
     """In the order in which a session is shown: other things may have been told in between, or later."""
@@ -50,7 +50,7 @@ def beside(
     return tuple(rows)
 
 
-def neighbours(connection: sqlite3.Connection, id_: str, before: int, after: int) -> tuple[Record, ...]:
+def surrounding(connection: sqlite3.Connection, id_: str, before: int, after: int) -> tuple[Record, ...]:
     centre = entries.one(connection, id_)
     if centre is None or centre.kind != "turn":
         return ()

@@ -1,0 +1,74 @@
+"""What the groups of a SQLite store share: the connections, the background writer, the index of vectors."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mindex.analyzer import ANALYZER_VERSION
+from mindex.errors import StoreBusyError, StoreError
+from mindex.store.sqlite import keyword, records
+from mindex.store.sqlite.background import BackgroundWriter
+from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.migrations import migrate, version_of
+
+if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
+    from mindex.store.sqlite.vectors import SqliteVectors
+
+# Opening a file does not wait longer than this for another process that rebuilds the keyword index.
+_REBUILD_WAIT = 2.0
+
+
+class SqliteEngine:
+    """One open database file."""
+
+    def __init__(self, path: Path, *, wait: float) -> None:
+        self.database = Database(path, wait=wait)
+        try:
+            self.schema = migrate(self.database)
+            self._follow_analyzer()
+        except BaseException:
+            self.database.close()
+            raise
+        self.background = BackgroundWriter(self.database)
+
+    @cached_property
+    def vectors(self) -> SqliteVectors:
+        from mindex.store.sqlite.vectors import SqliteVectors
+
+        return SqliteVectors(self.database)
+
+    def _follow_analyzer(self) -> None:
+        """Rebuild the keyword index after an upgrade, unless another process does: until then the old one is used."""
+        with self.database.read() as connection:
+            version = _analyzer_version(connection)
+        if version < ANALYZER_VERSION and not self.database.read_only:
+            with suppress(StoreBusyError), self.database.write(wait=_REBUILD_WAIT) as connection:
+                if _analyzer_version(connection) < ANALYZER_VERSION:
+                    rebuild_words(connection)
+
+    def may_write(self, connection: sqlite3.Connection) -> None:
+        """Raise StoreError when a newer mindex has taken the file over while this process runs."""
+        if _analyzer_version(connection) > ANALYZER_VERSION or version_of(connection) > self.schema:
+            raise StoreError(
+                f"{self.database.path} was indexed by a newer mindex", "restart this process after the upgrade"
+            )
+
+    def close(self) -> None:
+        self.background.close()
+        self.database.close()
+
+
+def rebuild_words(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM records_fts")
+    for id_, key in connection.execute("SELECT id, key FROM records WHERE retired_at IS NULL").fetchall():
+        for record in records.records(connection, [id_]):
+            keyword.index(connection, key, record)
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'analyzer'", (str(ANALYZER_VERSION),))
+
+
+def _analyzer_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT value FROM meta WHERE key = 'analyzer'").fetchone()[0])

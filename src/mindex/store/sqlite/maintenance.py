@@ -1,0 +1,67 @@
+"""Size, health and repair of a SQLite file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mindex.store.base import CollectionCount, StoreStatus
+from mindex.store.sqlite import cache
+from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
+
+if TYPE_CHECKING:
+    from mindex.model import Check
+
+_COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
+_COUNT_COLLECTIONS = """
+SELECT c.name, count(DISTINCT d.key), count(r.key)
+FROM collections c LEFT JOIN documents d ON d.collection = c.key LEFT JOIN records r ON r.document = d.key
+GROUP BY c.key
+"""
+
+
+class SqliteMaintenance:
+    """Implements `mindex.store.base.Maintenance`."""
+
+    def __init__(self, engine: SqliteEngine) -> None:
+        self._engine = engine
+        self._database = engine.database
+
+    def status(self) -> StoreStatus:
+        with self._database.read() as connection:
+            kinds = dict(connection.execute(_COUNT_KINDS))
+            counted = connection.execute(_COUNT_COLLECTIONS)
+            collections = {name: CollectionCount(documents, chunks) for name, documents, chunks in counted}
+            caches = cache.counts(connection)
+        return StoreStatus(
+            location=str(self._database.path),
+            schema=self._engine.schema,
+            records=kinds,
+            collections=collections,
+            size_bytes=_size(self._database.path),
+            caches=caches,
+        )
+
+    def check(self) -> tuple[Check, ...]:
+        from mindex.store.sqlite.health import checks
+
+        with self._database.read() as connection:
+            return checks(connection)
+
+    def optimize(self) -> None:
+        """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
+        from mindex.store.sqlite.health import checks, drop_unusable_vectors
+
+        with self._database.write() as connection:
+            self._engine.may_write(connection)
+            if not all(check.ok for check in checks(connection)):
+                rebuild_words(connection)
+                drop_unusable_vectors(connection)
+            connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
+        self._engine.vectors.pack(force=True)
+        self._database.compact()
+
+
+def _size(path: Path) -> int:
+    files = (path, path.with_name(path.name + "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

@@ -1,0 +1,109 @@
+"""Vectors and embedding spaces in a SQLite file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mindex.model import Model, Record, RecordVectors
+from mindex.store.sqlite import records, spaces
+from mindex.store.sqlite.engine import SqliteEngine
+from mindex.store.sqlite.filter_sql import batches, marks
+
+if TYPE_CHECKING:  # numpy costs more than a whole keyword search
+    from mindex.model import VectorArray
+    from mindex.model.spaces import EmbedderSpec, Space
+
+_EMBEDDED = """
+SELECT r.id FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at IS NULL
+WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) ORDER BY v.key LIMIT ?
+"""
+_VECTORS = """
+SELECT r.id, m.dimensions, v.data FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
+WHERE m.fingerprint = ? AND r.id IN {marks}
+"""
+
+
+class SqliteVectorStore:
+    """Implements `mindex.store.base.VectorStore`."""
+
+    def __init__(self, engine: SqliteEngine) -> None:
+        self._engine = engine
+        self._database = engine.database
+
+    def pending(self, model: Model) -> int:
+        with self._database.read() as connection:
+            (live,) = connection.execute("SELECT count(*) FROM records WHERE retired_at IS NULL").fetchone()
+            (embedded,) = connection.execute(
+                "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)",
+                (model.fingerprint,),
+            ).fetchone()
+        return int(live - embedded)
+
+    def pending_records(
+        self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
+    ) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            key = spaces.key_of(connection, model.fingerprint) or -1
+            return records.pending(connection, key, limit, entries_only=entries_only, ids=ids)
+
+    def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
+        with self._database.read() as connection:
+            self._engine.may_write(connection)
+        return self._engine.vectors.put(model, vectors, embedder_spec)
+
+    def pack(self) -> None:
+        self._engine.vectors.pack()
+
+    def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
+        import numpy as np
+
+        found: dict[str, VectorArray] = {}
+        with self._database.read() as connection:
+            for batch in batches(ids):
+                rows = connection.execute(_VECTORS.format(marks=marks(batch)), (model.fingerprint, *batch))
+                found.update((id_, np.frombuffer(data, np.float32).reshape(-1, size)) for id_, size, data in rows)
+        return found
+
+    def active_space(self) -> str:
+        with self._database.read() as connection:
+            return spaces.active(connection)
+
+    def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
+        with self._database.read() as connection:
+            return spaces.known(connection, counted=counted)
+
+    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
+        with self._database.write() as connection:
+            self._engine.may_write(connection)
+            spaces.begin(connection, model, embedder_spec)
+
+    def switch_space(self, model: Model) -> bool:
+        # Durable: after a power cut the old vectors may be gone already, and must not be searched again.
+        with self._database.write(durable=True) as connection:
+            self._engine.may_write(connection)
+            return spaces.switch(connection, model)
+
+    def canary(self, model: Model) -> VectorArray | None:
+        with self._database.read() as connection:
+            return spaces.canary(connection, model)
+
+    def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
+        with self._database.write() as connection:
+            self._engine.may_write(connection)
+            return spaces.put_canary(connection, model, vector)
+
+    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            ids = [id_ for (id_,) in connection.execute(_EMBEDDED, (model.fingerprint, limit))]
+            return tuple(records.records(connection, ids))
+
+    def drop_unused_spaces(self) -> int:
+        with self._database.read() as connection:
+            unused = spaces.count_unused(connection)
+        more = bool(unused)
+        while more:
+            with self._database.write() as connection:
+                more = spaces.drop_some(connection)
+        self._engine.vectors.forget()
+        return unused
