@@ -189,7 +189,7 @@ class Ground:
     def memory(self, records: int) -> Memory:
         """That store, opened, with the model loaded and one search behind it."""
         memory = Memory(self.store(records))
-        memory.embedder = self.embedder  # one model for all rows
+        memory.models.use(self.embedder)  # one model for all rows
         for question in self.questions(9, 3):
             memory.search(question)
         return memory

@@ -27,7 +27,7 @@ def index_rate(ground: Ground) -> Row:
             memory.index(scratch / f"files{turn}", embed=False)
             ids = [
                 record.id
-                for document in memory.documents(limit=10**6)
+                for document in memory.collections.documents(limit=10**6)
                 for record in memory.store.files.chunks(document.id)
             ]
             pieces[turn] = [
@@ -36,7 +36,7 @@ def index_rate(ground: Ground) -> Row:
 
     def index(turn: int) -> Took:
         with Memory(scratch / f"index{turn}.db") as memory:
-            memory.embedder = ground.embedder
+            memory.models.use(ground.embedder)
             took = timed(lambda: memory.index(scratch / f"files{turn}"))
             assert not memory.status().embedding.pending
         return took

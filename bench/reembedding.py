@@ -10,12 +10,14 @@ from pathlib import Path
 from client import mindex_command
 from ground import Ground
 from measure import Row, Timings, Took, alternate, child_environment, timed, told
+from mindex.config import Settings, load_settings
 from mindex.embedding_text import embedding_pieces
 from mindex.memory import Memory
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.local import MINILM
+from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.packaged_models import EMBEDDERS
 
 _LOT = 8
@@ -24,13 +26,15 @@ _BEFORE = EmbedderSpec("ollama", "all-minilm")
 _BEGUN_SECONDS = 120
 
 
-class _Memory(Memory):
-    """Works with the model that is loaded already: loading it again is not part of a rate."""
+class _LoadedModel(ConfiguredProviders):
+    """Uses the model that is loaded already: loading it again is not part of a rate."""
 
-    loaded: Embedder
+    def __init__(self, settings: Settings, loaded: Embedder) -> None:
+        super().__init__(settings)
+        self._loaded = loaded
 
-    def _make_embedder(self, asked: ProviderSettings) -> Embedder | None:
-        return self.loaded if asked.provider == MINILM.provider else super()._make_embedder(asked)
+    def embedder(self, settings: ProviderSettings) -> Embedder | None:
+        return self._loaded if settings.provider == MINILM.provider else super().embedder(settings)
 
 
 def reembed_rate(ground: Ground) -> Row:
@@ -46,9 +50,9 @@ def reembed_rate(ground: Ground) -> Row:
             pieces.append([piece for record in records for piece in embedding_pieces(record)])
 
     def reembed(turn: int) -> Took:
-        with _Memory(scratch / f"{turn}.db") as memory:
-            memory.loaded = ground.embedder
-            took = timed(lambda: memory.reembed(provider=MINILM.provider, model=MINILM.name))
+        settings = load_settings({"db": str(scratch / f"{turn}.db")})
+        with Memory(settings=settings, providers=_LoadedModel(settings, ground.embedder)) as memory:
+            took = timed(lambda: memory.models.reembed(provider=MINILM.provider, model=MINILM.name))
             if memory.store.vectors.active_space() != MINILM.fingerprint or memory.store.vectors.pending(MINILM):
                 raise RuntimeError("the change of model is not complete")
         return took
@@ -63,7 +67,7 @@ def reembed_rate(ground: Ground) -> Row:
     count = sum(map(len, texts))
     return Row(
         name="reembed-rate",
-        measured=f"Memory.reembed: {_rate(count, ours)} records/s",
+        measured=f"memory.models.reembed: {_rate(count, ours)} records/s",
         baseline=f"the embedder on the same texts: {_rate(count, embedding)} records/s",
         ratio=f"{share:.0%}",
         target="≥ 90 %",
@@ -93,7 +97,7 @@ def search_meanwhile(ground: Ground) -> Row:
     questions = ground.questions(_LOT)
     quarter = max(1, len(questions) // 4)
     with Memory(database) as memory:
-        memory.load_model()
+        memory.models.load()
         memory.search(ground.questions(9, 1)[0])
         before, tiers = _searches(memory, questions[:quarter])
         command = mindex_command("--db", database, "reembed", "--provider", model.provider, "--model", model.name)

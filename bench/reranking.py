@@ -45,12 +45,12 @@ def rerank(ground: Ground) -> Row:
     database = ground.store(ground.sizes.small)
     listener = _Listener(reranker)
     with _memory(ground, database) as memory:
-        memory.reranker = listener
+        memory.models.reranker = listener
         for question in questions:  # and their vectors are in the cache for all that follows
             _ask(memory, question, rerank=True)
         memory.store.settle()
     with _memory(ground, database) as memory:
-        memory.reranker = reranker
+        memory.models.reranker = reranker
         alone = [_alone(reranker, question, listener.heard[question]) for question in questions]
         ours, without, own = alternate(
             len(questions),
@@ -86,7 +86,7 @@ def rerank_again(ground: Ground) -> Row:
     questions = ground.questions(_LOT, 2 * ground.sizes.reranked)[ground.sizes.reranked :]
     first, again = [], []
     with _memory(ground, ground.store(ground.sizes.small)) as memory:
-        memory.reranker = reranker
+        memory.models.reranker = reranker
         for question in questions:
             first.append(timed(lambda question=question: _reranked(memory, question)))
             memory.store.settle()  # what an answer leaves to be written is written within half a second
@@ -108,7 +108,7 @@ def rerank_again(ground: Ground) -> Row:
 
 def _memory(ground: Ground, database: Path) -> Memory:
     memory = Memory(database, options=_PATIENT)
-    memory.embedder = ground.embedder
+    memory.models.use(ground.embedder)
     memory.search(ground.questions(9, 1)[0])  # the index of vectors is in memory from now on
     return memory
 

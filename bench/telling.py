@@ -12,9 +12,10 @@ from pathlib import Path
 from ground import Ground
 from measure import Row, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
-from mindex.memories.lifecycle import Memories, NewMemory
+from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memory import Memory
 from mindex.model import Filters, Record
+from mindex.redaction.redactor import Redactor
 from mindex.search.query import parse
 from mindex.store.sqlite.filter_sql import match_expression
 
@@ -25,7 +26,7 @@ FROM records_fts WHERE records_fts MATCH ? ORDER BY score LIMIT 200
 
 
 def sentences(ground: Ground, count: int, salt: int) -> list[str]:
-    """Memories of about twenty words, made of the corpus's own words: no two alike."""
+    """EntryWriter of about twenty words, made of the corpus's own words: no two alike."""
     words = [word for passage in ground.passages[:2_000] for word in passage.text.split() if word.isalpha()]
     draw = random.Random(salt)
     return [f"{' '.join(draw.choices(words, k=19))} {salt}-{number}" for number in range(count)]
@@ -78,7 +79,7 @@ def _columns(record: Record) -> tuple[str, ...]:
     return tuple(getattr(analysed, name) for name in COLUMNS)
 
 
-class _WithoutLookup(Memories):
+class _WithoutLookup(EntryWriter):
     def _similar(self, record: Record, types: tuple[str, ...]) -> tuple[()]:  # noqa: ARG002 - as what it stands for
         return ()
 
@@ -111,7 +112,7 @@ def adding(ground: Ground) -> Row:
 def lookup(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 3)
     with told_store(ground, "lookup") as memory:
-        memories = Memories(memory.store, by="main")
+        memories = EntryWriter(memory.store, Redactor(), by="main")
         prepared = [memories._record(NewMemory(text))[0] for text in texts]
         scope = Filters(kinds=("memory",), types=("fact",))
         ours, baseline = alternate(

@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as folder:
     pathlib.Path(folder, "a.md").write_text("words")
     options = {"embedding.provider": "none", "workspace.path": folder}
     with Memory(pathlib.Path(folder, "memory.db"), options=options) as memory:
-        memory.index(folder), memory.search("words"), memory.get("a.md"), memory.doctor(), memory.optimize()
+        memory.index(folder), memory.search("words"), memory.get("a.md"), memory.doctor(), memory.maintenance.optimize()
         memory.purge(memory.add("words").id)
 for name in cli.list_commands(None):
     if name != "serve":

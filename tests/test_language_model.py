@@ -52,8 +52,8 @@ def test_chunks_are_placed_and_not_asked_for_again(memory: Memory, tmp_path: Pat
 
 def test_facts_are_taken_out_of_exchanges_and_not_asked_for_again(memory: Memory) -> None:
     said = "We moved the office to Riga in March 2026."
-    exchange, _ = memory.add_conversation(said, "Riga it is.", extract=False)
-    done = memory.extract_facts()
+    exchange, _ = memory.conversations.add(said, "Riga it is.", extract=False)
+    done = memory.conversations.extract_facts()
     assert (done.processed, done.remaining, done.notes) == (1, 0, ())
     facts = memory.list(memory.filters(kinds=["memory"])).records
     assert len(facts) == done.facts <= MOST_FACTS
@@ -61,13 +61,13 @@ def test_facts_are_taken_out_of_exchanges_and_not_asked_for_again(memory: Memory
         assert len(fact.text) <= LONGEST_FACT
         assert (fact.confidence or 0) >= LEAST_CONFIDENCE
         assert memory.store.entries.linked(fact.id, FROM) == (exchange.id,)
-    assert memory.extract_facts().processed == 0
+    assert memory.conversations.extract_facts().processed == 0
 
 
 def test_consolidation_never_loses_what_a_weak_model_leaves_out(memory: Memory) -> None:
     memory.add("Anna drinks green tea in the morning")
     longer = memory.add("Anna drinks green tea in the morning at seven in Riga").id
-    (proposal,) = memory.consolidate(older_than=None, apply=True).proposals
+    (proposal,) = memory.maintenance.consolidate(older_than=None, apply=True).proposals
     for word in ("Anna", "Riga"):
         assert word in proposal.result
     assert proposal.kept == longer or proposal.by == "model"

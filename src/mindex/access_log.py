@@ -12,9 +12,9 @@ _LONGEST_QUERY = 500
 
 
 class AccessLog:
-    """Writes accesses in the background; neither waits nor fails. Chunks are not logged: only entries are ranked by use.
+    """Logs accesses in the background; neither waits nor fails. Chunks are not logged: only entries are ranked by use.
 
-    Entries older than `days` and more than `rows` are dropped.
+    Accesses older than `days`, and the oldest beyond `rows`, are dropped.
     """
 
     def __init__(self, store: Store, redact: Callable[[str], str], *, days: float, rows: int) -> None:

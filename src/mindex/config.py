@@ -15,6 +15,8 @@ from typing import Literal
 from mindex.errors import ConfigError
 from mindex.values import dataclass
 
+SecretsMode = Literal["redact", "strict", "off"]
+
 PROJECT_FILE = ".mindex.toml"
 # Embedding providers that can be asked for shorter vectors than their model has.
 SHORTENING = ("openai", "azure", "ollama")
@@ -239,6 +241,11 @@ class Settings:
                 f"no engine for {db.partition('://')[0]}:// is installed", "name a file, for example memory.db"
             )
         return Path(db).expanduser() if db else default_database()
+
+    @property
+    def secrets_mode(self) -> SecretsMode:
+        mode: SecretsMode = self.text("secrets.mode")  # type: ignore[assignment]  # the table parsed it
+        return mode
 
     @property
     def workspace(self) -> Path | None:

@@ -25,9 +25,9 @@ from mindex.store.base import Page, Store
 from mindex.store.open import open_store
 
 if TYPE_CHECKING:
+    from mindex.embedding.models import Models
     from mindex.ingest.collection_service import Collections
     from mindex.ingest.service import IndexService
-    from mindex.embedding.models import Models
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
     from mindex.memories.agents import AgentName
@@ -163,7 +163,9 @@ class Memory:
         """Records in scope, newest first, at most 50."""
         if limit < 1 or offset < 0:
             raise UsageError("limit starts at 1 and offset at 0", f"use a limit of 1 to {MAX_LIMIT}")
-        return self.store.retrieval.list(filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=offset)
+        return self.store.retrieval.list(
+            filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=min(offset, 2**62)
+        )
 
     # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -209,7 +211,7 @@ class Memory:
             embed=embed,
         )
 
-    def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> list[AddResult]:
+    def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> Sequence[AddResult]:
         """Add many memories, 500 a transaction; they are not written to the daily log."""
         return self._entry_service.add_many(memories, embed=embed)
 
@@ -323,9 +325,7 @@ class Memory:
     def conversations(self) -> Conversations:
         from mindex.memories.conversations import Conversations
 
-        return Conversations(
-            self.store, self._redactor, self.embedding_queue, self._agent_name, self._fact_extraction
-        )
+        return Conversations(self.store, self._redactor, self.embedding_queue, self._agent_name, self._fact_extraction)
 
     @cached_property
     def profile(self) -> Profile:
@@ -438,9 +438,7 @@ class Memory:
         return AgentName(self._agent, self._redactor)
 
 
-def _link_near_duplicates(
-    store: Store, model: EmbeddingModel, stored: Sequence[tuple[Record, RecordVectors]]
-) -> None:
+def _link_near_duplicates(store: Store, model: EmbeddingModel, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Called with records whose vectors were just stored."""
     from mindex.memories.near_duplicate_links import link_near_duplicates  # needs numpy
 

@@ -58,7 +58,7 @@ IN_A_ROW = tuple(f"number {n}." for n in range(2, 9))
 @pytest.mark.parametrize("refused", [("number 0.",), SEVERAL, ("number 13.",), IN_A_ROW])
 def test_a_text_that_a_model_does_not_take_holds_nobody_up(memory: Memory, refused: tuple[str, ...]) -> None:
     done = backfill(memory.store, Lamp(*refused), batch=16)
-    assert (done.embedded, done.remaining, done.unread) == (40 - len(refused), len(refused), len(refused))
+    assert (done.embedded, done.remaining, done.rejected) == (40 - len(refused), len(refused), len(refused))
     assert done.note.startswith(f"{len(refused)} records have no vector (")
     assert done.note.endswith("the lamp does not take this; say it in other words)")
 
@@ -66,31 +66,31 @@ def test_a_text_that_a_model_does_not_take_holds_nobody_up(memory: Memory, refus
 def test_a_model_that_takes_nothing_is_given_up_soon(memory: Memory) -> None:
     lamp = Lamp("")
     done = backfill(memory.store, lamp, batch=16)
-    assert (done.embedded, done.remaining, done.unread) == (0, 40, 0)
+    assert (done.embedded, done.remaining, done.rejected) == (0, 40, 0)
     assert done.note == "no vectors: the lamp does not take this; say it in other words"
     assert lamp.calls == [16, 1, 1, 1, 1]  # a batch, three of it, and any word at all
 
 
 def test_a_memory_says_why_nothing_was_embedded(memory: Memory) -> None:
-    memory.embedder = Lamp("number")
+    memory.models.use(Lamp("number"))
     with pytest.raises(EmbeddingError, match="the lamp does not take this"):
-        memory.backfill()
+        memory.maintenance.backfill()
 
 
 def test_so_many_at_the_most(memory: Memory) -> None:
     lamp = Lamp()
-    done = backfill(memory.store, lamp, batch=16, most=20)
+    done = backfill(memory.store, lamp, batch=16, limit=20)
     assert (done.embedded, done.remaining, lamp.calls) == (20, 20, [16, 4])
 
 
 def test_near_duplicates_that_only_vectors_show_are_linked(memory: Memory) -> None:
-    memory.embedder = Lamp()
+    memory.models.use(Lamp())
     ids = [
         memory.add(text, embed=False).id
         for text in ("Turn the lamp off at night", "Bulbs glow bright until morning", "Bread rises slowly")
     ]
     assert memory.store.entries.linked(ids[0], NEAR_LINK) == ()
-    embedded, remaining = memory.backfill(batch=50)
+    embedded, remaining = memory.maintenance.backfill(batch=50)
     assert (embedded, remaining) == (43, 0)
     assert [memory.store.entries.linked(id_, NEAR_LINK) for id_ in ids] == [(ids[1],), (ids[0],), ()]
 
@@ -111,17 +111,17 @@ def test_progress_is_told_and_a_stop_loses_nothing(memory: Memory) -> None:
 
 @pytest.mark.parametrize(("batch", "fault"), [(0, "a batch of 0 is too small"), (-3, "a batch of -3 is too small")])
 def test_a_batch_of_nothing_is_refused(memory: Memory, batch: int, fault: str) -> None:
-    memory.embedder = Lamp()
+    memory.models.use(Lamp())
     with pytest.raises(UsageError, match=fault):
-        memory.backfill(batch=batch)
+        memory.maintenance.backfill(batch=batch)
 
 
 def test_vectors_that_an_import_brought_are_searched_where_they_fit(memory: Memory, tmp_path: Path) -> None:
     memory.add("The lamp is bright")
     backfill(memory.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp"))
-    memory.export(tmp_path / "told.jsonl", vectors=True)
+    memory.transfer.export(tmp_path / "told.jsonl", vectors=True)
     with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
-        other.import_(tmp_path / "told.jsonl")
+        other.transfer.import_(tmp_path / "told.jsonl")
         assert other.store.vectors.active_space() == ""
         assert backfill(other.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp")).embedded == 0
         assert other.store.vectors.active_space() == Lamp.model.fingerprint
@@ -130,7 +130,7 @@ def test_vectors_that_an_import_brought_are_searched_where_they_fit(memory: Memo
 def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory, tmp_path: Path) -> None:
     memory.add("The lamp is bright")
     backfill(memory.store, Lamp())
-    memory.export(tmp_path / "told.jsonl", vectors=True)
+    memory.transfer.export(tmp_path / "told.jsonl", vectors=True)
 
     class Candle(Lamp):
         model = Model("test", "candle", 2)
@@ -138,7 +138,7 @@ def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory
     with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
         other.add("Candles burn")
         backfill(other.store, Candle())
-        other.import_(tmp_path / "told.jsonl")
+        other.transfer.import_(tmp_path / "told.jsonl")
         assert [space.model.name for space in other.store.vectors.spaces()] == ["candle"]
         assert other.store.vectors.pending(Candle.model) == 1
 

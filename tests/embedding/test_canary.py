@@ -100,12 +100,12 @@ def test_nothing_that_another_model_made_is_stored(
     assert (report.embedded, report.pending) == (0, 3)
     assert any(ANOTHER in note and FORCE in note for note in report.notes)
     with pytest.raises(EmbeddingError, match=ANOTHER):
-        memory.backfill()
+        memory.maintenance.backfill()
     assert stored(filled).keys() == before.keys()
     assert memory.search("harbour master tea").hits[0].record.id == told.id
 
     server.salt = ""
-    assert memory.backfill() == (3, 0)
+    assert memory.maintenance.backfill() == (3, 0)
 
 
 def test_a_change_under_a_process_that_writes_is_noticed_with_the_next_text(
@@ -189,7 +189,7 @@ def test_a_server_whose_vectors_depend_on_the_batch_is_no_other_model(
     assert memory.status().embedding.pending == 0
     assert opened(server).search(QUESTION).tier == "hybrid"
     assert all(check.ok for check in memory.doctor())
-    assert memory.reembed(force=True).embedded == 71
+    assert memory.models.reembed(force=True).embedded == 71
 
 
 def test_each_alarm_forgets_the_questions(filled: Memory, server: ModelServer, opened: Callable[..., Memory]) -> None:
@@ -203,7 +203,7 @@ def test_each_alarm_forgets_the_questions(filled: Memory, server: ModelServer, o
         memory.add(f"The harbour master drinks {turn} cups of tea")
         assert "query-embedding" not in filled.store.maintenance.status().caches
         server.salt = ""
-        memory.backfill()
+        memory.maintenance.backfill()
 
 
 def test_whoever_asks_does_not_wait_for_a_lock(
@@ -230,7 +230,7 @@ def test_what_was_begun_and_left_without_vectors_stops_nobody(
     server.salt = "swapped"
     memory = opened(server)
     assert memory.add("The old crane is painted green").notes == ()
-    assert memory.backfill() == (1, 0)
+    assert memory.maintenance.backfill() == (1, 0)
     assert memory.search("painted crane").tier == "hybrid"
 
 
@@ -244,19 +244,19 @@ def test_vectors_that_come_from_elsewhere_are_made_again_where_the_model_may_be_
     options = {"embedding.provider": "openai", "embedding.url": server.url, "embedding.model": "first"}
     for number in range(5):
         filled.add(f"Parcels of ship {number} wait at pier {number}")
-    filled.export(tmp_path / "all.jsonl", vectors=True)
+    filled.transfer.export(tmp_path / "all.jsonl", vectors=True)
     server.salt = "swapped"
     with Memory(tmp_path / "elsewhere.db", options=options) as other:
         other.add("Parcels of a ship wait at a pier")
-        other.import_(tmp_path / "all.jsonl")
-        other.backfill()
+        other.transfer.import_(tmp_path / "all.jsonl")
+        other.maintenance.backfill()
         assert other.status().embedding.pending == 0
         for hit in other.search(NEAR, mode="vector", floor=0).hits:
             assert (hit.trace.cosine or 0) > 0.8
     server.salt = ""
     server.asked.clear()
     with Memory(tmp_path / "restored.db", options=options) as restored:
-        restored.import_(tmp_path / "all.jsonl")
+        restored.transfer.import_(tmp_path / "all.jsonl")
         assert restored.status().embedding.pending == 0
     assert not server.bodies
 
@@ -283,7 +283,7 @@ def test_the_canary_costs_one_request_of_its_own_in_a_spaces_life(
     server: ModelServer, docs: Path, opened: Callable[..., Memory]
 ) -> None:
     memory = opened(server)
-    memory.load_model()
+    memory.models.load()
     server.asked.clear()
     assert memory.index(docs).embedded == 70
     # 63 and 7 records, each with the canary; and once, when the space began, the canary alone.
@@ -345,7 +345,7 @@ def test_the_built_in_model_has_a_canary_too(tmp_path: Path) -> None:
             assert memory.status().embedding.pending == 0
             canary = memory.store.vectors.canary(MINILM)
     assert canary is not None
-    built_in = create_embedder(memory._provider_settings("embedding"))
+    built_in = create_embedder(memory.embedding.configured)
     assert built_in is not None
     assert likeness(canary, built_in.embed(["another text", SENTENCE])[1]) > 0.9999
 
@@ -361,10 +361,10 @@ def test_everything_is_embedded_anew_under_the_same_name(
     before = stored(filled)
     server.salt = "swapped"
     with pytest.raises(EmbeddingError, match="another model") as failed:
-        filled.reembed()
+        filled.models.reembed()
     assert "--force" in failed.value.hint
 
-    done = filled.reembed(force=True)
+    done = filled.models.reembed(force=True)
 
     assert (done.source, done.target, done.embedded, done.remaining) == ("openai/first", "openai/first", 70, 0)
     assert done.notes == ()
@@ -391,9 +391,9 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
         if progress.done < 70:
             met.append((elsewhere.search(f"{QUESTION} {progress.done}").tier, editions(elsewhere)))
 
-    assert filled.reembed(force=True, report=ask).embedded == 70
+    assert filled.models.reembed(force=True, report=ask).embedded == 70
     assert met == [("hybrid", [(0, True, 70), (1, False, 63)])]
-    assert filled.reembed(force=True).embedded == 70  # as often as it is asked for
+    assert filled.models.reembed(force=True).embedded == 70  # as often as it is asked for
     assert editions(filled) == [(2, True, 70)]
 
 
@@ -401,7 +401,7 @@ def half_done(filled: Memory, server: ModelServer, alone: Path) -> None:
     server.tricks.extend([late(0)] * 5)  # its card, a sign of life, 63 of the records, and the canary alone
     server.always = status(404, {"error": {"message": "The model `first` does not exist"}})
     with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
-        filled.reembed(force=True)
+        filled.models.reembed(force=True)
     server.always = None
     for file in (alone / "breakers").glob("*"):
         file.unlink()
@@ -417,7 +417,7 @@ def test_what_was_begun_anew_goes_on_where_it_was_left(
     change = filled.status().embedding.reembedding
     assert change is not None
     assert (change.to, change.done, change.total) == ("openai/first", 63, 70)
-    assert opened(server).reembed(force=force).embedded == 7
+    assert opened(server).models.reembed(force=force).embedded == 7
     assert editions(filled) == [(1, True, 70)]
 
 
@@ -426,7 +426,7 @@ def test_what_was_gathered_from_a_model_that_is_gone_is_not_gone_on_with(
 ) -> None:
     half_done(filled, server, alone)
     server.salt = "swapped again"
-    assert filled.reembed(force=True).embedded == 70
+    assert filled.models.reembed(force=True).embedded == 70
     assert editions(filled) == [(2, True, 70)]
     assert min(hit.trace.cosine or 0 for hit in filled.search(NEAR, mode="vector", floor=0).hits) > 0.8
 
@@ -439,23 +439,23 @@ def test_two_that_begin_anew_at_once_work_on_the_same(
 
     def interfere(progress: Progress) -> None:
         if not theirs:
-            theirs.append(rival.reembed(force=True).embedded)
+            theirs.append(rival.models.reembed(force=True).embedded)
 
-    ours = filled.reembed(force=True, report=interfere).embedded
+    ours = filled.models.reembed(force=True, report=interfere).embedded
     assert (ours, theirs) == (63, [7])
     assert editions(filled) == [(1, True, 70)]
 
 
 def test_a_rehearsal_says_how_much_that_would_be(filled: Memory, server: ModelServer) -> None:
-    done = filled.reembed(force=True, dry_run=True)
+    done = filled.models.reembed(force=True, dry_run=True)
     assert (done.rehearsed, done.remaining, done.pieces) == (True, 70, 70)
     assert editions(filled) == [(0, True, 70)]
 
 
 def test_another_model_and_back_is_the_first_edition_again(filled: Memory, server: ModelServer) -> None:
-    filled.reembed(force=True)
-    filled.reembed(model="second")
-    filled.reembed(model="first")
+    filled.models.reembed(force=True)
+    filled.models.reembed(model="second")
+    filled.models.reembed(model="first")
     assert editions(filled) == [(0, True, 70)]
     assert kept(filled) == [True]
 

@@ -63,7 +63,7 @@ def asked_for(served: ModelServer, text: str) -> int:
 
 def test_a_memory_is_changed_to_another_model_and_answers_from_it(filled: Memory, other: ModelServer) -> None:
     seen: list[Progress] = []
-    done = filled.reembed(model="second", url=other.url, report=seen.append)
+    done = filled.models.reembed(model="second", url=other.url, report=seen.append)
     assert (done.source, done.target, done.embedded, done.remaining) == ("openai/first", "openai/second", 70, 0)
     assert seen[-1] == Progress("embed", 70, 70)
     assert spaces(filled) == [("second", True, 70)]
@@ -86,7 +86,7 @@ def test_the_settings_are_heeded_when_the_change_is_made_and_not_before(
     assert opened(other, "second").index(docs).notes == (note,)
     assert not other.asked
 
-    done = wanting.reembed()
+    done = wanting.models.reembed()
 
     assert (done.source, done.target, done.notes) == ("openai/first", "openai/second", ())
     assert wanting.search(QUESTION).tier == "hybrid"
@@ -95,13 +95,13 @@ def test_the_settings_are_heeded_when_the_change_is_made_and_not_before(
 
 
 def test_a_change_that_the_settings_contradict_is_told_so(filled: Memory, other: ModelServer) -> None:
-    done = filled.reembed(model="second", url=other.url)
+    done = filled.models.reembed(model="second", url=other.url)
     assert done.notes == ("the settings name openai/first: change them to match",)
 
 
 def test_to_what_is_searched_already_there_is_nothing_to_do(filled: Memory, server: ModelServer) -> None:
     before = len(server.asked)
-    done = filled.reembed()
+    done = filled.models.reembed()
     assert (done.embedded, done.remaining) == (0, 0)
     assert done.notes == ("everything is embedded with openai/first already",)
     assert sum(len(body["input"]) for body in server.bodies[before:]) < 70
@@ -109,7 +109,7 @@ def test_to_what_is_searched_already_there_is_nothing_to_do(filled: Memory, serv
 
 def test_what_waits_in_the_searched_space_is_given_its_vector(filled: Memory) -> None:
     filled.add("The harbour master drinks tea", embed=False)
-    done = filled.reembed()
+    done = filled.models.reembed()
     assert (done.embedded, done.remaining, done.notes) == (1, 0, ())
 
 
@@ -118,19 +118,19 @@ def test_a_memory_without_vectors_is_embedded_by_it_too(
 ) -> None:
     memory = opened(None)
     memory.index(docs, embed=False)
-    done = memory.reembed(provider="openai", model="second", url=other.url)
+    done = memory.models.reembed(provider="openai", model="second", url=other.url)
     assert (done.source, done.target, done.embedded) == ("", "openai/second", 70)
     assert memory.search(QUESTION).tier == "hybrid"
 
 
 def test_none_embeds_nothing(filled: Memory) -> None:
     with pytest.raises(UsageError, match="none"):
-        filled.reembed(provider="none")
+        filled.models.reembed(provider="none")
 
 
 def test_a_dry_run_says_how_much_and_changes_nothing(filled: Memory, other: ModelServer) -> None:
     before = filled.store.vectors.spaces()
-    done = filled.reembed(model="second", url=other.url, dry_run=True)
+    done = filled.models.reembed(model="second", url=other.url, dry_run=True)
     assert (done.rehearsed, done.target, done.remaining, done.pieces) == (True, "openai/second", 70, 70)
     assert filled.store.vectors.spaces() == before
     assert asked_for(other, "pier 5") < 20
@@ -141,7 +141,7 @@ def test_dimensions_that_changed_over_night_become_a_space_of_their_own(
 ) -> None:
     server.dimensions = 32
     assert filled.search(QUESTION).tier == "keyword"
-    done = filled.reembed()
+    done = filled.models.reembed()
     assert (done.source, done.target, done.embedded) == ("openai/first", "openai/first", 70)
     assert filled.search("parcels at which pier?").tier == "hybrid"
     assert filled.status().embedding.dimensions == 32
@@ -155,7 +155,7 @@ def test_a_target_that_cannot_be_had_changes_nothing(filled: Memory, other: Mode
     before = filled.store.vectors.spaces()
     other.always = trick
     with pytest.raises(EmbeddingError):
-        filled.reembed(model="second", url=other.url)
+        filled.models.reembed(model="second", url=other.url)
     assert filled.store.vectors.spaces() == before
     assert filled.search(QUESTION).tier == "hybrid"
 
@@ -164,7 +164,7 @@ def test_a_target_that_nothing_answers_at_changes_nothing(filled: Memory, other:
     other.stop()
     before = filled.store.vectors.spaces()
     with pytest.raises(EmbeddingError, match="nothing answers"):
-        filled.reembed(model="second", url=other.url)
+        filled.models.reembed(model="second", url=other.url)
     assert filled.store.vectors.spaces() == before
 
 
@@ -173,7 +173,7 @@ def half_done(filled: Memory, other: ModelServer, alone: Path) -> None:
     other.tricks.extend([late(0)] * 5)  # its card, a sign of life, 63 of the records, and the canary alone
     other.always = status(404, {"error": {"message": "The model `second` does not exist"}})
     with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
-        filled.reembed(model="second", url=other.url)
+        filled.models.reembed(model="second", url=other.url)
     other.always = None
     forgive(alone)
 
@@ -191,7 +191,7 @@ def test_a_change_that_failed_half_way_serves_from_the_old_and_is_taken_up_again
     assert (check.ok, check.message) == (False, "the change to openai/second is 90 % done")
     assert check.fix == "run `mindex reembed`"
 
-    done = opened(server).reembed()  # nobody says whom to change to: it is known
+    done = opened(server).models.reembed()  # nobody says whom to change to: it is known
 
     assert (done.target, done.embedded, done.remaining) == ("openai/second", 7, 0)
     assert filled.status().embedding.reembedding is None
@@ -201,7 +201,7 @@ def test_another_target_while_one_is_half_done_removes_what_was_gathered(
     filled: Memory, other: ModelServer, alone: Path
 ) -> None:
     half_done(filled, other, alone)
-    filled.reembed(model="third", url=other.url)
+    filled.models.reembed(model="third", url=other.url)
     assert spaces(filled) == [("third", True, 70)]
 
 
@@ -209,7 +209,7 @@ def test_back_to_what_is_searched_while_one_is_half_done_removes_it_too(
     filled: Memory, server: ModelServer, other: ModelServer, alone: Path
 ) -> None:
     half_done(filled, other, alone)
-    done = filled.reembed(model="first", url=server.url)
+    done = filled.models.reembed(model="first", url=server.url)
     assert (done.embedded, spaces(filled)) == (0, [("first", True, 70)])
 
 
@@ -225,7 +225,7 @@ def test_what_is_told_and_forgotten_meanwhile_is_covered(
             told.append(elsewhere.add("The harbour master drinks tea from a blue cup").id)
             elsewhere.forget(doomed)
 
-    done = filled.reembed(model="second", url=other.url, report=tell)
+    done = filled.models.reembed(model="second", url=other.url, report=tell)
 
     assert done.remaining == 0
     assert spaces(filled) == [("second", True, 71)]
@@ -240,10 +240,10 @@ def test_two_changes_at_once_end_in_one_of_them(
 
     def interfere(progress: Progress) -> None:
         if progress.done < 70:
-            rival.reembed(model="third", url=other.url)
+            rival.models.reembed(model="third", url=other.url)
 
     with pytest.raises(SpaceChangedError, match="the one to openai/second is given up"):
-        filled.reembed(model="second", url=other.url, report=interfere)
+        filled.models.reembed(model="second", url=other.url, report=interfere)
     assert spaces(filled) == [("third", True, 70)]
     assert filled.search(QUESTION).tier == "hybrid"
 
@@ -252,7 +252,7 @@ def test_a_text_that_the_new_model_refuses_does_not_keep_the_others_from_changin
     filled: Memory, other: ModelServer
 ) -> None:
     other.poison = "pier 33"
-    assert filled.reembed(model="second", url=other.url).remaining == 0
+    assert filled.models.reembed(model="second", url=other.url).remaining == 0
     assert filled.search("ship 33").hits[0].record.path == "33.md"
 
 
@@ -264,7 +264,7 @@ def test_another_process_follows_with_its_next_question_and_its_next_words(
 ) -> None:
     elsewhere = opened(server)
     assert elsewhere.search(QUESTION).tier == "hybrid"
-    filled.reembed(model="second", url=other.url)
+    filled.models.reembed(model="second", url=other.url)
     server.stop()
     answer = elsewhere.search("parcels of ship 7")
     assert (answer.tier, answer.notes[1:]) == ("hybrid", ())
@@ -287,7 +287,7 @@ def test_a_question_in_the_middle_of_which_the_model_changes_is_asked_again(
     def change_first(self: SqliteRetrieval, model: Model, *given: object) -> object:
         if not met:
             met.append(model.name)
-            filled.reembed(model="second", url=other.url)
+            filled.models.reembed(model="second", url=other.url)
         return nearest(self, model, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(SqliteRetrieval, "nearest", change_first)
@@ -312,7 +312,7 @@ def test_words_in_the_middle_of_which_the_model_changes_get_their_vector_in_the_
     def change_first(self: SqliteVectorStore, model: Model, *given: object) -> int:
         if not met:
             met.append(model.name)
-            filled.reembed(model="second", url=other.url)
+            filled.models.reembed(model="second", url=other.url)
         return put(self, model, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(SqliteVectorStore, "put", change_first)
@@ -326,7 +326,7 @@ def test_near_duplicates_stay_linked(filled: Memory, other: ModelServer) -> None
     two = filled.add("Every morning the harbour master drinks black tea")
     before = filled.store.entries.linked(one.id, NEAR_LINK), filled.store.entries.linked(two.id, NEAR_LINK)
     assert before == ((two.id,), (one.id,))
-    filled.reembed(model="second", url=other.url)
+    filled.models.reembed(model="second", url=other.url)
     after = filled.store.entries.linked(one.id, NEAR_LINK), filled.store.entries.linked(two.id, NEAR_LINK)
     assert after == before
 
@@ -335,7 +335,7 @@ def test_questions_cached_for_the_old_model_are_forgotten(filled: Memory, other:
     filled.search(QUESTION)
     filled.store.settle()
     assert filled.status().caches["query-embedding"] == 1
-    filled.reembed(model="second", url=other.url)
+    filled.models.reembed(model="second", url=other.url)
     assert "query-embedding" not in filled.status().caches
 
 
@@ -394,12 +394,12 @@ def test_a_database_alone_sends_nothing_to_a_provider_elsewhere(
     assert any(f"a server at {where}, which the settings do not name" in note for note in answer.notes)
     if not settings:  # whose model it is, and where, would be the file's word as well
         with pytest.raises(EmbeddingError, match="settings do not name"):
-            memory.reembed(model="another")
+            memory.models.reembed(model="another")
 
 
 def test_a_provider_that_the_settings_name_is_asked_where_it_always_is(opened: Callable[..., Memory]) -> None:
     memory = opened(None, **{"embedding.provider": "openai"})
-    asked = memory._asked(EmbedderSpec("openai", "text-embedding-3-small"))
+    asked = memory.embedding.permitted(EmbedderSpec("openai", "text-embedding-3-small"))
     assert (asked.provider, asked.url, asked.keyed) == ("openai", "", True)
 
 
@@ -408,7 +408,7 @@ def test_at_another_address_than_the_settings_name_a_provider_is_not_asked(
 ) -> None:
     memory = opened(other, "mine")
     with pytest.raises(EmbeddingError, match=r"api\.openai\.com"):
-        memory._asked(EmbedderSpec("openai", "text-embedding-3-small"))
+        memory.embedding.permitted(EmbedderSpec("openai", "text-embedding-3-small"))
 
 
 def test_no_key_is_sent_to_an_address_that_only_the_database_names(
@@ -431,10 +431,10 @@ def test_a_change_to_another_provider_takes_no_key_along(
 ) -> None:
     memory = opened(server, **{"embedding.api_key": "sk-of-openai"})
     memory.index(docs, embed=False)
-    done = memory.reembed(provider="ollama", model="second", url=other.url)
+    done = memory.models.reembed(provider="ollama", model="second", url=other.url)
     assert done.embedded == 70
     assert not any("sk-of-openai" in str(one.headers) for one in other.asked)
-    memory.reembed(provider="openai", model="first", url=server.url)
+    memory.models.reembed(provider="openai", model="first", url=server.url)
     assert all(one.headers["authorization"] == "Bearer sk-of-openai" for one in server.asked)
 
 
@@ -443,7 +443,7 @@ def test_an_address_for_what_runs_in_here_is_refused(
     opened: Callable[..., Memory], other: ModelServer, given: dict[str, str]
 ) -> None:
     with pytest.raises(UsageError, match="has no address"):
-        opened(None).reembed(url=other.url, **given)
+        opened(None).models.reembed(url=other.url, **given)
 
 
 def test_a_model_whose_name_would_move_a_cursor_is_named_without(
@@ -451,7 +451,12 @@ def test_a_model_whose_name_would_move_a_cursor_is_named_without(
 ) -> None:
     memory = opened(None)
     named_by_a_file(memory, EmbedderSpec("openai", "evil\x1b[2J\x07", server.url))
-    shown = [str(memory.status()), str(memory.models()), str(memory.doctor()), *memory.search("harbour parcels").notes]
+    shown = [
+        str(memory.status()),
+        str(memory.models.list()),
+        str(memory.doctor()),
+        *memory.search("harbour parcels").notes,
+    ]
     assert any("evil?[2J?" in text for text in shown)
     assert not any("\\x1b" in text or "\x1b" in text for text in shown)
     assert not server.asked
@@ -466,7 +471,7 @@ def test_keys_and_logins_stay_out_of_the_database(
         **{"embedding.api_key": server.key, "embedding.url": server.url.replace("//", "//me:hidden@") + "/v1?t=hush"},
     )
     assert memory.index(docs).embedded == 70
-    memory.reembed(model="second", url=server.url + "/v1?t=hush")
+    memory.models.reembed(model="second", url=server.url + "/v1?t=hush")
     memory.store.settle()
     kept = b"".join(file.read_bytes() for file in tmp_path.glob("memory.db*"))
     assert server.url.encode() in kept
@@ -488,6 +493,6 @@ def test_the_provider_none_wants_no_embedder_whatever_the_file_holds(
 ) -> None:
     memory = opened(None, **{"embedding.provider": "none"})
     before = len(server.asked)
-    assert memory.embedder is None
+    assert memory.models.embedder is None
     assert (memory.search(QUESTION).tier, memory.status().embedding.provider) == ("keyword", "none")
     assert len(server.asked) == before

@@ -64,11 +64,13 @@ def test_a_model_that_becomes_another_one_half_way_is_noticed_and_begun_anew(
     filled: Memory, other: ModelServer
 ) -> None:
     with pytest.raises(EmbeddingError, match="has become another model"):
-        filled.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "salt", "swapped")))
+        filled.models.reembed(
+            model="second", url=other.url, report=after(63, lambda: setattr(other, "salt", "swapped"))
+        )
     assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 63)]
     assert filled.search(QUESTION, floor=0).tier == "hybrid"
 
-    done = filled.reembed(model="second", url=other.url)
+    done = filled.models.reembed(model="second", url=other.url)
 
     assert (done.embedded, done.remaining) == (150, 0)
     assert spaces(filled) == [("second", 64, 1, True, 150)]
@@ -77,9 +79,9 @@ def test_a_model_that_becomes_another_one_half_way_is_noticed_and_begun_anew(
 
 def test_dimensions_that_change_half_way_are_noticed_and_begun_anew(filled: Memory, other: ModelServer) -> None:
     with pytest.raises(EmbeddingError, match="now answers with 32 dimensions, it was 64"):
-        filled.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "dimensions", 32)))
+        filled.models.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "dimensions", 32)))
     assert filled.search(QUESTION, floor=0).tier == "hybrid"
-    assert filled.reembed(model="second", url=other.url).embedded == 150
+    assert filled.models.reembed(model="second", url=other.url).embedded == 150
     assert spaces(filled) == [("second", 32, 0, True, 150)]
 
 
@@ -90,12 +92,12 @@ def test_half_an_answer_half_way_leaves_what_was_gathered(
     filled: Memory, other: ModelServer, alone: Path, trick: Trick
 ) -> None:
     with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
-        filled.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "always", trick)))
+        filled.models.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "always", trick)))
     assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 63)]
     assert filled.search(QUESTION, floor=0).tier == "hybrid"
     other.always = None
     forgive(alone)
-    assert filled.reembed(model="second", url=other.url).embedded == 87
+    assert filled.models.reembed(model="second", url=other.url).embedded == 87
     assert spaces(filled) == [("second", 64, 0, True, 150)]
 
 
@@ -150,7 +152,7 @@ def test_a_disk_that_is_full_half_way_costs_nothing_but_the_time(
     assert before[1][4] < 150
     assert memory.search(QUESTION, floor=0).tier == "hybrid"
     assert all(check.ok for check in memory.store.maintenance.check())
-    done = memory.reembed()
+    done = memory.models.reembed()
     assert (done.embedded, done.remaining) == (150 - before[1][4], 0)
     assert spaces(memory) == [("first" if force else "second", 512, int(force), True, 150)]
 
@@ -159,12 +161,12 @@ def test_a_server_that_runs_goes_on_through_a_change_of_provider_and_one_of_edit
     filled: Memory, server: ModelServer, other: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     running = opened(server)
-    running.embeds_in_background = True
+    running.embedding_queue.in_background = True
     assert running.search(QUESTION, floor=0).tier == "hybrid"
     changes: list[Callable[[], object]] = [
-        lambda: filled.reembed(provider="openai", model="second", url=other.url),
-        lambda: filled.reembed(provider="openai", model="second", url=other.url, force=True),
-        lambda: filled.reembed(provider="ollama", model="first", url=server.url),
+        lambda: filled.models.reembed(provider="openai", model="second", url=other.url),
+        lambda: filled.models.reembed(provider="openai", model="second", url=other.url, force=True),
+        lambda: filled.models.reembed(provider="ollama", model="first", url=server.url),
     ]
     for number, change in enumerate(changes):
         change()

@@ -171,7 +171,8 @@ def test_a_bounded_cache_lets_the_oldest_go_and_one_of_no_rows_keeps_nothing(tmp
 def test_asking_leaves_no_trace(tmp_path: Path, garden: Path, cache: SqliteStore) -> None:
     """Neither a cached question nor an access count may change the answer to the next question."""
     found = read_set(garden)
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
+    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+        memory = measured.memory
         told = memory.add("Kumquats grow in pots.").id
         for _ in range(3):
             assert memory.search("kumquats").hits[0].record.id == told

@@ -54,7 +54,8 @@ def test_a_text_is_found_under_its_own_id_whatever_it_looks_like(
     others = corpus_of("something else", "and something more")
     corpus = [*others, {"_id": "the one", "text": AWKWARD[number]}]
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "the one", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
+    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+        memory = measured.memory
         assert made.documents == 3
         hits = memory.search("kumquat").hits
         assert [made.id_of(hit.record) for hit in hits] == ["the one"]
@@ -63,7 +64,8 @@ def test_a_text_is_found_under_its_own_id_whatever_it_looks_like(
 def test_every_line_of_an_awkward_text_is_kept(tmp_path: Path, cache: SqliteStore) -> None:
     corpus = corpus_of(*AWKWARD)
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "d0", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
+    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+        memory = measured.memory
         held: dict[str, str] = {}
         for record in memory.list(limit=50).records:
             id_ = made.id_of(record)
@@ -84,7 +86,8 @@ def test_each_group_is_a_collection_of_its_own(tmp_path: Path, cache: SqliteStor
     ]
     asked = [{"_id": "q1", "text": "Which?", "group": "another"}]
     found = read_set(beir_set(tmp_path / "s", corpus, asked, [("q1", "another 1", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
+    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+        memory = measured.memory
         hits = memory.search("word", limit=10, collections=[made.groups["another"]]).hits
         assert sorted(made.id_of(hit.record) for hit in hits) == ["another 0", "another 1", "another 2"]
 
@@ -94,7 +97,8 @@ def test_a_turn_is_told_with_speaker_and_date_to_its_groups_agent(tmp_path: Path
     other = {**said, "_id": "t2", "group": "elsewhere", "speaker": "Ben", "session": 2}
     asked = [{"_id": "q1", "text": "Who bought a boat?", "group": "talk"}]
     found = read_set(beir_set(tmp_path / "s", [said, other], asked, [("q1", "t1", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
+    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+        memory = measured.memory
         assert made.documents == 2
         hits = memory.search("boat", agent=made.groups["talk"]).hits
         assert [made.id_of(hit.record) for hit in hits] == ["t1"]
@@ -110,7 +114,8 @@ def test_the_same_words_said_twice_are_two_turns(tmp_path: Path, cache: SqliteSt
         {"_id": f"t{number}", "text": "Good morning.", "speaker": "Ada", "date": "2023-05-08"} for number in (1, 2)
     ]
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "t1", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
+    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+        memory = measured.memory
         hits = memory.search("morning", agent="*").hits
         assert sorted(made.id_of(hit.record) for hit in hits) == ["t1", "t2"]
 
@@ -122,7 +127,8 @@ def test_real_files_are_indexed_where_they_are_and_left_as_they_are(tmp_path: Pa
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "deep/one.md", 1)])
     write(folder / "files", {"deep/one.md": "# One\n\nkumquat\n", "two.md": "# Two\n\nother\n"})
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    with filled(read_set(folder), {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
+    with filled(read_set(folder), {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+        memory = measured.memory
         assert [made.id_of(hit.record) for hit in memory.search("kumquat").hits] == ["deep/one.md"]
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 

@@ -112,7 +112,7 @@ def outcome(db: Path) -> dict[str, str]:
         "status": lambda memory: memory.status(),
         "doctor": lambda memory: memory.doctor(),
         "index": lambda memory: memory.index(force=True),
-        "optimize": lambda memory: memory.optimize(),
+        "optimize": lambda memory: memory.maintenance.optimize(),
     }.items():
         try:
             with Memory(db, options=KEYWORD) as memory:
@@ -136,7 +136,7 @@ def test_a_half_written_file_is_called_damaged(db: Path, size: int) -> None:
 
 def test_garbage_anywhere_in_the_file_is_never_a_traceback(db: Path) -> None:
     with Memory(db, options=KEYWORD) as memory:
-        memory.optimize()
+        memory.maintenance.optimize()
     whole = db.read_bytes()
     pages = len(whole) // 4096
     chance = random.Random(7)
@@ -323,7 +323,7 @@ def test_an_older_process_stops_writing_when_a_newer_one_took_over(db: Path, tmp
         with pytest.raises(StoreError, match=r"newer mindex.*restart"):
             old.index()
         with pytest.raises(StoreError, match=r"newer mindex.*restart"):
-            old.optimize()
+            old.maintenance.optimize()
         assert old.search("harbour").total == 20
 
 

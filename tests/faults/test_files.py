@@ -178,7 +178,7 @@ def test_names_of_every_kind_are_indexed_or_named(keyword_memory: Memory, tmp_pa
     assert "UTF-8" in reasons(report)["br\\xf6ken.md"]
     assert {record.path for record in keyword_memory.list(limit=50).records} == set(names)
     for name in names:
-        assert keyword_memory.read_file(name).text == "harbour"
+        assert keyword_memory.lookup.read_file(name).text == "harbour"
 
 
 @unix_only

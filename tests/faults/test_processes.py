@@ -326,7 +326,7 @@ def test_broken_weights_mean_keyword_and_a_note(tmp_path: Path, damage: str, mon
             assert any("embedding model" in note for note in answer.notes)
             assert [check.ok for check in memory.doctor() if check.name == "embedding model"] == [False]
             with pytest.raises(EmbeddingError, match="force-reinstall"):
-                memory.backfill()
+                memory.maintenance.backfill()
     heals(root, db)
 
 

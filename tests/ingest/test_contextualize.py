@@ -178,11 +178,11 @@ def test_a_context_takes_its_room_from_the_piece(text: str) -> None:
 def test_a_chunk_is_embedded_again_with_its_context(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model, embedding__provider="local")
     assert memory.index(docs).embedded == CHUNKS
-    assert memory.embedder is not None
-    vectors = memory.store.vectors.stored(memory.embedder.model, list(ids(memory)))
+    assert memory.models.embedder is not None
+    vectors = memory.store.vectors.stored(memory.models.embedder.model, list(ids(memory)))
     report = memory.index(docs, contextualize=True)
     assert (report.contextualized, report.embedded, report.pending) == (CHUNKS, CHUNKS, 0)
-    anew = memory.store.vectors.stored(memory.embedder.model, list(ids(memory)))
+    anew = memory.store.vectors.stored(memory.models.embedder.model, list(ids(memory)))
     assert vectors.keys() == anew.keys()
     assert all(not np.allclose(vectors[id_], anew[id_], atol=1e-3) for id_ in vectors)
     airships = memory.search("airships", mode="vector", floor=0, limit=5)
@@ -193,7 +193,7 @@ def test_without_embedding_the_vectors_are_left_for_later(opened: Open, model: C
     memory = opened(model, embedding__provider="local")
     report = memory.index(docs, contextualize=True, embed=False)
     assert (report.contextualized, report.embedded, report.pending) == (CHUNKS, 0, CHUNKS)
-    assert memory.backfill() == (CHUNKS, 0)
+    assert memory.maintenance.backfill() == (CHUNKS, 0)
 
 
 def ids(memory: Memory) -> tuple[str, ...]:
@@ -493,7 +493,7 @@ def test_a_collection_that_is_forgotten_takes_its_contexts_along(
     memory.index(docs, other, contextualize=True)
     memory.store.settle()
     assert len(keys(memory)) == CHUNKS + 1
-    memory.remove_collection("docs")
+    memory.collections.remove("docs")
     (left,) = keys(memory)
     assert left.startswith(context_key("other"))
 

@@ -40,7 +40,7 @@ def memory(tmp_path: Path, workspace: Path) -> Iterator[Memory]:
 
 
 def index(memory: Memory) -> IndexReport:
-    collection = memory.workspace()
+    collection = memory.collections.workspace()
     assert collection is not None
     return memory.index(collection.root)
 
@@ -220,22 +220,22 @@ def test_lines_move_with_the_file_when_ours_is_purged(memory: Memory, workspace:
 
 def test_the_folder_is_made_and_called_workspace(memory: Memory, tmp_path: Path) -> None:
     with opened(tmp_path, tmp_path / "deep" / "notes") as other:
-        collection = other.workspace()
+        collection = other.collections.workspace()
     assert collection is not None
     assert (collection.name, collection.root) == ("workspace", str(tmp_path / "deep" / "notes"))
     assert Path(collection.root).is_dir()
 
 
 def test_no_workspace_is_made_where_none_is_wanted(tmp_path: Path, workspace: Path, keyword_memory: Memory) -> None:
-    assert keyword_memory.workspace() is None
+    assert keyword_memory.collections.workspace() is None
     with opened(tmp_path, workspace, **{"workspace.auto_index": False}) as memory:
-        assert memory.workspace() is None
+        assert memory.collections.workspace() is None
     assert not workspace.exists()
 
 
 def test_a_folder_that_is_indexed_already_keeps_its_name(memory: Memory, workspace: Path) -> None:
     memory.index(write(workspace, {"a.md": "alpha"}), name="notes")
-    assert memory.workspace() == memory.store.files.collections()[0]
+    assert memory.collections.workspace() == memory.store.files.collections()[0]
     assert len(memory.store.files.collections()) == 1
 
 
@@ -245,7 +245,7 @@ def test_a_workspace_inside_an_indexed_folder_is_indexed_with_it(
     write(tmp_path / "outer" / "workspace", {"a.md": "alpha", DAY: f"{OURS}\n\nMine.\n"})
     memory.index(tmp_path / "outer")
     with opened(tmp_path, tmp_path / "outer" / "workspace") as other:
-        collection = other.workspace()
+        collection = other.collections.workspace()
         assert collection is not None
         assert collection.name == "outer"
     assert sorted(record.text for record in memory.list().records) == ["Mine.", "alpha"]
@@ -254,13 +254,13 @@ def test_a_workspace_inside_an_indexed_folder_is_indexed_with_it(
 def test_a_workspace_around_an_indexed_folder_is_refused(memory: Memory, workspace: Path) -> None:
     memory.index(write(workspace / "docs", {"a.md": "alpha"}))
     with pytest.raises(CollectionError, match="holds the collection 'docs'"):
-        memory.workspace()
+        memory.collections.workspace()
 
 
 def test_a_file_cannot_be_the_workspace(memory: Memory, workspace: Path) -> None:
     workspace.write_text("not a folder")
     with pytest.raises(UsageError, match="cannot be the workspace"):
-        memory.workspace()
+        memory.collections.workspace()
 
 
 # ── watched ───────────────────────────────────────────────────────────────────────────────────────────────────

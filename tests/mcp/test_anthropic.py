@@ -17,6 +17,7 @@ from mindex.mcp.server import MindexServer
 from mindex.memories import notes
 from mindex.memories.notes import ROOT, Notes, checked_path
 from mindex.memory import Memory
+from mindex.redaction.redactor import Redactor
 from tests.mcp.conftest import KEYWORD, structured, text
 
 pytestmark = pytest.mark.anyio
@@ -263,7 +264,7 @@ async def test_secrets_do_not_cross(claude: Claude, memory: Memory) -> None:
     assert shown.endswith("     3\tthree")
     told = await claude("insert", "/memories/a.md", insert_line=0, insert_text="password: hunter3hunter3!")
     assert "secrets were left out" in told
-    assert not memory.scan()
+    assert not memory.maintenance.scan()
 
 
 async def test_a_file_does_not_come_back_over_its_successor(claude: Claude, memory: Memory) -> None:
@@ -281,7 +282,7 @@ async def test_a_file_does_not_come_back_over_its_successor(claude: Claude, memo
 
 
 def test_each_agent_has_files_of_its_own(memory: Memory) -> None:
-    files = Notes(memory.store, "redact", "test")
+    files = Notes(memory.store, Redactor(), "test")
     for agent in ("main", "work"):
         files.create(agent, "/memories/a.md", f"of {agent}")
     assert files.file("work", "/memories/a.md").text == "of work"
@@ -292,7 +293,7 @@ def test_each_agent_has_files_of_its_own(memory: Memory) -> None:
 
 def test_there_is_an_end_to_the_number_of_files(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notes, "MAX_FILES", 2)
-    files = Notes(memory.store, "redact", "test")
+    files = Notes(memory.store, Redactor(), "test")
     for name in "ab":
         files.create("main", f"/memories/{name}", name)
     with pytest.raises(MindexError, match="2 files already"):
@@ -301,4 +302,4 @@ def test_there_is_an_end_to_the_number_of_files(memory: Memory, monkeypatch: pyt
 
 def test_a_text_that_cannot_be_stored_is_refused(memory: Memory) -> None:
     with pytest.raises(MindexError, match="cannot be stored"):
-        Notes(memory.store, "redact", "test").create("main", "/memories/a", "\ud800")
+        Notes(memory.store, Redactor(), "test").create("main", "/memories/a", "\ud800")

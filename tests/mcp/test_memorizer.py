@@ -281,7 +281,7 @@ async def test_an_exchange_is_stored_and_found(seed: Seed) -> None:
 
 async def test_conversations_are_found_by_their_day_in_utc(seed: Seed, memory: Memory) -> None:
     for day in ("2026-03-01", "2026-03-02", "2026-03-03"):
-        memory.add_conversation(f"The release of {day}", "Noted.", at=f"{day}T23:30:00Z")
+        memory.conversations.add(f"The release of {day}", "Noted.", at=f"{day}T23:30:00Z")
     found = await seed("search_conversations", query="release", date_from="2026-03-02", date_to="2026-03-02")
     assert [talk["created_at"] for talk in found["conversations"]] == ["2026-03-02 23:30:00"]
     assert (await seed("search_conversations", query="release", date_from="2026-03-02"))["total_count"] == 2
@@ -318,10 +318,10 @@ async def test_the_profile_is_changed_by_paths_and_rolled_back_by_the_library(se
     assert shown["profile"]["preferences"]["tools"] == ["vim"]
     assert shown["profile"]["current_projects"] == [{"name": "mindex"}]
     datetime.strptime(shown["last_updated"], UTC_TEXT)
-    first = memory.profile_history()[-1]
+    first = memory.profile.history()[-1]
     assert first.reason == "she said so"
     await seed("update_profile", updates={"user_info.name": "Bob", "learned_patterns[0]": "asks twice"})
-    memory.rollback_profile(first.change)
+    memory.profile.rollback(first.change)
     profile = (await seed("get_profile"))["profile"]
     assert (profile["user_info"]["name"], profile["learned_patterns"]) == ("Anna", [])
     assert (await seed("get_profile", agent_id="work"))["last_updated"] is None
@@ -376,7 +376,7 @@ async def test_all_agents_skills_are_listed_when_none_is_named(seed: Seed, memor
     await seed("store_skill", **SKILL)
     config = {"interval_minutes": 30}
     await seed("store_skill", **{**SKILL, "agent_id": "work", "trigger_config": config})
-    memory.create("skill", name="Ours", trigger_type="interval", trigger_config=config, instructions="Look.")
+    memory.skills.add(name="Ours", trigger_type="interval", trigger_config=config, instructions="Look.")
     assert (await seed("list_skills"))["total_count"] == 3
     assert [skill["agent_id"] for skill in (await seed("list_skills", agent_id="work"))["skills"]] == ["work"]
     # A clock of any kind is `cron` to the seed, and the config says which.
@@ -435,7 +435,7 @@ async def test_projects_name_their_contacts_by_number(seed: Seed, memory: Memory
         "id": 3, "name": "Atlas", "status": "active", "type": "work", "description": "Maps", "primary_contact_id": 1,
         "participants": [1, 2], "company": "Acme", "priority": "high",
     }  # fmt: skip
-    assert memory.thing("project", "Atlas").fields["primary_contact_id"] == memory.thing("contact", "Ana").id
+    assert memory.projects.get("Atlas").fields["primary_contact_id"] == memory.contacts.get("Ana").id
     for wanted in ({"status": "paused"}, {"type": "personal"}):
         assert [one["name"] for one in (await seed("list_projects", **wanted))["projects"]] == ["Garden"]
     assert (await seed("list_projects", priority="high", company="Acme"))["total_count"] == 1
@@ -510,7 +510,7 @@ async def test_stats_of_an_empty_and_of_a_filled_memory(seed: Seed, memory: Memo
     await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
     memory.add("The build takes nine minutes.", type="fact")
     for day in ("2026-03-01", "2026-03-05"):
-        memory.add_conversation("Hello", "Hi", at=f"{day}T10:00:00Z")
+        memory.conversations.add("Hello", "Hi", at=f"{day}T10:00:00Z")
     stats = await seed("get_memory_stats")
     assert stats.pop("database_size_mb") > 0
     assert stats == {
@@ -536,7 +536,7 @@ async def test_vectors_are_given_batch_by_batch_until_none_remain(tmp_path: Path
     service = serve(tmp_path, **{"embedding.provider": "local"})
     answers = []
     async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
-        service.memory.stop_embedding()  # the background would be faster
+        service.memory.stop_background_work()  # the background would be faster
         seed = Seed(client)
         while not answers or answers[-1]["remaining"]:
             answers.append(await seed("backfill_embeddings", batch_size=2))
@@ -606,8 +606,8 @@ async def test_conversations_are_asked_batch_by_batch_until_none_remain(
 ) -> None:
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         for place in ("Rome", "Oslo", "Lima", "Bonn", "Kyiv"):
-            memory.add_conversation(f"The site of {place} is closed.", "Noted.")
-        memory.add_conversation("The site of Riga is closed.", "Noted.", agent="eva")
+            memory.conversations.add(f"The site of {place} is closed.", "Noted.")
+        memory.conversations.add("The site of Riga is closed.", "Noted.", agent="eva")
     model.answers = lambda _, user: json.dumps(
         {"facts": [{"text": user.splitlines()[3], "type": "background", "confidence": 0.8}]}
     )
@@ -738,7 +738,7 @@ async def test_files_mended_by_hand_come_back(seed: Seed, tmp_path: Path, memory
     (folder / "old-profile.json").write_text(json.dumps(profile))
     done = await seed("import_memory", file_path="old-profile.json")
     assert done == {"changes_applied": 2, "fields_updated": ["user_info", "hobbies"]}
-    assert memory.profile("user_info.name") == "Bob"
+    assert memory.profile.get("user_info.name") == "Bob"
     assert (await seed("import_memory", file_path="old-profile.json"))["changes_applied"] == 0
 
 

@@ -119,7 +119,7 @@ def test_watching_indexes_first_and_then_follows_the_files(
     service, _ = serve(source=docs, watch=True)
     seen = threading.Condition()
     reports: list[IndexReport] = []
-    index = service.memory.index
+    index = service.memory._index_service.index
 
     def heard(*arguments: object, **options: object) -> IndexReport:
         outcome = index(*arguments, **options)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def test_watching_indexes_first_and_then_follows_the_files(
             seen.notify_all()
         return outcome
 
-    monkeypatch.setattr(service.memory, "index", heard)
+    monkeypatch.setattr(service.memory._index_service, "index", heard)
     service.start()
     with seen:
         assert seen.wait_for(lambda: len(reports) >= 2, LONG)  # built, then looked at by the watch
@@ -180,7 +180,7 @@ async def test_a_question_that_comes_before_the_model_is_answered_by_keyword_and
         assert early["tier"] == "keyword"
         assert early["notes"] == ["the embedding model is still loading; answered by keyword"]
         service.start()
-        embedder = service.memory.embedder
+        embedder = service.memory.models.embedder
         assert embedder is not None
         wait_until(lambda: embedder.loaded, what="the model")
         late = structured(await client.call_tool("search", {"query": "how old can a door status be before it expires"}))
@@ -253,10 +253,10 @@ def test_a_running_server_loads_the_model_that_the_memory_was_changed_to(
     service.start()
     wait_until(lambda: not service.notes() and service.memory.status().embedding.pending == 0, what="the index")
     with Memory(tmp_path / "memory.db") as memory:
-        memory.reembed(provider="openai", model="some-model", url=model_server.url)
+        memory.models.reembed(provider="openai", model="some-model", url=model_server.url)
 
     def followed() -> bool:
-        held = service.memory._held
+        held = service.memory.embedding._active
         return held is not None and held.embedder is not None and held.embedder.model.name == "some-model"
 
     wait_until(followed, what="the other model")  # though nobody asked anything

@@ -432,7 +432,7 @@ async def test_mistakes_never_are_tool_results(
         await client.call_tool(tool, arguments)
     assert raised.value.code == code
     assert raised.value.message.startswith(said)
-    assert memory.statistics().total == 0
+    assert memory.maintenance.statistics().total == 0
 
 
 async def test_what_is_forgotten_is_neither_updated_nor_forgotten_again(client: Client) -> None:

@@ -196,7 +196,7 @@ async def test_the_limit_has_a_cap_that_is_said(client: Client) -> None:
 async def test_dark_theme_finds_dark_mode_by_seven_and_three_tenths(serving: Callable[..., Served]) -> None:
     served = serving("mudpuppy", settings={})
     memory = served.service.memory
-    memory.embeds_in_background = False
+    memory.embedding_queue.in_background = False
     async with Client(served.server) as client:
         for content in ("user prefers dark mode", "the canteen serves soup", "user deploys on Fridays"):
             await call(client, "memory_add", content=content)
@@ -248,7 +248,7 @@ async def test_what_is_asked_wrongly_is_an_error_in_json(
     answer = await call(client, tool, is_error=True, **arguments)
     assert list(answer) == ["error"]
     assert answer["error"].startswith(said)
-    assert memory.statistics().total == 0
+    assert memory.maintenance.statistics().total == 0
 
 
 @pytest.mark.parametrize("id_", [7, 2**63, 10**30])
@@ -281,7 +281,7 @@ async def test_over_stdio(tmp_path: Path) -> None:
         assert (await call(client, "memory_add", content="user prefers dark mode"))["id"] == 1
         assert (await call(client, "memory_add", content="user prefers dark mode"))["duplicate"] is True
     with Memory(tmp_path / "own.db") as memory:
-        assert memory.statistics().total == 1  # durable, whether or not its vector was made in time
+        assert memory.maintenance.statistics().total == 1  # durable, whether or not its vector was made in time
     async with Client(command) as client:
         found = await call(client, "memory_search", query="dark theme")
         assert [row["id"] for row in found["results"]] == [1]
@@ -291,6 +291,6 @@ async def test_over_stdio(tmp_path: Path) -> None:
 def test_the_vector_of_a_memory_follows_in_the_background(served: Served, serving: Callable[..., Served]) -> None:
     memory = serving("mudpuppy", settings={}).service.memory
     memory.add("user prefers dark mode")
-    assert memory.embedder is not None
-    model = memory.embedder.model
+    assert memory.models.embedder is not None
+    model = memory.models.embedder.model
     wait_until(lambda: memory.store.vectors.pending(model) == 0, what="its vector")

@@ -237,8 +237,8 @@ async def test_a_history_keeps_to_its_budget_and_shows_the_latest(client: Client
 async def test_vectors_follow_what_is_told_in_a_server(serving: Callable[..., Served]) -> None:
     served = serving("native", settings={})
     memory = served.service.memory
-    assert memory.embedder is not None
-    model = memory.embedder.model
+    assert memory.models.embedder is not None
+    model = memory.models.embedder.model
     async with Client(served.server) as client:
         for number in range(5):
             await told(client, f"The user prefers dark mode, said for the {number}th time.")
@@ -252,12 +252,12 @@ def test_what_a_killed_process_left_without_a_vector_gets_it_after_the_start(
 ) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         memory.add("The user prefers dark mode.", embed=False)
-        assert memory.embedder is not None
-        assert memory.store.vectors.pending(memory.embedder.model) == 1
+        assert memory.models.embedder is not None
+        assert memory.store.vectors.pending(memory.models.embedder.model) == 1
     service = serving("native", settings={}).service
     service.start()
-    assert service.memory.embedder is not None
-    model = service.memory.embedder.model
+    assert service.memory.models.embedder is not None
+    model = service.memory.models.embedder.model
     wait_until(lambda: service.memory.store.vectors.pending(model) == 0, what="its vector")
 
 
@@ -267,10 +267,10 @@ def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable
         service.memory.add(f"Thing number {number} that was told in a hurry.")
     service.close()
     with Memory(tmp_path / "memory.db") as memory:
-        assert memory.statistics().total == 200
-        memory.embed_pending()
-        assert memory.embedder is not None
-        assert memory.store.vectors.pending(memory.embedder.model) == 0
+        assert memory.maintenance.statistics().total == 200
+        memory.embedding_queue.embed_all()
+        assert memory.models.embedder is not None
+        assert memory.store.vectors.pending(memory.models.embedder.model) == 0
 
 
 def test_what_expired_long_ago_is_purged_after_the_start(serving: Callable[..., Served]) -> None:

@@ -25,6 +25,7 @@ from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Change, Consolidation, Filters, Proposal, Record
 from mindex.present.consolidation import consolidation_json, consolidation_text
+from mindex.redaction.redactor import Redactor
 from tests.generating import Answers, ChatServer, Fails, Hangs, always, chat_server
 from tests.providers.servers import ModelServer, status
 from tests.running import run_here
@@ -91,7 +92,7 @@ def test_the_most_complete_of_near_duplicates_is_kept(opened: Open, tell: Tell) 
     memory = opened()
     short, long = (tell(memory, text) for text in TEA)
     as_it_was = unchanged(memory)
-    found = memory.consolidate()
+    found = memory.maintenance.consolidate()
     (proposal,) = found.proposals
     assert (proposal.kind, proposal.by, proposal.kept, proposal.result) == ("merge", "rule", long, TEA[1])
     assert {record.id for record in proposal.originals} == {short, long}
@@ -103,23 +104,23 @@ def test_the_most_complete_of_near_duplicates_is_kept(opened: Open, tell: Tell) 
 def test_applying_retires_the_others_and_the_history_says_why(opened: Open, tell: Tell) -> None:
     memory = opened()
     short, long = (tell(memory, text) for text in TEA)
-    done = memory.consolidate(apply=True)
+    done = memory.maintenance.consolidate(apply=True)
     assert (done.retired, done.proposals[0].applied) == (1, long)
     assert live(memory) == {TEA[1]}
     record = memory.store.retrieval.record(short)
     assert record is not None and record.superseded_by == long
     last = memory.history(short)[-1]
     assert (last.action, last.reason.startswith("consolidated ")) == ("supersede", True)
-    assert memory.consolidate().proposals == ()
+    assert memory.maintenance.consolidate().proposals == ()
 
 
 def test_what_was_retired_comes_back_by_undo_and_by_restore(opened: Open, tell: Tell) -> None:
     memory = opened()
     short, _ = (tell(memory, text) for text in TEA)
-    memory.consolidate(apply=True)
+    memory.maintenance.consolidate(apply=True)
     memory.undo(short)
     assert live(memory) == set(TEA)
-    memory.consolidate(apply=True)
+    memory.maintenance.consolidate(apply=True)
     assert live(memory) == {TEA[1]}
     memory.restore(short)
     assert live(memory) == set(TEA)
@@ -129,7 +130,7 @@ def test_the_one_that_stays_takes_over_tags_names_and_importance(opened: Open, t
     memory = opened()
     tell(memory, TEA[0], tags=["drinks"], entities=["Anna", "Samovar"], importance=9)
     long = tell(memory, TEA[1], tags=["habits"], importance=3)
-    done = memory.consolidate(apply=True)
+    done = memory.maintenance.consolidate(apply=True)
     kept = memory.store.retrieval.record(long)
     assert kept is not None and done.proposals[0].updated
     assert (kept.importance, kept.tags) == (9, ("habits", "drinks"))
@@ -150,7 +151,7 @@ def test_memories_that_differ_in_what_they_say_are_left_alone(opened: Open, tell
     memory = opened()
     first, second = tell(memory, one), tell(memory, other)
     memory.store.entries.link(first, second, NEAR_LINK, 1.0)  # however near somebody thought they are
-    assert memory.consolidate().proposals == ()
+    assert memory.maintenance.consolidate().proposals == ()
 
 
 def test_types_and_agents_do_not_mix(opened: Open, tell: Tell) -> None:
@@ -158,21 +159,21 @@ def test_types_and_agents_do_not_mix(opened: Open, tell: Tell) -> None:
     tell(memory, TEA[0], type="fact")
     tell(memory, TEA[1], type="preference")
     tell(memory, TEA[1], agent="eva")
-    assert memory.consolidate(agent="*").proposals == ()
+    assert memory.maintenance.consolidate(agent="*").proposals == ()
     tell(memory, TEA[0], agent="eva")
-    (proposal,) = memory.consolidate(agent="*").proposals
+    (proposal,) = memory.maintenance.consolidate(agent="*").proposals
     assert {record.agent for record in proposal.originals} == {"eva"}
-    assert memory.consolidate().proposals == ()
+    assert memory.maintenance.consolidate().proposals == ()
 
 
 def test_only_old_ones_and_only_the_types_asked_for(opened: Open, tell: Tell) -> None:
     memory = opened()
     for text in TEA:
         tell(memory, text, days=10, type="preference")
-    assert memory.consolidate().proposals == ()
-    assert len(memory.consolidate(older_than="7d").proposals) == 1
-    assert len(memory.consolidate(older_than=None, types=["preference"]).proposals) == 1
-    assert memory.consolidate(older_than=None, types=["fact"]).looked_at == 0
+    assert memory.maintenance.consolidate().proposals == ()
+    assert len(memory.maintenance.consolidate(older_than="7d").proposals) == 1
+    assert len(memory.maintenance.consolidate(older_than=None, types=["preference"]).proposals) == 1
+    assert memory.maintenance.consolidate(older_than=None, types=["fact"]).looked_at == 0
 
 
 def test_what_expires_or_is_tied_to_a_file_is_left_alone(opened: Open, tell: Tell, tmp_path: Path) -> None:
@@ -182,26 +183,29 @@ def test_what_expires_or_is_tied_to_a_file_is_left_alone(opened: Open, tell: Tel
     tell(memory, TEA[1])
     tell(memory, "The kettle stands in the kitchen of Riga", anchor=f"{tmp_path / 'tea.py'}:1-1")
     tell(memory, "The kettle stands in the kitchen of Riga now")
-    assert memory.consolidate().proposals == ()
+    assert memory.maintenance.consolidate().proposals == ()
 
 
 def test_only_the_oldest_so_many_are_looked_at(opened: Open, tell: Tell) -> None:
     memory = opened()
     for days, text in ((90, "The harbour is old"), (80, TEA[0]), (70, TEA[1])):
         tell(memory, text, days=days)
-    assert (memory.consolidate(most=2).looked_at, memory.consolidate(most=2).proposals) == (2, ())
-    assert len(memory.consolidate(most=3).proposals) == 1
+    assert (memory.maintenance.consolidate(most=2).looked_at, memory.maintenance.consolidate(most=2).proposals) == (
+        2,
+        (),
+    )
+    assert len(memory.maintenance.consolidate(most=3).proposals) == 1
 
 
 def test_limit_and_type_are_checked(opened: Open, tell: Tell) -> None:
     memory = opened()
     with pytest.raises(UsageError, match="limit 0 is too small"):
-        memory.consolidate(limit=0)
+        memory.maintenance.consolidate(limit=0)
     with pytest.raises(UsageError, match="unknown type 'rumour'"):
-        memory.consolidate(types=["rumour"])
+        memory.maintenance.consolidate(types=["rumour"])
     with pytest.raises(UsageError, match="is not a time"):
-        memory.consolidate(older_than="long ago")
-    assert memory.consolidate(limit=999).notes == ("limit cut to 200",)
+        memory.maintenance.consolidate(older_than="long ago")
+    assert memory.maintenance.consolidate(limit=999).notes == ("limit cut to 200",)
 
 
 def test_limit_bounds_the_proposals_and_the_questions(opened: Open, tell: Tell, model: ChatServer) -> None:
@@ -209,7 +213,7 @@ def test_limit_bounds_the_proposals_and_the_questions(opened: Open, tell: Tell, 
     for place in ("Rome", "Oslo", "Lima"):
         tell(memory, f"The warehouse of {place} is open on Sunday")
         tell(memory, f"The warehouse of {place} is open on Sunday all day")
-    assert len(memory.consolidate(limit=2).proposals) == 2
+    assert len(memory.maintenance.consolidate(limit=2).proposals) == 2
     assert len(model.asked) == 2
 
 
@@ -218,7 +222,7 @@ def test_a_near_duplicate_that_only_vectors_show(opened: Open, tell: Tell) -> No
     one = tell(memory, "The user likes the dark theme")
     other = tell(memory, "The user likes dark themes")
     alone = tell(memory, "The harbour has three cranes")
-    (proposal,) = memory.consolidate().proposals
+    (proposal,) = memory.maintenance.consolidate().proposals
     assert {record.id for record in proposal.originals} == {one, other}
     assert alone in {record.id for record in memory.list(limit=50).records}
 
@@ -235,11 +239,11 @@ def test_a_near_duplicate_that_only_vectors_show(opened: Open, tell: Tell) -> No
 def test_vectors_alone_do_not_make_two_things_one(opened: Open, tell: Tell, one: str, other: str) -> None:
     memory = opened(embedding__provider="local")
     first, second = tell(memory, one), tell(memory, other)
-    assert memory.embedder is not None
-    a, b = memory.store.vectors.stored(memory.embedder.model, [first, second]).values()
+    assert memory.models.embedder is not None
+    a, b = memory.store.vectors.stored(memory.models.embedder.model, [first, second]).values()
     assert float(a[0] @ b[0]) > 0.8  # close enough to be looked at, or nearly so
     memory.store.entries.link(first, second, NEAR_LINK, 1.0)
-    assert memory.consolidate().proposals == ()
+    assert memory.maintenance.consolidate().proposals == ()
 
 
 # ── what a model writes ───────────────────────────────────────────────────────────────────────────────────────
@@ -250,7 +254,7 @@ def test_a_model_writes_what_stands_for_all(opened: Open, tell: Tell, model: Cha
     one = tell(memory, "Anna likes black tea", tags=["drinks"], confidence=0.8, importance=4)
     other = tell(memory, "Anna likes black coffee", importance=6)
     model.answers = writes("Anna likes black tea\nand black coffee.")
-    (proposal,) = memory.consolidate(apply=True).proposals
+    (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert (proposal.by, proposal.kept, proposal.result) == ("model", "", "Anna likes black tea and black coffee.")
     new = memory.store.retrieval.record(proposal.applied)
     assert new is not None
@@ -272,10 +276,10 @@ def test_a_new_memory_is_embedded(opened: Open, tell: Tell, model: ChatServer) -
     for text in ("Anna likes black tea", "Anna likes black coffee"):
         tell(memory, text)
     model.answers = writes("Anna likes black tea and black coffee.")
-    (proposal,) = memory.consolidate(apply=True).proposals
-    assert memory.embedder is not None
-    assert memory.store.vectors.pending(memory.embedder.model) == 0
-    assert list(memory.store.vectors.stored(memory.embedder.model, [proposal.applied])) == [proposal.applied]
+    (proposal,) = memory.maintenance.consolidate(apply=True).proposals
+    assert memory.models.embedder is not None
+    assert memory.store.vectors.pending(memory.models.embedder.model) == 0
+    assert list(memory.store.vectors.stored(memory.models.embedder.model, [proposal.applied])) == [proposal.applied]
 
 
 @pytest.mark.parametrize(
@@ -296,7 +300,7 @@ def test_a_text_that_loses_something_is_refused_and_the_rule_decides(
     memory = opened(model)
     _, long = (tell(memory, told) for told in TEA)
     model.answers = writes(text)
-    (proposal,) = memory.consolidate().proposals
+    (proposal,) = memory.maintenance.consolidate().proposals
     assert (proposal.by, proposal.kept) == ("rule", long)
 
 
@@ -304,7 +308,7 @@ def test_the_model_may_choose_one_of_them(opened: Open, tell: Tell, model: ChatS
     memory = opened(model)
     _, long = (tell(memory, told) for told in TEA)
     model.answers = writes(TEA[1])
-    (proposal,) = memory.consolidate(apply=True).proposals
+    (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert (proposal.by, proposal.kept, proposal.applied) == ("model", long, long)
     assert live(memory) == {TEA[1]}
 
@@ -314,7 +318,7 @@ def test_a_secret_that_the_model_writes_is_left_out(opened: Open, tell: Tell, mo
     for text in TEA:
         tell(memory, text)
     model.answers = writes(f"{TEA[1]}, with {KEY}")
-    (proposal,) = memory.consolidate(apply=True).proposals
+    (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert KEY not in str(proposal) and KEY not in str(live(memory))
 
 
@@ -333,7 +337,7 @@ def test_a_model_that_misbehaves_leaves_the_rule(opened: Open, tell: Tell, name:
     with chat_server(MISBEHAVING[name]) as server:
         memory = opened(server, generation__timeout=0.4)
         _, long = (tell(memory, told) for told in TEA)
-        done = memory.consolidate(apply=True)
+        done = memory.maintenance.consolidate(apply=True)
         assert [(proposal.by, proposal.applied) for proposal in done.proposals] == [("rule", long)]
         assert live(memory) == {TEA[1]}
 
@@ -344,7 +348,7 @@ def test_a_model_that_fails_three_times_is_not_asked_any_more(opened: Open, tell
         tell(memory, f"The warehouse of {place} is open on Sunday")
         tell(memory, f"The warehouse of {place} is open on Sunday all day")
     model.answers = always("no")
-    found = memory.consolidate()
+    found = memory.maintenance.consolidate()
     assert [proposal.by for proposal in found.proposals] == ["rule"] * 5
     assert len(model.asked) == 3
     assert "not asked any more" in found.notes[0]
@@ -355,7 +359,7 @@ def test_a_model_that_is_not_ready_leaves_the_rule(opened: Open, tell: Tell, mod
     for text in TEA:
         tell(memory, text)
     model.ready = Fails(503)
-    assert [proposal.by for proposal in memory.consolidate().proposals] == ["rule"]
+    assert [proposal.by for proposal in memory.maintenance.consolidate().proposals] == ["rule"]
     assert model.asked == []
 
 
@@ -381,11 +385,11 @@ def test_a_long_tail_becomes_a_summary(opened: Open, tell: Tell, model: ChatServ
     memory = opened(model)
     tail = meals(memory, tell, confidence=0.9)
     model.answers = writes(all_meals())
-    (proposal,) = memory.consolidate().proposals
+    (proposal,) = memory.maintenance.consolidate().proposals
     assert (proposal.kind, proposal.kept, proposal.by) == ("summary", "", "model")
     assert [record.id for record in proposal.originals] == tail
     assert "9 memories of type fact about canteen" in proposal.why
-    done = memory.consolidate(apply=True)
+    done = memory.maintenance.consolidate(apply=True)
     assert (done.retired, live(memory)) == (9, {all_meals()})
     summary = memory.store.retrieval.record(done.proposals[0].applied)
     assert summary is not None and (summary.tags, summary.confidence) == (("canteen",), 0.9)
@@ -396,7 +400,7 @@ def test_a_long_tail_becomes_a_summary(opened: Open, tell: Tell, model: ChatServ
 def test_without_a_model_tails_are_left_out_with_a_note(opened: Open, tell: Tell) -> None:
     memory = opened()
     meals(memory, tell)
-    found = memory.consolidate(apply=True)
+    found = memory.maintenance.consolidate(apply=True)
     assert found.proposals == ()
     assert found.notes == ("summaries of long tails need a language model; set generation.provider",)
     assert len(live(memory)) == len(MEALS)
@@ -406,7 +410,7 @@ def test_a_summary_that_loses_a_number_is_dropped(opened: Open, tell: Tell, mode
     memory = opened(model)
     meals(memory, tell)
     model.answers = writes(all_meals().replace("(104)", ""))
-    found = memory.consolidate()
+    found = memory.maintenance.consolidate()
     assert found.proposals == ()
     assert "lacks 104" in found.notes[0]
 
@@ -418,7 +422,7 @@ def test_a_tail_is_old_unimportant_and_about_one_thing(
     memory = opened(model)
     meals(memory, tell, entities=(), **properties)
     model.answers = writes(all_meals())
-    assert memory.consolidate().proposals == ()
+    assert memory.maintenance.consolidate().proposals == ()
     assert model.asked == []
 
 
@@ -429,7 +433,7 @@ def test_what_is_asked_for_is_no_tail(opened: Open, tell: Tell, model: ChatServe
         memory.search("soup bread served", limit=2)
     memory.store.settle()
     model.answers = writes(all_meals())
-    assert memory.consolidate().proposals == ()
+    assert memory.maintenance.consolidate().proposals == ()
 
 
 # ── carrying out ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -438,10 +442,10 @@ def test_what_is_asked_for_is_no_tail(opened: Open, tell: Tell, model: ChatServe
 def test_what_was_changed_meanwhile_is_not_retired(opened: Open, tell: Tell) -> None:
     memory = opened()
     short, _ = (tell(memory, text) for text in TEA)
-    (proposal,) = memory.consolidate().proposals
+    (proposal,) = memory.maintenance.consolidate().proposals
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError, match="changed meanwhile"):
-        apply_merge(memory.store, life.Memories(memory.store), proposal)
+        apply_merge(memory.store, life.EntryWriter(memory.store, Redactor()), proposal)
     assert "Anna drinks water" in live(memory)
 
 
@@ -452,7 +456,7 @@ def test_nor_when_it_changes_between_the_two_looks(opened: Open, tell: Tell) -> 
     assert before is not None
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError):
-        life.Memories(memory.store).supersede(before, long, "consolidated")
+        life.EntryWriter(memory.store, Redactor()).supersede(before, long, "consolidated")
 
 
 def test_one_proposal_in_the_way_does_not_stop_the_others(
@@ -462,7 +466,7 @@ def test_one_proposal_in_the_way_does_not_stop_the_others(
     for place in ("Rome", "Oslo"):
         tell(memory, f"The warehouse of {place} is open on Sunday")
         tell(memory, f"The warehouse of {place} is open on Sunday all day")
-    (first, second) = memory.consolidate().proposals
+    (first, second) = memory.maintenance.consolidate().proposals
 
     def answer(system: str, user: str) -> str:
         if second.result in user:  # while the model thinks, somebody forgets one of the two
@@ -472,7 +476,7 @@ def test_one_proposal_in_the_way_does_not_stop_the_others(
         return "no"
 
     model.answers = answer
-    done = memory.consolidate(apply=True)
+    done = memory.maintenance.consolidate(apply=True)
     assert [bool(proposal.applied) for proposal in done.proposals] == [True, False]
     assert "left as it was" in done.notes[0]
     assert first.kept == done.proposals[0].applied
@@ -487,16 +491,16 @@ MERGED = "Anna likes black tea and black coffee."
 
 def in_the_way(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], *, at: int) -> None:
     """Something that happens right before the so manieth memory is retired."""
-    retire, count = life.Memories.supersede, 0
+    retire, count = life.EntryWriter.supersede, 0
 
-    def slow(self: life.Memories, loser: Record, winner: str, reason: str) -> Change:
+    def slow(self: life.EntryWriter, loser: Record, winner: str, reason: str) -> Change:
         nonlocal count
         count += 1
         if count == at:
             happens()
         return retire(self, loser, winner, reason)
 
-    monkeypatch.setattr(life.Memories, "supersede", slow)
+    monkeypatch.setattr(life.EntryWriter, "supersede", slow)
 
 
 def no_space_left(memory: Memory) -> None:
@@ -530,7 +534,7 @@ def test_nobody_sees_a_proposal_half_carried_out(
         reader.join()
 
     in_the_way(monkeypatch, look, at=2)
-    memory.consolidate(apply=True)
+    memory.maintenance.consolidate(apply=True)
     assert (seen, live(other)) == ([set(BOTH)], {MERGED})
 
 
@@ -543,14 +547,14 @@ def test_a_full_disk_leaves_everything_as_it_was(
     model.answers = writes(f"{TEA[1]}.")
     before = in_all(memory)
     in_the_way(monkeypatch, lambda: no_space_left(memory), at=2)
-    done = memory.consolidate(apply=True)
+    done = memory.maintenance.consolidate(apply=True)
     assert [note for note in done.notes if "left as it was: no space left" in note]
     assert (done.proposals[0].applied, done.retired) == ("", 0)
     assert in_all(memory) == before
     memory.close()
     monkeypatch.undo()
     again = opened()
-    assert again.consolidate(apply=True).retired == 2
+    assert again.maintenance.consolidate(apply=True).retired == 2
     assert {one.id for one in again.list(limit=9).records} == {ids[-1]}
 
 
@@ -567,15 +571,15 @@ def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, tell: Te
         """
         import os, signal, sys
         from mindex import Memory
-        from mindex.memories.lifecycle import Memories
-        retire, left = Memories.supersede, [int(sys.argv[2])]
+        from mindex.memories.lifecycle import EntryWriter
+        retire, left = EntryWriter.supersede, [int(sys.argv[2])]
         def killed(self, *given):
             left[0] -= 1
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return retire(self, *given)
-        Memories.supersede = killed
-        Memory(sys.argv[1], options={"embedding.provider": "none"}).consolidate(apply=True)
+        EntryWriter.supersede = killed
+        Memory(sys.argv[1], options={"embedding.provider": "none"}).maintenance.consolidate(apply=True)
         """
     )
     done = subprocess.run([sys.executable, "-c", program, str(db), str(at)], check=False)
@@ -583,7 +587,7 @@ def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, tell: Te
     again = opened()
     assert in_all(again) == before
     assert all(check.ok for check in again.store.maintenance.check())
-    assert again.consolidate(apply=True).retired == 2
+    assert again.maintenance.consolidate(apply=True).retired == 2
 
 
 @pytest.mark.parametrize("away", ["forget", "purge"])
@@ -599,7 +603,7 @@ def test_a_new_memory_that_nothing_could_be_retired_for_is_not_told(
         return json.dumps({"text": MERGED})
 
     model.answers = answer
-    done = memory.consolidate(apply=True)
+    done = memory.maintenance.consolidate(apply=True)
     assert "left as it was" in done.notes[0]
     assert (done.proposals[0].applied, done.retired, live(memory)) == ("", 0, set())
     assert not [row for row in in_all(memory) if MERGED in row]
@@ -615,7 +619,7 @@ def test_what_the_one_that_stays_was_given_meanwhile_is_not_lost(opened: Open, t
         return "no"
 
     model.answers = answer
-    assert memory.consolidate(apply=True).retired == 1
+    assert memory.maintenance.consolidate(apply=True).retired == 1
     kept = memory.store.retrieval.record(long)
     assert kept is not None and kept.tags == ("habits", "tea")
 
@@ -623,8 +627,8 @@ def test_what_the_one_that_stays_was_given_meanwhile_is_not_lost(opened: Open, t
 def test_two_processes_that_consolidate_at_once_do_it_once(opened: Open, tell: Tell, model: ChatServer) -> None:
     memory, other = opened(model), opened()
     _, long = (tell(memory, text) for text in TEA)
-    model.answers = lambda *_: "no" if other.consolidate(apply=True).retired else Fails(500)
-    done = memory.consolidate(apply=True)
+    model.answers = lambda *_: "no" if other.maintenance.consolidate(apply=True).retired else Fails(500)
+    done = memory.maintenance.consolidate(apply=True)
     assert (done.retired, live(memory), len(memory.history(long))) == (0, {TEA[1]}, 2)
     assert "was changed meanwhile" in done.notes[0]
 
@@ -641,7 +645,7 @@ def test_one_undo_brings_everything_back(
     ids = [tell(memory, text, tags=[f"tag{n}"]) for n, text in enumerate(MANY_TEAS)]
     before = {id_: memory.store.retrieval.record(id_) for id_ in ids}
     model.answers = writes(f"{TEA[1]} with Ben.")
-    (proposal,) = memory.consolidate(apply=True).proposals
+    (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert (proposal.by, bool(proposal.kept)) == (("model", False) if by_model else ("rule", True))
     assert live(memory) == {proposal.result}
     loser = next(id_ for id_ in ids if id_ != proposal.applied)
@@ -660,7 +664,7 @@ def test_one_undo_brings_everything_back(
 def test_an_undo_finds_one_that_gained_nothing(opened: Open, tell: Tell) -> None:
     memory = opened()
     _, long = (tell(memory, text, entities=[], importance=5) for text in TEA)
-    (proposal,) = memory.consolidate(apply=True).proposals
+    (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert (proposal.applied, proposal.updated) == (long, False)
     memory.undo(long)
     assert live(memory) == set(TEA)
@@ -669,9 +673,9 @@ def test_an_undo_finds_one_that_gained_nothing(opened: Open, tell: Tell) -> None
 def test_who_stands_for_several_says_of_all_of_them(opened: Open, tell: Tell) -> None:
     memory = opened()
     ids = [tell(memory, text) for text in TEA]
-    (first,) = memory.consolidate(apply=True).proposals
+    (first,) = memory.maintenance.consolidate(apply=True).proposals
     late = tell(memory, MANY_TEAS[1])
-    (second,) = memory.consolidate(apply=True).proposals
+    (second,) = memory.maintenance.consolidate(apply=True).proposals
     kept = memory.store.retrieval.record(second.applied)
     assert kept is not None and second.applied == first.applied == ids[1]
     assert kept.fields[MADE_OF] == [ids[0], late]
@@ -683,7 +687,7 @@ def test_an_undo_leaves_what_was_changed_since(opened: Open, tell: Tell, model: 
     memory = opened(model)
     one, other = (tell(memory, text) for text in BOTH)
     model.answers = writes(MERGED)
-    (proposal,) = memory.consolidate(apply=True).proposals
+    (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     memory.update(proposal.applied, text="Anna likes black tea, black coffee and cake")
     change, _ = memory.undo(one)
     assert live(memory) == {*BOTH, "Anna likes black tea, black coffee and cake"}
@@ -696,7 +700,7 @@ def test_an_undo_leaves_what_was_changed_since(opened: Open, tell: Tell, model: 
 def test_an_undo_that_is_refused_changes_nothing(opened: Open, tell: Tell) -> None:
     memory = opened()
     short, *_ = (tell(memory, text, tags=["tea"]) for text in MANY_TEAS)
-    memory.consolidate(apply=True)
+    memory.maintenance.consolidate(apply=True)
     twin = memory.add(MANY_TEAS[1])
     before = in_all(memory)
     with pytest.raises(ConflictError, match=f"'{twin.id}' says the same already"):
@@ -712,7 +716,7 @@ def test_what_other_proposals_did_stays_done(opened: Open, tell: Tell, monkeypat
         tell(memory, f"The warehouse of {place} is open on Sunday all day")
     moment = now_ms()
     monkeypatch.setattr("mindex.store.sqlite.connection.now_ms", lambda: moment)  # on a fast machine, at one moment
-    first, second = memory.consolidate(apply=True).proposals
+    first, second = memory.maintenance.consolidate(apply=True).proposals
     memory.undo(first.applied)
     assert live(memory) == {second.result, *(record.text for record in first.originals)}
 
@@ -741,7 +745,7 @@ def test_a_merge_whose_vector_cannot_be_made_says_so(
             tell(memory, text)
         model.answers = writes(MERGED)
         server.always = status(401)
-        done = memory.consolidate(apply=True)
+        done = memory.maintenance.consolidate(apply=True)
         assert [note for note in done.notes if note.startswith("stored; its vector follows: ")]
         assert "note: stored; its vector follows: " in consolidation_text(done)
         change, _ = memory.undo(done.proposals[0].applied)
@@ -754,7 +758,7 @@ def test_a_merge_whose_vector_cannot_be_made_says_so(
 def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, tell: Tell) -> None:
     memory = opened()
     short, long = (tell(memory, text) for text in TEA)
-    found = memory.consolidate()
+    found = memory.maintenance.consolidate()
     shown = consolidation_json(found)
     assert shown["looked_at"] == 2 and shown["applied"] == 0
     (proposal,) = shown["proposals"]  # type: ignore[misc]
@@ -763,20 +767,22 @@ def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, tell:
     text = consolidation_text(found)
     for part in (short, long, TEA[1], "say nearly the same", "nothing is changed without --apply"):
         assert part in text
-    assert consolidation_text(memory.consolidate(most=1)) == "nothing to consolidate among 1 memory"
+    assert consolidation_text(memory.maintenance.consolidate(most=1)) == "nothing to consolidate among 1 memory"
 
 
 def test_what_is_too_young_to_be_looked_at_is_counted(opened: Open) -> None:
     memory = opened()
-    assert consolidation_text(memory.consolidate()) == "nothing to consolidate among 0 memories"
+    assert consolidation_text(memory.maintenance.consolidate()) == "nothing to consolidate among 0 memories"
     memory.add("Tea is drunk at four.")
     memory.add("The bus leaves at nine.", type="event")
-    found = memory.consolidate()
+    found = memory.maintenance.consolidate()
     assert consolidation_text(found) == "nothing to consolidate; 2 are younger than 30 days (--older-than)"
     assert consolidation_json(found)["younger"] == 2
-    assert "; 1 is younger than 1 week (" in consolidation_text(memory.consolidate(older_than="1w", types=["event"]))
-    assert "; 2 were told since 2020-03 (" in consolidation_text(memory.consolidate(older_than="2020-03"))
-    assert "younger" not in consolidation_json(memory.consolidate(older_than=None))
+    assert "; 1 is younger than 1 week (" in consolidation_text(
+        memory.maintenance.consolidate(older_than="1w", types=["event"])
+    )
+    assert "; 2 were told since 2020-03 (" in consolidation_text(memory.maintenance.consolidate(older_than="2020-03"))
+    assert "younger" not in consolidation_json(memory.maintenance.consolidate(older_than=None))
 
 
 def test_a_proposal_of_many_agents_says_whose_it_is() -> None:

@@ -16,47 +16,47 @@ def memory(keyword_memory: Memory) -> Memory:
 
 @pytest.fixture
 def anna(memory: Memory) -> Record:
-    return memory.create("contact", name="Anna Lindqvist", email="anna@acme.example", company="Acme", role="CTO")
+    return memory.contacts.add(name="Anna Lindqvist", email="anna@acme.example", company="Acme", role="CTO")
 
 
 def skill(memory: Memory, name: str = "Brief", **fields: object) -> Record:
-    return memory.create("skill", name=name, trigger_type="manual", instructions="Sum up the day", **fields)  # type: ignore[arg-type]
+    return memory.skills.add(name=name, trigger_type="manual", instructions="Sum up the day", **fields)  # type: ignore[arg-type]
 
 
 def test_a_contact_is_created_listed_got_changed_and_deleted(memory: Memory, anna: Record) -> None:
-    assert memory.thing("contact", anna.id).fields == {
+    assert memory.contacts.get(anna.id).fields == {
         "name": "Anna Lindqvist",
         "email": "anna@acme.example",
         "company": "Acme",
         "role": "CTO",
         "type": "work",
     }
-    change = memory.update_thing("contact", anna.id, "promoted", role="CEO", company=None)
+    change = memory.contacts.update(anna.id, "promoted", role="CEO", company=None)
     assert (change.reason, change.after.fields.get("role"), "company" in change.after.fields) == (
         "promoted",
         "CEO",
         False,
     )
-    assert memory.thing("contact", anna.id).summary == "Anna Lindqvist (CEO)"
-    memory.delete_thing("contact", anna.id, "left")
-    assert memory.things("contact") == ()
+    assert memory.contacts.get(anna.id).summary == "Anna Lindqvist (CEO)"
+    memory.contacts.delete(anna.id, "left")
+    assert memory.contacts.list().records == ()
     with pytest.raises(NotFoundError):
-        memory.thing("contact", anna.id)
+        memory.contacts.get(anna.id)
 
 
 def test_a_deleted_one_is_restored_and_an_undone_one_is_gone(memory: Memory, anna: Record) -> None:
-    memory.delete_thing("contact", anna.id)
+    memory.contacts.delete(anna.id)
     memory.restore(anna.id)
-    assert memory.things("contact") == (memory.thing("contact", anna.id),)
+    assert memory.contacts.list().records == (memory.contacts.get(anna.id),)
     memory.undo(anna.id)
-    assert memory.things("contact") == ()
+    assert memory.contacts.list().records == ()
 
 
 def test_one_change_is_undone_and_what_was_changed_since_stays(memory: Memory, anna: Record) -> None:
-    first = memory.update_thing("contact", anna.id, company="Globex")
-    memory.update_thing("contact", anna.id, role="CEO")
+    first = memory.contacts.update(anna.id, company="Globex")
+    memory.contacts.update(anna.id, role="CEO")
     memory.undo(str(first.change))
-    record = memory.thing("contact", anna.id)
+    record = memory.contacts.get(anna.id)
     assert (record.fields["company"], record.fields["role"]) == ("Acme", "CEO")
     assert "company: Acme" in record.text and "role: CEO" in record.text
     assert [hit.record.id for hit in memory.search("Acme CEO").hits] == [anna.id]
@@ -65,128 +65,128 @@ def test_one_change_is_undone_and_what_was_changed_since_stays(memory: Memory, a
 @pytest.mark.parametrize("email", ["anna@acme.example", "ANNA@Acme.Example"])
 def test_no_two_contacts_of_an_agent_share_an_email(memory: Memory, anna: Record, email: str) -> None:
     with pytest.raises(ConflictError, match=anna.id):
-        memory.create("contact", name="Another Anna", email=email)
-    bo = memory.create("contact", name="Bo")
+        memory.contacts.add(name="Another Anna", email=email)
+    bo = memory.contacts.add(name="Bo")
     with pytest.raises(ConflictError, match="has the same email"):
-        memory.update_thing("contact", bo.id, email=email)
-    assert memory.create("contact", agent="other", name="Anna", email=email).id != anna.id
+        memory.contacts.update(bo.id, email=email)
+    assert memory.contacts.add(agent="other", name="Anna", email=email).id != anna.id
 
 
 def test_an_email_that_was_taken_meanwhile_keeps_a_contact_from_coming_back(memory: Memory, anna: Record) -> None:
-    memory.delete_thing("contact", anna.id)
-    second = memory.create("contact", name="Anna the second", email="anna@acme.example")
+    memory.contacts.delete(anna.id)
+    second = memory.contacts.add(name="Anna the second", email="anna@acme.example")
     with pytest.raises(ConflictError):
         memory.restore(anna.id)
     with pytest.raises(ConflictError):
         memory.undo(anna.id)
-    memory.update_thing("contact", second.id, email="second@acme.example")
+    memory.contacts.update(second.id, email="second@acme.example")
     memory.restore(anna.id)
-    assert len(memory.things("contact")) == 2
+    assert len(memory.contacts.list().records) == 2
 
 
 def test_contacts_without_an_email_do_not_share_one(memory: Memory) -> None:
-    assert memory.create("contact", name="A").id != memory.create("contact", name="A").id
+    assert memory.contacts.add(name="A").id != memory.contacts.add(name="A").id
 
 
 def test_no_two_projects_or_skills_share_a_name(memory: Memory) -> None:
-    memory.create("project", name="Atlas")
+    memory.projects.add(name="Atlas")
     skill(memory, "Brief")
     with pytest.raises(ConflictError):
-        memory.create("project", name="atlas")
+        memory.projects.add(name="atlas")
     with pytest.raises(ConflictError):
         skill(memory, "BRIEF")
 
 
 def test_lists_are_by_field_and_by_part_of_a_name(memory: Memory, anna: Record) -> None:
-    bo = memory.create("contact", name="Bo Berg", company="Globex", type="personal")
-    assert memory.things("contact") == (memory.thing("contact", anna.id), memory.thing("contact", bo.id))
-    assert [one.id for one in memory.things("contact", company="globex")] == [bo.id]
-    assert [one.id for one in memory.things("contact", name="LIND")] == [anna.id]
-    assert [one.id for one in memory.things("contact", type="personal")] == [bo.id]
-    assert [one.id for one in memory.things("contact", email="Anna@acme.example")] == [anna.id]
-    page = memory.things_found("contact", limit=1)
+    bo = memory.contacts.add(name="Bo Berg", company="Globex", type="personal")
+    assert memory.contacts.list().records == (memory.contacts.get(anna.id), memory.contacts.get(bo.id))
+    assert [one.id for one in memory.contacts.list(company="globex").records] == [bo.id]
+    assert [one.id for one in memory.contacts.list(name="LIND").records] == [anna.id]
+    assert [one.id for one in memory.contacts.list(type="personal").records] == [bo.id]
+    assert [one.id for one in memory.contacts.list(email="Anna@acme.example").records] == [anna.id]
+    page = memory.contacts.list(limit=1)
     assert (len(page.records), page.total) == (1, 2)
 
 
 def test_projects_are_listed_by_who_has_part_in_them(memory: Memory, anna: Record) -> None:
-    led = memory.create("project", name="Atlas", primary_contact_id=anna.id)
-    joined = memory.create("project", name="Borealis", participants=["x", anna.id])
-    memory.create("project", name="Other")
-    assert [one.id for one in memory.things("project", contact=anna.id)] == [led.id, joined.id]
+    led = memory.projects.add(name="Atlas", primary_contact_id=anna.id)
+    joined = memory.projects.add(name="Borealis", participants=["x", anna.id])
+    memory.projects.add(name="Other")
+    assert [one.id for one in memory.projects.list(contact=anna.id).records] == [led.id, joined.id]
     with pytest.raises(UsageError, match="only projects"):
-        memory.things("contact", contact=anna.id)
+        memory.contacts.list(contact=anna.id)
 
 
 def test_skills_are_listed_by_whether_they_are_enabled(memory: Memory) -> None:
     on, off = skill(memory, "On"), skill(memory, "Off", enabled=False)
-    assert [one.id for one in memory.things("skill", enabled=True)] == [on.id]
-    assert [one.id for one in memory.things("skill", enabled="no")] == [off.id]
+    assert [one.id for one in memory.skills.list(enabled=True).records] == [on.id]
+    assert [one.id for one in memory.skills.list(enabled="no").records] == [off.id]
 
 
 def test_a_filter_that_could_never_match_is_an_error(memory: Memory) -> None:
     with pytest.raises(UsageError):
-        memory.things("contact", type="enemy")
+        memory.contacts.list(type="enemy")
     with pytest.raises(UsageError):
-        memory.things("contact", phone="1")
+        memory.contacts.list(phone="1")
     with pytest.raises(UsageError):
-        memory.things("contact", limit=0)
+        memory.contacts.list(limit=0)
     with pytest.raises(UsageError, match="unknown kind"):
         memory.things("pet")  # type: ignore[arg-type]
 
 
 def test_one_is_got_by_id_start_of_id_or_name(memory: Memory, anna: Record) -> None:
     for reference in (anna.id, anna.id[:6], anna.id.upper(), "Anna Lindqvist", "anna lindqvist"):
-        assert memory.thing("contact", reference).id == anna.id
+        assert memory.contacts.get(reference).id == anna.id
     for reference in ("nobody", "", "Anna"):
         with pytest.raises(NotFoundError, match="there is no contact"):
-            memory.thing("contact", reference)
+            memory.contacts.get(reference)
     with pytest.raises(NotFoundError, match="there is no project"):
-        memory.thing("project", anna.id)
+        memory.projects.get(anna.id)
 
 
 def test_a_name_that_many_ids_begin_with_is_still_a_name(memory: Memory) -> None:
     for n in range(60):
-        memory.create("contact", name=f"Nobody {n}")
+        memory.contacts.add(name=f"Nobody {n}")
     letter = max("abcdefgh234567", key=lambda one: len(memory.store.retrieval.resolve(one)))
     with pytest.raises(AmbiguousIdError):
-        memory.thing("contact", letter)
-    named = memory.create("contact", name=letter)
-    assert memory.thing("contact", letter).id == named.id
+        memory.contacts.get(letter)
+    named = memory.contacts.add(name=letter)
+    assert memory.contacts.get(letter).id == named.id
 
 
 def test_agents_do_not_see_each_others(memory: Memory, anna: Record) -> None:
-    theirs = memory.create("contact", agent="other", name="Theirs", email="t@acme.example")
-    assert [one.id for one in memory.things("contact")] == [anna.id]
-    assert [one.id for one in memory.things("contact", agent="other")] == [theirs.id]
-    assert {one.id for one in memory.things("contact", agent="*")} == {anna.id, theirs.id}
+    theirs = memory.contacts.add(agent="other", name="Theirs", email="t@acme.example")
+    assert [one.id for one in memory.contacts.list().records] == [anna.id]
+    assert [one.id for one in memory.contacts.list(agent="other").records] == [theirs.id]
+    assert {one.id for one in memory.contacts.list(agent="*").records} == {anna.id, theirs.id}
     with pytest.raises(NotFoundError):
-        memory.thing("contact", "Theirs")
+        memory.contacts.get("Theirs")
     assert [hit.record.id for hit in memory.search("acme", kinds=["contact"]).hits] == [anna.id]
     with pytest.raises(UsageError, match="nobody in particular"):
-        memory.create("contact", agent="*", name="All")
+        memory.contacts.add(agent="*", name="All")
 
 
 def test_search_finds_each_kind_by_its_words(memory: Memory, anna: Record) -> None:
-    project = memory.create("project", name="Atlas", description="Moving the warehouse to Rotterdam")
+    project = memory.projects.add(name="Atlas", description="Moving the warehouse to Rotterdam")
     brief = skill(memory, required_tools=["web_search"], description="every morning")
     assert [hit.record.id for hit in memory.search("Lindqvist").hits] == [anna.id]
     assert [hit.record.id for hit in memory.search("Rotterdam").hits] == [project.id]
     assert [hit.record.id for hit in memory.search("web_search").hits] == [brief.id]
     assert [hit.record.kind for hit in memory.search("Atlas", kinds=["project"]).hits] == ["project"]
-    memory.update_thing("project", project.id, description="Moving it to Genoa")
+    memory.projects.update(project.id, description="Moving it to Genoa")
     assert memory.search("Rotterdam").hits == ()
 
 
 def test_secrets_in_any_field_are_left_out(memory: Memory) -> None:
     key = "sk-ant-api03-" + "a1B2" * 10
-    contact = memory.create("contact", name="Anna", notes=f"her key is {key}", role="password: hunter2hunter2")
+    contact = memory.contacts.add(name="Anna", notes=f"her key is {key}", role="password: hunter2hunter2")
     made = skill(
         memory,
         trigger_config={"headers": {"api_key": "abcd1234efgh5678"}},
         execution_plan=[{"id": "1", "parameters": {"deep": [key]}}],
         required_tools=[key],
     )
-    changed = memory.update_thing("contact", contact.id, f"told with {key}", company=f"Acme {key}")
+    changed = memory.contacts.update(contact.id, f"told with {key}", company=f"Acme {key}")
     for record in (contact, made, changed.after):
         stored = str(record)
         assert key not in stored and "hunter2" not in stored and "abcd1234" not in stored
@@ -197,18 +197,18 @@ def test_the_words_of_a_thing_are_changed_by_its_fields_only(memory: Memory, ann
     with pytest.raises(UsageError, match="contact update"):
         memory.update(anna.id, text="Somebody else")
     memory.update(anna.id, tags=["vip"])
-    assert memory.thing("contact", anna.id).tags == ("vip",)
+    assert memory.contacts.get(anna.id).tags == ("vip",)
 
 
 def test_nothing_to_change_is_an_error(memory: Memory, anna: Record) -> None:
     with pytest.raises(UsageError, match="nothing to change"):
-        memory.update_thing("contact", anna.id)
+        memory.contacts.update(anna.id)
 
 
 def test_a_skill_whose_cron_line_is_none_is_not_stored(memory: Memory) -> None:
     with pytest.raises(UsageError, match="not a cron line"):
-        memory.create("skill", name="A", trigger_type="cron", instructions="x", trigger_config={"schedule": "at nine"})
+        memory.skills.add(name="A", trigger_type="cron", instructions="x", trigger_config={"schedule": "at nine"})
     made = skill(memory)
     with pytest.raises(UsageError, match="not a cron line"):
-        memory.update_thing("skill", made.id, trigger_type="cron")
-    assert memory.thing("skill", made.id).fields["trigger_type"] == "manual"
+        memory.skills.update(made.id, trigger_type="cron")
+    assert memory.skills.get(made.id).fields["trigger_type"] == "manual"

@@ -17,7 +17,7 @@ def memory(keyword_memory: Memory) -> Memory:
 
 def talk(memory: Memory, count: int = 6, session: str = "s1") -> list[str]:
     return [
-        memory.add_conversation(f"question {n}", f"answer {n}", session_id=session, at=f"2026-03-01T10:{n:02}:00Z")[
+        memory.conversations.add(f"question {n}", f"answer {n}", session_id=session, at=f"2026-03-01T10:{n:02}:00Z")[
             0
         ].id
         for n in range(count)
@@ -25,7 +25,7 @@ def talk(memory: Memory, count: int = 6, session: str = "s1") -> list[str]:
 
 
 def test_an_exchange_is_kept_with_speakers_and_date_in_front(memory: Memory) -> None:
-    record, redacted = memory.add_conversation(
+    record, redacted = memory.conversations.add(
         "Where is the warehouse?", "In Rotterdam.", session_id="s1", tags=["logistics"], at="2026-03-01T10:00:00Z"
     )
     assert record.text == ("user (1 March 2026): Where is the warehouse?\n\nmain (1 March 2026): In Rotterdam.")
@@ -40,23 +40,23 @@ def test_an_exchange_is_kept_with_speakers_and_date_in_front(memory: Memory) -> 
 
 
 def test_a_session_is_made_when_none_is_given(memory: Memory) -> None:
-    one, _ = memory.add_conversation("a", "b")
-    other, _ = memory.add_conversation("a", "b")
+    one, _ = memory.conversations.add("a", "b")
+    other, _ = memory.conversations.add("a", "b")
     assert one.fields["session_id"] != other.fields["session_id"]
     assert one.id != other.id
 
 
 @pytest.mark.parametrize(("user", "agent"), [("hello", ""), ("", "hello")])
 def test_one_side_may_be_silent_but_not_both(memory: Memory, user: str, agent: str) -> None:
-    record, _ = memory.add_conversation(user, agent)
+    record, _ = memory.conversations.add(user, agent)
     assert record.text.endswith(": hello")
     with pytest.raises(UsageError, match="both sides"):
-        memory.add_conversation(" ", "")
+        memory.conversations.add(" ", "")
 
 
 def test_secrets_are_left_out_of_every_part(memory: Memory) -> None:
     key = "sk-ant-api03-" + "a1B2" * 10
-    record, redacted = memory.add_conversation(f"my key: {key}", "password is hunter2hunter2", tags=[key])
+    record, redacted = memory.conversations.add(f"my key: {key}", "password is hunter2hunter2", tags=[key])
     assert set(redacted) >= {"anthropic-key", "password"}
     assert key not in str(record) and "hunter2" not in str(record)
     assert key not in str(memory.store.retrieval.record(record.id))
@@ -65,12 +65,12 @@ def test_secrets_are_left_out_of_every_part(memory: Memory) -> None:
 def test_strict_mode_refuses_it(tmp_path: Path) -> None:
     options = {"embedding.provider": "none", "secrets.mode": "strict"}
     with Memory(tmp_path / "strict.db", options=options) as memory, pytest.raises(SecretError):
-        memory.add_conversation("my key: sk-ant-api03-" + "a1B2" * 10, "thanks")
+        memory.conversations.add("my key: sk-ant-api03-" + "a1B2" * 10, "thanks")
 
 
 def test_dates_and_sessions_narrow_a_search(memory: Memory) -> None:
-    old, _ = memory.add_conversation("the harbour", "is old", session_id="a", at="2025-12-31")
-    new, _ = memory.add_conversation("the harbour", "is new", session_id="b", at="2026-03-15")
+    old, _ = memory.conversations.add("the harbour", "is old", session_id="a", at="2025-12-31")
+    new, _ = memory.conversations.add("the harbour", "is new", session_id="b", at="2026-03-15")
 
     def found(**scope: str) -> set[str]:
         return {hit.record.id for hit in memory.search("harbour", kinds=["turn"], **scope).hits}  # type: ignore[arg-type]
@@ -80,7 +80,7 @@ def test_dates_and_sessions_narrow_a_search(memory: Memory) -> None:
     assert found(before="2026-01") == {old.id}
     assert found(session="a") == {old.id}
     assert found(session="c") == set()
-    recent, _ = memory.add_conversation("the harbour", "is here", session_id="c")
+    recent, _ = memory.conversations.add("the harbour", "is here", session_id="c")
     assert found(after="2w") == {recent.id}
 
 
@@ -110,35 +110,35 @@ def test_around_has_bounds(memory: Memory) -> None:
 
 def test_a_whole_session_in_order_and_an_exchange_with_its_neighbours(memory: Memory) -> None:
     ids = talk(memory)
-    assert [turn.id for turn in memory.conversation("s1")] == ids
-    assert memory.conversation("nowhere") == memory.conversation("") == ()
-    assert [turn.id for turn in memory.around(ids[3])] == ids[1:6]
-    assert [turn.id for turn in memory.around(ids[0][:8], 0, 1)] == ids[:2]
+    assert [turn.id for turn in memory.conversations.session("s1")] == ids
+    assert memory.conversations.session("nowhere") == memory.conversations.session("") == ()
+    assert [turn.id for turn in memory.conversations.around(ids[3])] == ids[1:6]
+    assert [turn.id for turn in memory.conversations.around(ids[0][:8], 0, 1)] == ids[:2]
     with pytest.raises(NotFoundError):
-        memory.around("zzzzzzzz")
-    assert memory.around(memory.add("A memory has no neighbours").id) == ()
+        memory.conversations.around("zzzzzzzz")
+    assert memory.conversations.around(memory.add("A memory has no neighbours").id) == ()
 
 
 def test_what_is_forgotten_is_no_neighbour(memory: Memory) -> None:
     ids = talk(memory, 3)
     memory.forget(ids[1])
-    assert [turn.id for turn in memory.around(ids[0], 2, 2)] == [ids[0], ids[2]]
-    assert [turn.id for turn in memory.conversation("s1")] == [ids[0], ids[2]]
+    assert [turn.id for turn in memory.conversations.around(ids[0], 2, 2)] == [ids[0], ids[2]]
+    assert [turn.id for turn in memory.conversations.session("s1")] == [ids[0], ids[2]]
 
 
 def test_agents_hear_only_their_own(memory: Memory) -> None:
     talk(memory, 1, "shared")
-    theirs, _ = memory.add_conversation("question 9", "answer", session_id="shared", agent="other")
-    assert len(memory.conversation("shared")) == 1
-    assert [turn.id for turn in memory.conversation("shared", agent="other")] == [theirs.id]
-    assert len(memory.conversation("shared", agent="*")) == 2
+    theirs, _ = memory.conversations.add("question 9", "answer", session_id="shared", agent="other")
+    assert len(memory.conversations.session("shared")) == 1
+    assert [turn.id for turn in memory.conversations.session("shared", agent="other")] == [theirs.id]
+    assert len(memory.conversations.session("shared", agent="*")) == 2
     assert theirs.id not in {hit.record.id for hit in memory.search("question").hits}
 
 
 def test_a_long_message_is_stored_whole_and_found_by_words_in_its_middle(memory: Memory) -> None:
     filler = "The weather stayed as it was and nobody said much about it. " * 400
     long = f"{filler}Only the zirconium valve in hall seven leaked. {filler}"
-    record, _ = memory.add_conversation(long, "Noted.", session_id="s1")
+    record, _ = memory.conversations.add(long, "Noted.", session_id="s1")
     talk(memory, 5)
     (hit,) = memory.search("zirconium").hits
     assert hit.record.id == record.id
@@ -149,11 +149,11 @@ def test_a_long_message_is_stored_whole_and_found_by_words_in_its_middle(memory:
 def test_a_long_message_is_found_by_the_meaning_of_its_middle(tmp_path: Path) -> None:
     filler = "The committee met on time and approved the minutes of its last session. " * 60
     with Memory(tmp_path / "model.db") as memory:
-        record, _ = memory.add_conversation(
+        record, _ = memory.conversations.add(
             f"{filler}\n\nMy daughter is allergic to peanuts, so we never keep any at home.\n\n{filler}", "I see."
         )
         for n in range(5):
-            memory.add_conversation(f"How is the budget for item {n}?", "It has been approved.")
+            memory.conversations.add(f"How is the budget for item {n}?", "It has been approved.")
         answer = memory.search("which nuts is the child allergic to", mode="vector", floor=0)
         assert answer.hits[0].record.id == record.id
 
@@ -167,9 +167,9 @@ def test_the_words_of_an_exchange_are_not_rewritten(memory: Memory) -> None:
 def test_the_timeline_knows_what_was_said(memory: Memory) -> None:
     talk(memory, 2)
     memory.add("Learnt on another day")
-    events = memory.timeline("2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z")
+    events = memory.timeline.events("2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z")
     assert [(event.kind, event.action) for event in events] == [("turn", "add")] * 2
-    assert memory.timeline("2026-03-01", "2026-03-02", kinds=["memory"]) == ()
-    assert len(memory.timeline("2026-03-01", None, "another day")) == 1
+    assert memory.timeline.events("2026-03-01", "2026-03-02", kinds=["memory"]) == ()
+    assert len(memory.timeline.events("2026-03-01", None, "another day")) == 1
     with pytest.raises(UsageError, match="unknown kind"):
-        memory.timeline("2026", kinds=["nothing"])
+        memory.timeline.events("2026", kinds=["nothing"])

@@ -369,7 +369,7 @@ def test_what_expired_long_ago_leaves_the_log_too(tmp_path: Path, workspace: Pat
         memory.add("Soon over", expires=soon)
         memory.add("Stays")
         wait_until(lambda: now_ms() > soon, what="its end")
-        assert memory.purge_expired() == 1
+        assert memory.maintenance.purge_expired() == 1
     assert [line.rpartition(") ")[2] for line in lines_of(workspace)[2:]] == ["Stays"]
 
 

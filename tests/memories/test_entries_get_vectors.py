@@ -26,8 +26,8 @@ def memory(server: ModelServer, tmp_path: Path) -> Iterator[Memory]:
 
 
 def pending(memory: Memory) -> int:
-    assert memory.embedder is not None
-    return memory.store.vectors.pending(memory.embedder.model)
+    assert memory.models.embedder is not None
+    return memory.store.vectors.pending(memory.models.embedder.model)
 
 
 def updated(memory: Memory) -> Change:
@@ -47,22 +47,22 @@ def undone(memory: Memory) -> Change:
 
 
 def profiled(memory: Memory) -> Change:
-    return memory.set_profile({"user.name": "Anna"})
+    return memory.profile.set({"user.name": "Anna"})
 
 
 def rolled_back(memory: Memory) -> Change:
-    first = memory.set_profile({"user.name": "Anna"})
-    memory.set_profile({"user.name": "Ben"})
-    return memory.rollback_profile(first.change)
+    first = memory.profile.set({"user.name": "Anna"})
+    memory.profile.set({"user.name": "Ben"})
+    return memory.profile.rollback(first.change)
 
 
 def contacted(memory: Memory) -> Change:
-    return memory.update_thing("contact", memory.create("contact", name="Anna").id, role="pilot")
+    return memory.contacts.update(memory.contacts.add(name="Anna").id, role="pilot")
 
 
 def skilled(memory: Memory) -> Change:
-    skill = memory.create("skill", name="Tidy", trigger_type="manual", instructions="Tidy up")
-    return memory.update_thing("skill", skill.id, instructions="Tidy up well")
+    skill = memory.skills.add(name="Tidy", trigger_type="manual", instructions="Tidy up")
+    return memory.skills.update(skill.id, instructions="Tidy up well")
 
 
 CHANGES = (updated, restored, undone, profiled, rolled_back, contacted, skilled)
@@ -76,7 +76,7 @@ def test_every_change_says_that_its_vector_follows(
     (note,) = change(memory).notes
     assert note.startswith(NOTE) and server.url.removeprefix("http://") in note
     server.always = None
-    assert (memory.backfill()[1], pending(memory)) == (0, 0)
+    assert (memory.maintenance.backfill()[1], pending(memory)) == (0, 0)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -88,9 +88,9 @@ def test_a_change_that_needs_no_new_vector_has_nothing_to_say(server: ModelServe
     told = memory.add("The build runs on Tuesdays")
     server.always = status(401)
     assert memory.update(told.id, tags=["ci"]).notes == ()
-    memory.embeds_in_background = True
+    memory.embedding_queue.in_background = True
     memory.update(told.id, text="The build runs on Fridays")
-    wait_until(lambda: memory._not_embedded != "", what="a failure")
+    wait_until(lambda: memory.embedding_queue._failure != "", what="a failure")
     other = memory.add("The harbour has three cranes")
     assert other.notes[0].startswith(NOTE)
     assert memory.forget(other.id).notes == ()
@@ -99,14 +99,14 @@ def test_a_change_that_needs_no_new_vector_has_nothing_to_say(server: ModelServe
 
 def test_what_is_made_or_said_can_be_asked_about(server: ModelServer, memory: Memory) -> None:
     server.always = status(401)
-    contact = memory.create("contact", name="Anna")
-    assert memory.vector_notes(contact.id)[0].startswith(NOTE)
-    turn, _ = memory.add_conversation("Where do we meet?", "In Riga.")
-    assert memory.vector_notes(turn.id)[0].startswith(NOTE)
+    contact = memory.contacts.add(name="Anna")
+    assert memory.embedding_queue.notes(contact.id)[0].startswith(NOTE)
+    turn, _ = memory.conversations.add("Where do we meet?", "In Riga.")
+    assert memory.embedding_queue.notes(turn.id)[0].startswith(NOTE)
     assert {one.notes[0][: len(NOTE)] for one in memory.add_many([NewMemory("One"), NewMemory("Two")])} == {NOTE}
     server.always = None
-    memory.backfill()
-    assert memory.vector_notes(contact.id, turn.id) == ()
+    memory.maintenance.backfill()
+    assert memory.embedding_queue.notes(contact.id, turn.id) == ()
 
 
 def test_the_commands_say_so_as_text_and_as_json(server: ModelServer, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_the_tools_say_so_in_both_halves(server: ModelServer, tmp_path: Path) ->
     try:
         tools = WritingTools(service)
         id_ = structured(tools.remember("The build runs on Tuesdays"))["id"]
-        wait_until(lambda: service.memory._not_embedded != "", what="a failure")  # what a server knows of
+        wait_until(lambda: service.memory.embedding_queue._failure != "", what="a failure")  # what a server knows of
         tools.forget(id_)
         for result in (
             tools.update(id_, restore=True),
@@ -147,5 +147,5 @@ def test_the_tools_say_so_in_both_halves(server: ModelServer, tmp_path: Path) ->
         made = tools.remember(kind="contact", fields={"name": "Anna"})
         assert structured(made)["note"].startswith(NOTE) and f"note: {NOTE}" in text(made)
     finally:
-        service.memory.stop_embedding()
+        service.memory.stop_background_work()
         service.close()

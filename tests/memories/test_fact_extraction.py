@@ -19,14 +19,14 @@ from typing import Any
 
 import pytest
 
-from mindex import learning
 from mindex.clock import now_ms
 from mindex.errors import ConfigError, NotFoundError, StoreError, UsageError
+from mindex.memories import fact_extraction
 from mindex.memories import fact_extraction as module
-from mindex.memories.conversations import turn
 from mindex.memories.fact_extraction import FROM, FactExtractor, facts_of, prompt_of
-from mindex.memories.lifecycle import Memories, NewMemory
+from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memories.merge_check import kept_words, lost, says_all
+from mindex.memories.turns import make_turn
 from mindex.memory import Memory
 from mindex.model import ExtractionReport, PurgeResult, Record, SimilarMemory
 from mindex.providers.generate.answer_parsing import UnusableAnswer
@@ -73,7 +73,7 @@ def facts(memory: Memory, **filters: object) -> list[Record]:
 def untold(memory: Memory, count: int) -> list[str]:
     """Exchanges that nobody was asked about, each with something to remember."""
     return [
-        memory.add_conversation(f"Remember: Site {n} stands in {place}.", "Noted.", extract=False)[0].id
+        memory.conversations.add(f"Remember: Site {n} stands in {place}.", "Noted.", extract=False)[0].id
         for n, place in enumerate(islice(cycle(PLACES), count))
     ]
 
@@ -84,7 +84,7 @@ def untold(memory: Memory, count: int) -> list[str]:
 def test_a_fact_is_remembered_with_its_exchange(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     model.answers = always(says(DARK))
-    exchange, _ = memory.add_conversation("I like my editor in dark mode.", "Noted.")
+    exchange, _ = memory.conversations.add("I like my editor in dark mode.", "Noted.")
     (known,) = facts(memory)
     assert (known.text, known.type, known.confidence) == (DARK["text"], "preference", 0.9)
     assert (known.source, known.agent) == (f"conversation:{exchange.id}", "main")
@@ -98,7 +98,7 @@ def test_a_fact_is_remembered_with_its_exchange(opened: Open, model: ChatServer)
 def test_the_model_is_shown_the_exchange_and_its_day_and_the_form_of_the_answer(
     opened: Open, model: ChatServer
 ) -> None:
-    opened(model).add_conversation("Where do we meet?", "In Riga.", at="2026-03-01T10:00:00Z")
+    opened(model).conversations.add("Where do we meet?", "In Riga.", at="2026-03-01T10:00:00Z")
     (request,) = model.asked
     system, user = (message["content"] for message in request["messages"])
     assert user == "Said on Sunday, 1 March 2026.\n\nUser:\nWhere do we meet?\n\nAssistant:\nIn Riga."
@@ -107,12 +107,12 @@ def test_the_model_is_shown_the_exchange_and_its_day_and_the_form_of_the_answer(
 
 
 def test_a_speaker_is_named_and_a_silent_side_left_out() -> None:
-    said = turn("I moved to Riga.", "", agent="main", session_id="s", speaker="Anna", at=1)
+    said = make_turn("I moved to Riga.", "", agent="main", session_id="s", speaker="Anna", at=1)
     assert prompt_of(said).user == "Said on Thursday, 1 January 1970.\n\nAnna:\nI moved to Riga."
 
 
 def test_a_long_exchange_is_shown_by_how_each_side_begins_and_ends() -> None:
-    long = turn(
+    long = make_turn(
         "begins " + "u" * 90_000 + " ends", "starts " + "a" * 90_000 + " stops", agent="main", session_id="", at=1
     )
     shown = prompt_of(long).user
@@ -123,26 +123,26 @@ def test_a_long_exchange_is_shown_by_how_each_side_begins_and_ends() -> None:
 def test_a_fact_is_embedded(opened: Open, model: ChatServer) -> None:
     memory = opened(model, embedding__provider="local")
     model.answers = always(says(DARK))
-    memory.add_conversation("I like my editor in dark mode.", "Noted.")
+    memory.conversations.add("I like my editor in dark mode.", "Noted.")
     (known,) = facts(memory)
-    assert memory.embedder is not None
-    assert list(memory.store.vectors.stored(memory.embedder.model, [known.id])) == [known.id]
+    assert memory.models.embedder is not None
+    assert list(memory.store.vectors.stored(memory.models.embedder.model, [known.id])) == [known.id]
 
 
 def test_nobody_is_asked_without_a_model_or_when_the_settings_say_so(opened: Open, model: ChatServer) -> None:
     memory = opened(None)
-    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
-    assert memory.extract_facts_of(exchange).processed == 0
+    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
+    assert memory.conversations.extract_facts_of(exchange).processed == 0
     memory.close()
     silent = opened(model, generation__extract_facts=False)
-    exchange, _ = silent.add_conversation("Remember: Rome is old.", "Yes.")
-    assert silent.extract_facts_of(exchange).processed == 0
+    exchange, _ = silent.conversations.add("Remember: Rome is old.", "Yes.")
+    assert silent.conversations.extract_facts_of(exchange).processed == 0
     assert (facts(silent), model.asked) == ([], [])
 
 
 def test_an_exchange_of_another_agent_yields_its_facts(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    memory.add_conversation("Remember: Rome is old.", "Yes.", agent="eva")
+    memory.conversations.add("Remember: Rome is old.", "Yes.", agent="eva")
     assert facts(memory) == []
     (known,) = facts(memory, agent="eva")
     assert known.agent == "eva"
@@ -150,14 +150,14 @@ def test_an_exchange_of_another_agent_yields_its_facts(opened: Open, model: Chat
 
 def test_the_daily_log_has_the_fact(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     memory = opened(model, workspace__path=str(tmp_path / "work"))
-    memory.add_conversation("Remember: Rome is old.", "Yes.")
+    memory.conversations.add("Remember: Rome is old.", "Yes.")
     (log,) = (tmp_path / "work" / "memory").glob("*.md")
     assert "[fact] (conversation:" in log.read_text(encoding="utf-8")
 
 
 # ── what is taken ─────────────────────────────────────────────────────────────────────────────────────────────
 
-EXCHANGE = turn("I like tea, Rome, and dark mode in my editor.", "Noted.", agent="main", session_id="s", at=1)
+EXCHANGE = make_turn("I like tea, Rome, and dark mode in my editor.", "Noted.", agent="main", session_id="s", at=1)
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_one_fenced_block_is_json_too(fence: str) -> None:
 
 def test_the_same_fact_again_is_the_same_memory_linked_to_both_exchanges(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    one, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
-    other, _ = memory.add_conversation("Remember: Rome is old.", "As I said.")
+    one, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
+    other, _ = memory.conversations.add("Remember: Rome is old.", "As I said.")
     (known,) = facts(memory)
     assert set(memory.store.entries.linked(known.id, FROM)) == {one.id, other.id}
 
@@ -234,7 +234,7 @@ def test_what_is_known_in_more_words_is_only_linked(opened: Open, model: ChatSer
     memory = opened(model)
     known = memory.add("The release of Falcon is planned for every second Tuesday in Riga", type="decision")
     model.answers = always(says(fact("Release of Falcon planned for every second Tuesday.")))
-    exchange, _ = memory.add_conversation("When is the Falcon release?", "Every second Tuesday.")
+    exchange, _ = memory.conversations.add("When is the Falcon release?", "Every second Tuesday.")
     assert [one.id for one in facts(memory)] == [known.id]
     assert memory.store.entries.linked(known.id, FROM) == (exchange.id,)
     assert memory.store.entries.count_unextracted("main") == 0
@@ -244,7 +244,7 @@ def test_what_is_like_a_known_memory_and_says_something_else_is_remembered(opene
     memory = opened(model)
     memory.add("Anna likes tea")
     model.answers = always(says(fact("Anna likes coffee.")))
-    memory.add_conversation("Anna likes coffee.", "Noted.")
+    memory.conversations.add("Anna likes coffee.", "Noted.")
     assert {one.text for one in facts(memory)} == {"Anna likes tea", "Anna likes coffee."}
 
 
@@ -282,7 +282,7 @@ def test_what_a_text_lost_is_named() -> None:
 def test_a_secret_in_a_fact_is_left_out(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     model.answers = always(says(fact(f"The token of the harbour is {KEY}")))
-    memory.add_conversation("The token of the harbour?", "I know it.")
+    memory.conversations.add("The token of the harbour?", "I know it.")
     (known,) = facts(memory)
     assert KEY not in str(known) and "[redacted:anthropic-key]" in known.text
 
@@ -290,7 +290,7 @@ def test_a_secret_in_a_fact_is_left_out(opened: Open, model: ChatServer) -> None
 def test_strict_mode_leaves_the_whole_fact_out(opened: Open, model: ChatServer) -> None:
     memory = opened(model, secrets__mode="strict")
     model.answers = always(says(fact(f"The token of the harbour is {KEY}"), fact("The harbour is in Riga.")))
-    memory.add_conversation("The harbour in Riga?", "I know it.")
+    memory.conversations.add("The harbour in Riga?", "I know it.")
     assert [one.text for one in facts(memory)] == ["The harbour is in Riga."]
 
 
@@ -299,10 +299,14 @@ def test_strict_mode_leaves_the_whole_fact_out(opened: Open, model: ChatServer) 
 
 def test_an_exchange_without_facts_is_not_asked_again(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    memory.add_conversation("Hello!", "Hello.")
+    memory.conversations.add("Hello!", "Hello.")
     assert len(model.asked) == 1
-    assert memory.extract_facts() == memory.extract_facts()
-    assert (memory.extract_facts().processed, memory.extract_facts().remaining, len(model.asked)) == (0, 0, 1)
+    assert memory.conversations.extract_facts() == memory.conversations.extract_facts()
+    assert (
+        memory.conversations.extract_facts().processed,
+        memory.conversations.extract_facts().remaining,
+        len(model.asked),
+    ) == (0, 0, 1)
 
 
 MISBEHAVING: dict[str, Answers] = {
@@ -319,8 +323,8 @@ MISBEHAVING: dict[str, Answers] = {
 def test_a_model_that_misbehaves_costs_nothing_and_the_exchange_is_asked_again(opened: Open, name: str) -> None:
     with chat_server(MISBEHAVING[name]) as server:
         memory = opened(server, generation__timeout=0.5)
-        exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
-        outcome = memory.extract_facts_of(exchange)
+        exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
+        outcome = memory.conversations.extract_facts_of(exchange)
         assert (outcome.processed, outcome.facts) == (0, 0)
         assert "no facts were extracted: " in outcome.notes[0]
         assert [hit.record.text for hit in memory.search("Rome").hits] == [exchange.text]
@@ -328,14 +332,14 @@ def test_a_model_that_misbehaves_costs_nothing_and_the_exchange_is_asked_again(o
         memory.close()
     with chat_server(remark) as server:
         memory = opened(server)
-        done = memory.extract_facts()
+        done = memory.conversations.extract_facts()
         assert (done.processed, done.facts, done.remaining, done.notes) == (1, 1, 0, ())
 
 
 def test_a_failure_while_telling_is_no_error(opened: Open) -> None:
     with chat_server(always(Fails(500))) as server:
         memory = opened(server, generation__timeout=0.3)
-        exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
+        exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
         assert memory.store.retrieval.record(exchange.id) is not None
 
 
@@ -345,7 +349,7 @@ def test_nothing_is_kept_of_an_exchange_that_goes_while_the_model_thinks(
     opened: Open, model: ChatServer, away: str, later: bool
 ) -> None:
     memory = opened(model)
-    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
+    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
     other = opened(None)
 
     def answer(system: str, user: str) -> str:
@@ -353,7 +357,7 @@ def test_nothing_is_kept_of_an_exchange_that_goes_while_the_model_thinks(
         return remark(system, user)
 
     model.answers = answer
-    outcome = memory.extract_facts() if later else memory.extract_facts_of(exchange)
+    outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(exchange)
     assert (outcome.facts, facts(memory), memory.search("Rome").hits) == (0, [], ())
 
 
@@ -366,7 +370,7 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
     assert exchange is not None
     memory.store._engine.database.wait = 0.2  # type: ignore[attr-defined]
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)) as writer:
-        kept = FactExtractor._kept
+        kept = FactExtractor._add_all
 
         def answer(system: str, user: str) -> str:
             writer.execute("BEGIN IMMEDIATE")  # another process writes
@@ -379,13 +383,13 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
                 writer.execute("ROLLBACK")
 
         model.answers = answer
-        monkeypatch.setattr(FactExtractor, "_kept", keep)
-        outcome = memory.extract_facts() if later else memory.extract_facts_of(exchange)
+        monkeypatch.setattr(FactExtractor, "_add_all", keep)
+        outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(exchange)
         monkeypatch.undo()
     assert (outcome.processed, outcome.facts, len(model.asked), facts(memory)) == (0, 0, 1, [])
     assert "locked by another process" in outcome.notes[0]
     model.answers = remark
-    assert (memory.extract_facts().facts, len(facts(memory))) == (2, 2)
+    assert (memory.conversations.extract_facts().facts, len(facts(memory))) == (2, 2)
 
 
 # ── all or nothing ────────────────────────────────────────────────────────────────────────────────────────────
@@ -397,17 +401,17 @@ def test_an_exchange_that_is_erased_while_its_facts_are_stored_has_them_named(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, other = opened(model), opened(None)
-    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
-    alike, purged = Memories.alike, list[PurgeResult]()
+    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
+    alike, purged = EntryWriter.similar_to, list[PurgeResult]()
     purging = threading.Thread(target=lambda: purged.append(other.purge(exchange.id)))
 
-    def late(self: Memories, told: NewMemory) -> tuple[SimilarMemory, ...]:
+    def late(self: EntryWriter, told: NewMemory) -> tuple[SimilarMemory, ...]:
         purging.start()  # the exchange was looked at, and its fact is not stored yet
         purging.join(0.5)
         return alike(self, told)
 
-    monkeypatch.setattr(Memories, "alike", late)
-    assert memory.extract_facts().facts == 1
+    monkeypatch.setattr(EntryWriter, "similar_to", late)
+    assert memory.conversations.extract_facts().facts == 1
     purging.join(30)
     (known,) = facts(memory)
     assert purged[0].notes == (f"facts that were taken from it stay: {known.id}",)
@@ -418,14 +422,14 @@ def test_facts_that_come_between_the_look_and_the_purge_are_named(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, other = opened(model), opened(None)
-    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.", extract=False)
-    purge = Memories.purge
+    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
+    purge = EntryWriter.purge
 
-    def late(self: Memories, ids: Sequence[str]) -> PurgeResult:
-        assert memory.extract_facts().facts == 1
+    def late(self: EntryWriter, ids: Sequence[str]) -> PurgeResult:
+        assert memory.conversations.extract_facts().facts == 1
         return purge(self, ids)
 
-    monkeypatch.setattr(Memories, "purge", late)
+    monkeypatch.setattr(EntryWriter, "purge", late)
     notes = other.purge(exchange.id).notes
     (known,) = facts(memory)
     assert notes == (f"facts that were taken from it stay: {known.id}",)
@@ -435,7 +439,7 @@ def test_facts_and_the_mark_are_stored_together(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened(model)
-    exchange, _ = memory.add_conversation("Rome is old and warm.", "Yes.", extract=False)
+    exchange, _ = memory.conversations.add("Rome is old and warm.", "Yes.", extract=False)
     model.answers = always(says(*TWO))
 
     def full(*_: object) -> None:
@@ -443,10 +447,10 @@ def test_facts_and_the_mark_are_stored_together(
 
     with monkeypatch.context() as patched:
         patched.setattr(memory.store.entries, "mark_extracted", full)
-        done = memory.extract_facts()
+        done = memory.conversations.extract_facts()
     assert (done.processed, done.facts, done.remaining, facts(memory)) == (0, 0, 1, [])
     assert memory.search("warm").total == 1  # the exchange itself
-    done = memory.extract_facts()
+    done = memory.conversations.extract_facts()
     assert (done.facts, len(facts(memory)), len(memory.store.entries.linked(exchange.id, FROM))) == (2, 2, 2)
 
 
@@ -454,28 +458,28 @@ def test_facts_and_the_mark_are_stored_together(
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is not known there")
 def test_a_kill_between_two_facts_leaves_none(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     memory = opened(model)
-    memory.add_conversation("Rome is old and warm.", "Yes.", extract=False)
+    memory.conversations.add("Rome is old and warm.", "Yes.", extract=False)
     model.answers = always(says(*TWO))
     program = textwrap.dedent(
         """
         import json, os, signal, sys
         from mindex import Memory
-        from mindex.memories.lifecycle import Memories
-        add, left = Memories.add, [2]
+        from mindex.memories.lifecycle import EntryWriter
+        add, left = EntryWriter.add, [2]
         def killed(self, *given, **more):
             left[0] -= 1
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return add(self, *given, **more)
-        Memories.add = killed
-        Memory(sys.argv[1], options=json.loads(sys.argv[2])).extract_facts()
+        EntryWriter.add = killed
+        Memory(sys.argv[1], options=json.loads(sys.argv[2])).conversations.extract_facts()
         """
     )
     options = json.dumps({"embedding.provider": "none", **model.options})
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "memory.db"), options], check=False)
     assert done.returncode == -signal.SIGKILL
     assert (facts(memory), memory.store.entries.count_unextracted("main")) == ([], 1)
-    assert memory.extract_facts().facts == 2
+    assert memory.conversations.extract_facts().facts == 2
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -483,23 +487,23 @@ def test_two_processes_that_ask_the_same_exchange_keep_its_facts_once(
     opened: Open, model: ChatServer, later: bool
 ) -> None:
     memory = opened(model)
-    exchange, _ = memory.add_conversation("Rome is old and warm.", "Yes.", extract=False)
+    exchange, _ = memory.conversations.add("Rome is old and warm.", "Yes.", extract=False)
     with chat_server(always(says(fact("The weather of Rome is warm.")))) as server:
         other = opened(server)
 
         def answer(system: str, user: str) -> str:
-            assert other.extract_facts().facts == 1
+            assert other.conversations.extract_facts().facts == 1
             return says(*TWO)
 
         model.answers = answer
-        outcome = memory.extract_facts() if later else memory.extract_facts_of(exchange)
+        outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(exchange)
     assert (outcome.facts, [one.text for one in facts(memory)]) == (0, ["The weather of Rome is warm."])
 
 
 def test_an_exchange_that_was_asked_is_not_asked_again_one_by_one(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
-    memory.extract_facts_of(exchange)
+    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
+    memory.conversations.extract_facts_of(exchange)
     assert (len(model.asked), len(facts(memory))) == (1, 1)
 
 
@@ -509,7 +513,7 @@ def test_a_fact_whose_vector_cannot_be_made_says_so(opened: Open, model: ChatSer
         served = {"embedding__provider": "ollama", "embedding__model": "a-model", "embedding__url": server.url}
         memory = opened(model, **served)
         untold(memory, 2)
-        (note,) = memory.extract_facts().notes  # once, not for each
+        (note,) = memory.conversations.extract_facts().notes  # once, not for each
         assert note.startswith("stored; its vector follows: ")
 
 
@@ -519,21 +523,21 @@ def test_a_fact_whose_vector_cannot_be_made_says_so(opened: Open, model: ChatSer
 def test_exchanges_are_taken_up_in_batches_oldest_first(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     untold(memory, 7)
-    done = memory.extract_facts(most=3)
+    done = memory.conversations.extract_facts(limit=3)
     assert (done.processed, done.facts, done.remaining) == (3, 3, 4)
     assert sorted(one.text for one in facts(memory)) == [
         f"Site {n} stands in {place}." for n, place in enumerate(("Rome", "Oslo", "Lima"))
     ]
-    rest = memory.extract_facts(most=100)
+    rest = memory.conversations.extract_facts(limit=100)
     assert (rest.processed, rest.facts, rest.remaining) == (4, 4, 0)
 
 
 def test_each_agents_exchanges_are_its_own_unless_all_are_meant(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    memory.add_conversation("Remember: Rome is old.", "Yes.", agent="eva", extract=False)
-    memory.add_conversation("Remember: Oslo is cold.", "Yes.", extract=False)
-    assert memory.extract_facts().processed == 1
-    assert memory.extract_facts(agent="*").processed == 1
+    memory.conversations.add("Remember: Rome is old.", "Yes.", agent="eva", extract=False)
+    memory.conversations.add("Remember: Oslo is cold.", "Yes.", extract=False)
+    assert memory.conversations.extract_facts().processed == 1
+    assert memory.conversations.extract_facts(agent="*").processed == 1
     assert [one.text for one in facts(memory, agent="eva")] == ["Rome is old."]
 
 
@@ -541,18 +545,18 @@ def test_a_forgotten_exchange_is_not_asked(opened: Open, model: ChatServer) -> N
     memory = opened(model)
     (first, *_) = untold(memory, 2)
     memory.forget(first)
-    assert memory.extract_facts().processed == 1
+    assert memory.conversations.extract_facts().processed == 1
 
 
 def test_three_failed_calls_in_a_row_end_it_and_leave_the_rest(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     untold(memory, 8)
     model.answers = always(Fails(400, '{"error": "no"}'))
-    done = memory.extract_facts(most=8)
+    done = memory.conversations.extract_facts(limit=8)
     assert (done.processed, done.facts, done.remaining, len(model.prompts())) == (0, 0, 8, 6)  # each tried plainer
     assert "3 exchanges are left for the next time" in done.notes[0]
     model.answers = remark
-    assert memory.extract_facts(most=8).facts == 8
+    assert memory.conversations.extract_facts(limit=8).facts == 8
 
 
 def but_for(*sites: int, fails: str | Fails = "I cannot.") -> Answers:
@@ -567,14 +571,14 @@ def but_for(*sites: int, fails: str | Fails = "I cannot.") -> Answers:
 def test_an_exchange_the_model_cannot_answer_does_not_stand_in_the_way(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learning, "_PAGE", 4)
+    monkeypatch.setattr(fact_extraction, "_PAGE", 4)
     memory = opened(model)
     untold(memory, 12)
     model.answers = but_for(0)
-    done = memory.extract_facts(most=10)
+    done = memory.conversations.extract_facts(limit=10)
     assert (done.processed, done.facts, done.remaining) == (9, 9, 3)
     assert "1 exchange is left for the next time" in done.notes[0]
-    assert memory.extract_facts(most=2).processed == 2  # those that were never asked go first
+    assert memory.conversations.extract_facts(limit=2).processed == 2  # those that were never asked go first
 
 
 @pytest.mark.parametrize("fails", ["I cannot.", Fails(400, '{"error": "too long"}')])
@@ -584,7 +588,7 @@ def test_small_batches_pass_an_exchange_that_the_model_always_fails_on(
     memory = opened(model)
     untold(memory, 3)
     model.answers = but_for(0, fails=fails)
-    runs = [memory.extract_facts(most=1) for _ in range(6)]
+    runs = [memory.conversations.extract_facts(limit=1) for _ in range(6)]
     assert [run.processed for run in runs] == [0, 1, 1, 0, 0, 0]
     assert [run.remaining for run in runs] == [3, 2, 1, 1, 0, 0]
     assert [run.unanswered for run in runs] == [0, 0, 0, 0, 1, 1]
@@ -599,8 +603,8 @@ def test_three_at_the_head_of_the_line_that_always_fail_do_not_hold_up_the_other
     memory = opened(model)
     untold(memory, 6)
     model.answers = but_for(0, 1, 2, fails=Fails(400, '{"error": "no"}'))
-    assert memory.extract_facts(most=100).processed == 0  # it looks as if the model were down
-    assert memory.extract_facts(most=100).processed == 3
+    assert memory.conversations.extract_facts(limit=100).processed == 0  # it looks as if the model were down
+    assert memory.conversations.extract_facts(limit=100).processed == 3
 
 
 def test_what_rests_is_asked_on_request_or_after_a_day(
@@ -610,17 +614,20 @@ def test_what_rests_is_asked_on_request_or_after_a_day(
     untold(memory, 1)
     model.answers = but_for(0)
     for _ in range(4):
-        memory.extract_facts()
+        memory.conversations.extract_facts()
     assert len(model.asked) == 3
-    assert memory.extract_facts(again=True).unanswered == 1
+    assert memory.conversations.extract_facts(again=True).unanswered == 1
     assert len(model.asked) == 4
     with monkeypatch.context() as later:
         later.setattr(module, "now_ms", lambda: now_ms() + 25 * 3_600_000)
-        assert memory.extract_facts().processed == 0
+        assert memory.conversations.extract_facts().processed == 0
     assert len(model.asked) == 5
     model.answers = remark
-    assert (memory.extract_facts().processed, memory.extract_facts(again=True).facts) == (0, 1)
-    assert memory.extract_facts(again=True) == ExtractionReport()
+    assert (memory.conversations.extract_facts().processed, memory.conversations.extract_facts(again=True).facts) == (
+        0,
+        1,
+    )
+    assert memory.conversations.extract_facts(again=True) == ExtractionReport()
 
 
 def test_an_exchange_that_went_unanswered_is_not_taken_for_asked_elsewhere(
@@ -629,20 +636,20 @@ def test_an_exchange_that_went_unanswered_is_not_taken_for_asked_elsewhere(
     memory = opened(model)
     untold(memory, 1)
     model.answers = but_for(0)
-    memory.extract_facts()
-    memory.export(tmp_path / "all.jsonl")
+    memory.conversations.extract_facts()
+    memory.transfer.export(tmp_path / "all.jsonl")
     other = opened(model, "other.db")
-    other.import_(tmp_path / "all.jsonl")
+    other.transfer.import_(tmp_path / "all.jsonl")
     assert other.store.entries.count_unextracted("main") == 1
     model.answers = remark
-    assert other.extract_facts().facts == 1
+    assert other.conversations.extract_facts().facts == 1
 
 
 def test_a_model_that_never_answers_in_form_marks_nothing(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     untold(memory, 12)
     model.answers = always("I would rather talk.")
-    done = memory.extract_facts(most=12)
+    done = memory.conversations.extract_facts(limit=12)
     assert (done.processed, done.remaining, len(model.asked)) == (0, 12, 8)
 
 
@@ -650,16 +657,16 @@ def test_a_model_that_is_not_ready_is_not_asked(opened: Open, model: ChatServer)
     memory = opened(model, generation__timeout=0.3)
     untold(memory, 2)
     model.ready = Fails(503)
-    done = memory.extract_facts()
+    done = memory.conversations.extract_facts()
     assert (done.processed, done.remaining, model.asked) == (0, 2, [])
     assert done.notes[0].startswith("no exchange was asked: ")
 
 
 def test_asking_without_a_model_is_an_error_that_says_so(opened: Open, model: ChatServer) -> None:
     with pytest.raises(ConfigError, match="no language model is configured"):
-        opened(None).extract_facts()
+        opened(None).conversations.extract_facts()
     with pytest.raises(UsageError, match="too few"):
-        opened(model, "other.db").extract_facts(most=0)
+        opened(model, "other.db").conversations.extract_facts(limit=0)
 
 
 # ── a server ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -667,7 +674,7 @@ def test_asking_without_a_model_is_an_error_that_says_so(opened: Open, model: Ch
 
 def test_a_server_takes_facts_out_behind_the_back(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    memory.embeds_in_background = True
+    memory.embedding_queue.in_background = True
     free = threading.Event()
 
     def answer(system: str, user: str) -> str:
@@ -675,8 +682,8 @@ def test_a_server_takes_facts_out_behind_the_back(opened: Open, model: ChatServe
         return remark(system, user)
 
     model.answers = answer
-    memory.add_conversation("Remember: Rome is old.", "Yes.")
-    memory.add_conversation("Remember: Oslo is cold.", "Yes.")
+    memory.conversations.add("Remember: Rome is old.", "Yes.")
+    memory.conversations.add("Remember: Oslo is cold.", "Yes.")
     assert facts(memory) == []
     free.set()
     wait_until(lambda: len(facts(memory)) == 2, what="two facts")
@@ -684,11 +691,11 @@ def test_a_server_takes_facts_out_behind_the_back(opened: Open, model: ChatServe
 
 def test_closing_does_not_wait_for_a_model_that_hangs(opened: Open, model: ChatServer) -> None:
     memory = opened(model, generation__timeout=30.0)
-    memory.embeds_in_background = True
+    memory.embedding_queue.in_background = True
     model.answers = always(Hangs())
-    memory.add_conversation("Remember: Rome is old.", "Yes.")
+    memory.conversations.add("Remember: Rome is old.", "Yes.")
     wait_until(lambda: len(model.asked) == 1, what="a question")
-    memory.stop_embedding(0.1)
+    memory.stop_background_work(0.1)
     memory.close()
     again = opened(None)
     assert again.store.entries.count_unextracted("main") == 1
@@ -699,11 +706,11 @@ def test_closing_does_not_wait_for_a_model_that_hangs(opened: Open, model: ChatS
 
 def test_export_and_import_keep_who_was_asked(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     memory = opened(model)
-    asked, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
-    memory.add_conversation("Remember: Oslo is cold.", "Yes.", extract=False)
-    memory.export(tmp_path / "all.jsonl")
+    asked, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
+    memory.conversations.add("Remember: Oslo is cold.", "Yes.", extract=False)
+    memory.transfer.export(tmp_path / "all.jsonl")
     other = opened(model, "other.db")
-    other.import_(tmp_path / "all.jsonl")
+    other.transfer.import_(tmp_path / "all.jsonl")
     assert other.store.entries.count_unextracted("main") == 1
     (known,) = facts(other)
     assert other.store.entries.linked(known.id, FROM) == (asked.id,)
@@ -715,7 +722,7 @@ def test_export_and_import_keep_who_was_asked(opened: Open, model: ChatServer, t
 
 def test_purging_an_exchange_names_the_facts_that_stay(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    exchange, _ = memory.add_conversation("Remember: Rome is old.", "Yes.")
+    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
     (known,) = facts(memory)
     assert memory.purge(exchange.id).notes == (f"facts that were taken from it stay: {known.id}",)
     assert memory.purge(known.id).notes == ()

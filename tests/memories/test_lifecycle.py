@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from mindex import telling
 from mindex.clock import now_ms, to_iso
+from mindex.embedding import queue
 from mindex.errors import AmbiguousIdError, ConflictError, MindexError, NotFoundError, UsageError
 from mindex.memory import Memory
 from tests.providers.servers import ModelServer, hang, status
@@ -336,10 +336,10 @@ def test_the_timeline_tells_what_happened_between_two_times(memory: Memory) -> N
     told = memory.add("one thing")
     memory.forget(told.id)
     memory.add("another story")
-    assert [event.action for event in memory.timeline("1d")] == ["add", "forget", "add"]
-    assert [event.summary for event in memory.timeline("1d", query="story")] == ["another story"]
-    assert memory.timeline("2001", "2002") == ()
-    assert len(memory.timeline("1d", limit=2)) == 2
+    assert [event.action for event in memory.timeline.events("1d")] == ["add", "forget", "add"]
+    assert [event.summary for event in memory.timeline.events("1d", query="story")] == ["another story"]
+    assert memory.timeline.events("2001", "2002") == ()
+    assert len(memory.timeline.events("1d", limit=2)) == 2
 
 
 # ── standing ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -351,10 +351,10 @@ def test_expired_memories_are_hidden_unless_asked_for_and_removed_after_the_grac
         connection.execute("UPDATE records SET expires_at = ? WHERE id = ?", (now_ms() - 1_000, told.id))
     assert found(memory, "harbour") == []
     assert found(memory, "harbour", include_expired=True) == [told.id]
-    assert memory.purge_expired() == 0
+    assert memory.maintenance.purge_expired() == 0
     with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
         connection.execute("UPDATE records SET expires_at = 1000 WHERE id = ?", (told.id,))
-    assert memory.purge_expired() == 1
+    assert memory.maintenance.purge_expired() == 1
     assert found(memory, "harbour", include_expired=True) == []
 
 
@@ -366,7 +366,7 @@ def test_who_is_returned_is_remembered_in_the_background(memory: Memory) -> None
     signals = memory.store.retrieval.ranking_signals([told.id])[told.id]
     assert signals.access_count == 2
     assert signals.last_accessed is not None
-    assert memory.statistics().accesses == 2
+    assert memory.maintenance.statistics().accesses == 2
 
 
 def test_importance_moves_a_memory_within_its_band_only(memory: Memory) -> None:
@@ -392,7 +392,7 @@ def test_filters_on_what_was_told(memory: Memory) -> None:
 def test_statistics_count_what_is_live(memory: Memory) -> None:
     memory.add("one", importance=4, type="fact")
     memory.forget(memory.add("two", importance=8).id)
-    numbers = memory.statistics()
+    numbers = memory.maintenance.statistics()
     assert (numbers.total, dict(numbers.by_type), numbers.average_importance) == (1, {"fact": 1}, 4.0)
 
 
@@ -423,10 +423,10 @@ def test_dark_theme_finds_dark_mode(model_memory: Memory) -> None:
 
 
 def test_an_update_gets_a_new_vector_and_forgetting_drops_it(model_memory: Memory) -> None:
-    assert model_memory.embedder is not None
+    assert model_memory.models.embedder is not None
     told = model_memory.add("the cat sleeps on the sofa")
     model_memory.update(told.id, text="quarterly revenue grew by a third")
-    assert model_memory.store.vectors.pending(model_memory.embedder.model) == 0
+    assert model_memory.store.vectors.pending(model_memory.models.embedder.model) == 0
     hit = model_memory.search("company earnings", mode="vector").hits[0]
     assert hit.record.id == told.id
     model_memory.forget(told.id)
@@ -555,15 +555,15 @@ def _later() -> None:
 
 
 def pending(memory: Memory) -> int:
-    assert memory.embedder is not None
-    return memory.store.vectors.pending(memory.embedder.model)
+    assert memory.models.embedder is not None
+    return memory.store.vectors.pending(memory.models.embedder.model)
 
 
 def test_a_server_that_hangs_is_not_waited_for_long_and_that_is_said(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert telling._MOST_SECONDS <= 8
-    monkeypatch.setattr(telling, "_MOST_SECONDS", 0.3)
+    assert queue._SECONDS_PER_ENTRY <= 8
+    monkeypatch.setattr(queue, "_SECONDS_PER_ENTRY", 0.3)
     server.always = hang
     with Memory(tmp_path / "memory.db", options={"embedding.timeout": 60}) as memory:
         started = monotonic()
@@ -584,7 +584,7 @@ def test_a_server_that_fails_is_a_note_and_the_vector_follows(server: ModelServe
         assert pending(memory) == 1
         server.always = None
         assert memory.add("The harbour has three cranes").notes == ()
-        memory.embed_pending()
+        memory.embedding_queue.embed_all()
         assert pending(memory) == 0
 
 
@@ -593,9 +593,9 @@ def test_what_a_server_could_not_embed_behind_the_back_is_said_the_next_time(
 ) -> None:
     server.always = status(401)
     with Memory(tmp_path / "memory.db") as memory:
-        memory.embeds_in_background = True
+        memory.embedding_queue.in_background = True
         assert memory.add("The build runs on Tuesdays").notes == ()
-        wait_until(lambda: memory._not_embedded != "", what="a failure")
+        wait_until(lambda: memory.embedding_queue._failure != "", what="a failure")
         assert memory.add("The harbour has three cranes").notes[0].startswith("stored; its vector follows: ")
 
 
@@ -609,7 +609,7 @@ def test_the_command_says_that_a_vector_follows(server: ModelServer, tmp_path: P
 
 
 def test_the_local_model_is_waited_for_as_long_as_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telling, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(queue, "_SECONDS_PER_ENTRY", 0.0)
     with Memory(tmp_path / "memory.db") as memory:
         assert memory.add("The build runs on Tuesdays").notes == ()
         assert pending(memory) == 0

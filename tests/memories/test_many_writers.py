@@ -78,8 +78,8 @@ def test_a_kill_between_telling_and_embedding_leaves_the_memory_and_one_pending(
         """
         import os, signal, sys
         from mindex import Memory
-        from mindex.telling import Telling
-        Telling._embed_soon = lambda self, *ids: os.kill(os.getpid(), signal.SIGKILL)
+        from mindex.embedding.queue import EmbeddingQueue
+        EmbeddingQueue.embed = lambda self, *ids: os.kill(os.getpid(), signal.SIGKILL)
         Memory(sys.argv[1]).add("the harbour office has a kitchen")
         """
     )
@@ -88,4 +88,4 @@ def test_a_kill_between_telling_and_embedding_leaves_the_memory_and_one_pending(
     with Memory(db) as memory:
         assert memory.search("harbour kitchen", mode="keyword").total == 1
         assert memory.status().embedding.pending == 1
-        assert memory.backfill() == (1, 0)
+        assert memory.maintenance.backfill() == (1, 0)

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from mindex.errors import ConflictError, StoreError, UsageError
-from mindex.memories.lifecycle import Memories
+from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.notes import Notes
 from mindex.memories.profile import MAX_BYTES
 from mindex.memory import Memory
 from mindex.model import Record
+from mindex.redaction.redactor import Redactor
 
 OPTIONS = {"embedding.provider": "none"}
 
@@ -83,7 +84,7 @@ def test_two_that_would_supersede_each_other_at_once_do_not_both_go(
 ) -> None:
     memory, other = opened(), opened()
     one, two = memory.add("The office is in Delft"), memory.add("We moved to Rotterdam")
-    refuse, refused = Memories._refuse_circle, list[ConflictError]()
+    refuse, refused = EntryWriter._refuse_circle, list[ConflictError]()
 
     def opposite() -> None:
         try:
@@ -93,13 +94,13 @@ def test_two_that_would_supersede_each_other_at_once_do_not_both_go(
 
     thread = threading.Thread(target=opposite)
 
-    def slow(self: Memories, winner: str, loser: str) -> None:
+    def slow(self: EntryWriter, winner: str, loser: str) -> None:
         refuse(self, winner, loser)
         if threading.current_thread() is not thread:
             thread.start()
             thread.join(0.5)
 
-    monkeypatch.setattr(Memories, "_refuse_circle", slow)
+    monkeypatch.setattr(EntryWriter, "_refuse_circle", slow)
     memory.update(one.id, supersedes=two.id)
     thread.join(30)
     assert (live(memory), len(refused)) == ({"The office is in Delft"}, 1)
@@ -109,7 +110,7 @@ def test_a_directory_of_notes_moves_whole_or_not_at_all(
     opened: Callable[[], Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened()
-    notes = Notes(memory.store, "redact", "test")
+    notes = Notes(memory.store, Redactor(), "test")
     for name in "abc":
         notes.create("main", f"/memories/old/{name}", f"text {name}")
     there = list(notes.files("main"))
@@ -132,7 +133,7 @@ def test_a_path_does_not_become_a_file_and_a_directory_at_once(
 
     def below() -> None:
         try:
-            Notes(other.store, "redact", "test").create("main", "/memories/a/b", "below")
+            Notes(other.store, Redactor(), "test").create("main", "/memories/a/b", "below")
         except ConflictError as error:
             refused.append(error)
 
@@ -145,7 +146,7 @@ def test_a_path_does_not_become_a_file_and_a_directory_at_once(
             thread.join(0.5)
 
     monkeypatch.setattr(Notes, "_refuse_taken", slow)
-    notes = Notes(memory.store, "redact", "test")
+    notes = Notes(memory.store, Redactor(), "test")
     notes.create("main", "/memories/a", "a file")
     thread.join(30)
     assert (list(notes.files("main")), len(refused)) == (["/memories/a"], 1)
@@ -154,8 +155,8 @@ def test_a_path_does_not_become_a_file_and_a_directory_at_once(
 def test_a_profile_that_is_refused_leaves_none_behind(opened: Callable[[], Memory]) -> None:
     memory = opened()
     with pytest.raises(UsageError, match="bytes"):
-        memory.set_profile({"user.story": "tea " * MAX_BYTES})
-    assert memory.profile_record() is None
+        memory.profile.set({"user.story": "tea " * MAX_BYTES})
+    assert memory.profile.record() is None
 
 
 @pytest.mark.slow
@@ -168,12 +169,12 @@ def test_a_kill_in_a_purge_leaves_no_line_that_nobody_knows_of(tmp_path: Path) -
         """
         import os, signal, sys
         from mindex import Memory
-        from mindex.memories.lifecycle import Memories
-        purge = Memories.purge
+        from mindex.memories.lifecycle import EntryWriter
+        purge = EntryWriter.purge
         def killed(self, ids):
             purge(self, ids)
             os.kill(os.getpid(), signal.SIGKILL)
-        Memories.purge = killed
+        EntryWriter.purge = killed
         db, work, id_ = sys.argv[1:]
         Memory(db, options={"embedding.provider": "none", "workspace.path": work}).purge(id_)
         """

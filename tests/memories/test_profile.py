@@ -16,7 +16,7 @@ from mindex.memory import Memory
 db, place, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with Memory(db, options={"embedding.provider": "none"}) as memory:
     for n in range(count):
-        memory.set_profile({f"{place}.n{n}": n}, "counting")
+        memory.profile.set({f"{place}.n{n}": n}, "counting")
 """
 
 
@@ -26,63 +26,63 @@ def memory(keyword_memory: Memory) -> Memory:
 
 
 def test_it_is_empty_before_anything_was_said(memory: Memory) -> None:
-    assert memory.profile() == {}
-    assert memory.profile_record() is None
-    assert memory.profile_history() == ()
+    assert memory.profile.get() == {}
+    assert memory.profile.record() is None
+    assert memory.profile.history() == ()
     with pytest.raises(NotFoundError):
-        memory.profile("user.name")
+        memory.profile.get("user.name")
 
 
 def test_places_are_set_read_and_taken_away(memory: Memory) -> None:
-    memory.set_profile({"user.name": "Anna", "user.langs": ["py"], "projects[0].title": "Atlas"}, "she said so")
-    assert memory.profile() == {"user": {"name": "Anna", "langs": ["py"]}, "projects": [{"title": "Atlas"}]}
-    assert memory.profile("user.langs[0]") == "py"
-    assert memory.profile("projects[0].title") == "Atlas"
-    memory.set_profile({"user.langs": None})
-    assert memory.profile("user") == {"name": "Anna"}
+    memory.profile.set({"user.name": "Anna", "user.langs": ["py"], "projects[0].title": "Atlas"}, "she said so")
+    assert memory.profile.get() == {"user": {"name": "Anna", "langs": ["py"]}, "projects": [{"title": "Atlas"}]}
+    assert memory.profile.get("user.langs[0]") == "py"
+    assert memory.profile.get("projects[0].title") == "Atlas"
+    memory.profile.set({"user.langs": None})
+    assert memory.profile.get("user") == {"name": "Anna"}
 
 
 def test_several_changes_are_one_step_or_none(memory: Memory) -> None:
-    memory.set_profile({"a": 1})
+    memory.profile.set({"a": 1})
     with pytest.raises(NotFoundError):
-        memory.set_profile({"a": 2, "nowhere.at.all": None})
-    assert memory.profile() == {"a": 1}
+        memory.profile.set({"a": 2, "nowhere.at.all": None})
+    assert memory.profile.get() == {"a": 1}
 
 
 def test_a_change_without_changes_is_an_error(memory: Memory) -> None:
     with pytest.raises(UsageError, match="nothing to change"):
-        memory.set_profile({})
+        memory.profile.set({})
 
 
 def test_any_version_can_be_brought_back_and_that_is_a_change_too(memory: Memory) -> None:
-    versions = [memory.set_profile({"n": n, f"only{n}": True}, f"step {n}").change for n in range(4)]
+    versions = [memory.profile.set({"n": n, f"only{n}": True}, f"step {n}").change for n in range(4)]
     for n, version in enumerate(versions):
-        change = memory.rollback_profile(version)
-        assert memory.profile("n") == n
-        assert (f"only{n + 1}" in memory.profile()) is False
+        change = memory.profile.rollback(version)
+        assert memory.profile.get("n") == n
+        assert (f"only{n + 1}" in memory.profile.get()) is False
         assert (change.action, change.reason) == ("rollback", f"rollback to version {version}")
-    history = memory.profile_history()
+    history = memory.profile.history()
     assert [change.reason for change in history[1:5]] == [f"step {n}" for n in range(4)]
     assert len(history) == 1 + 4 + 4
     memory.undo(str(history[-1].change))
-    assert memory.profile("n") == 2
+    assert memory.profile.get("n") == 2
 
 
 def test_a_version_that_is_not_there_is_said(memory: Memory) -> None:
     other = memory.add("Something else, with a change of its own")
     number = memory.history(other.id)[0].change
-    memory.set_profile({"a": 1})
+    memory.profile.set({"a": 1})
     for version in (number, 0, -1, 10**18):
         with pytest.raises(NotFoundError, match=f"has no version {version}"):
-            memory.rollback_profile(version)
+            memory.profile.rollback(version)
 
 
 def test_more_than_256_kilobytes_are_refused_and_nothing_changes(memory: Memory) -> None:
-    memory.set_profile({"a": "x" * 200_000})
+    memory.profile.set({"a": "x" * 200_000})
     with pytest.raises(UsageError, match="262,144 are allowed"):
-        memory.set_profile({"b": "y" * 100_000})
-    assert list(memory.profile()) == ["a"]
-    memory.set_profile({"a": "x" * 262_000})
+        memory.profile.set({"b": "y" * 100_000})
+    assert list(memory.profile.get()) == ["a"]
+    memory.profile.set({"a": "x" * 262_000})
 
 
 def test_values_that_are_no_json_or_too_deep_are_refused(memory: Memory) -> None:
@@ -91,46 +91,46 @@ def test_values_that_are_no_json_or_too_deep_are_refused(memory: Memory) -> None
         deep = [deep]
     for value in (deep, float("nan"), object(), {1, 2}):
         with pytest.raises(UsageError):
-            memory.set_profile({"a": value})
-    assert memory.profile() == {}
+            memory.profile.set({"a": value})
+    assert memory.profile.get() == {}
 
 
 def test_agents_have_their_own(memory: Memory) -> None:
-    memory.set_profile({"name": "Anna"})
-    memory.set_profile({"name": "Bo"}, agent="other")
-    assert (memory.profile("name"), memory.profile("name", agent="other")) == ("Anna", "Bo")
-    assert memory.profile(agent="third") == {}
+    memory.profile.set({"name": "Anna"})
+    memory.profile.set({"name": "Bo"}, agent="other")
+    assert (memory.profile.get("name"), memory.profile.get("name", agent="other")) == ("Anna", "Bo")
+    assert memory.profile.get(agent="third") == {}
     assert [hit.record.agent for hit in memory.search("name", kinds=["profile"]).hits] == ["main"]
     with pytest.raises(UsageError):
-        memory.set_profile({"a": 1}, agent="*")
+        memory.profile.set({"a": 1}, agent="*")
 
 
 def test_it_is_found_by_what_it_says(memory: Memory) -> None:
-    memory.set_profile({"user.city": "Reykjavik"})
+    memory.profile.set({"user.city": "Reykjavik"})
     (hit,) = memory.search("Reykjavik").hits
     assert (hit.record.kind, hit.record.text) == ("profile", "user.city: Reykjavik")
-    memory.set_profile({"user.city": "Oslo"})
+    memory.profile.set({"user.city": "Oslo"})
     assert memory.search("Reykjavik").hits == ()
 
 
 def test_secrets_are_left_out_by_their_shape_or_their_name(memory: Memory) -> None:
     key = "sk-ant-api03-" + "a1B2" * 10
-    memory.set_profile({"login": {"password": "hunter2hunter2", "note": f"uses {key}"}, "api_key": "abcd1234efgh5678"})
-    kept = str(memory.profile()) + str(memory.profile_record())
+    memory.profile.set({"login": {"password": "hunter2hunter2", "note": f"uses {key}"}, "api_key": "abcd1234efgh5678"})
+    kept = str(memory.profile.get()) + str(memory.profile.record())
     assert "hunter2" not in kept and key not in kept and "abcd1234" not in kept
-    assert memory.profile("login.password") == "[redacted:password]"
-    memory.set_profile({"plain": "tea"}, f"because of {key}")
-    assert key not in memory.profile_history()[-1].reason
+    assert memory.profile.get("login.password") == "[redacted:password]"
+    memory.profile.set({"plain": "tea"}, f"because of {key}")
+    assert key not in memory.profile.history()[-1].reason
 
 
 def test_forgotten_it_is_empty_and_told_again_it_is_back(memory: Memory) -> None:
-    memory.set_profile({"a": 1})
-    record = memory.profile_record()
+    memory.profile.set({"a": 1})
+    record = memory.profile.record()
     assert record is not None
     memory.forget(record.id)
-    assert memory.profile() == {}
-    memory.set_profile({"b": 2})
-    assert memory.profile("b") == 2
+    assert memory.profile.get() == {}
+    memory.profile.set({"b": 2})
+    assert memory.profile.get("b") == 2
 
 
 @pytest.mark.slow
@@ -139,13 +139,13 @@ def test_two_processes_do_not_lose_each_others_changes(memory: Memory, tmp_path:
     for process in running:
         assert finish(process).code == 0
     whole = {f"n{n}": n for n in range(25)}
-    assert memory.profile() == {"left": whole, "right": whole}
-    assert len(memory.profile_history()) == 51
+    assert memory.profile.get() == {"left": whole, "right": whole}
+    assert len(memory.profile.history()) == 51
 
 
 def test_undoing_an_older_change_keeps_what_was_changed_since(keyword_memory: Memory) -> None:
-    keyword_memory.set_profile({"user.name": "Ada"})
-    second = keyword_memory.set_profile({"user.city": "London"})
-    keyword_memory.set_profile({"user.tea": "green"})
+    keyword_memory.profile.set({"user.name": "Ada"})
+    second = keyword_memory.profile.set({"user.city": "London"})
+    keyword_memory.profile.set({"user.tea": "green"})
     keyword_memory.undo(str(second.change))
-    assert keyword_memory.profile() == {"user": {"name": "Ada", "tea": "green"}}
+    assert keyword_memory.profile.get() == {"user": {"name": "Ada", "tea": "green"}}

@@ -114,15 +114,14 @@ def test_the_longest_due_comes_first_and_a_run_makes_it_wait(keyword_memory: Mem
     now = datetime.now(UTC)
 
     def skill(name: str, trigger: str, **config: object) -> str:
-        return memory.create("skill", name=name, trigger_type=trigger, instructions="x", trigger_config=config).id
+        return memory.skills.add(name=name, trigger_type=trigger, instructions="x", trigger_config=config).id
 
     late = skill("late", "at", at=(now - timedelta(minutes=5)).isoformat())
     later = skill("later", "at", at=(now - timedelta(days=5)).isoformat())
     skill("not yet", "at", at=(now + timedelta(days=5)).isoformat())
     every = skill("every", "interval", interval_minutes=10)
     skill("never", "manual")
-    memory.create(
-        "skill",
+    memory.skills.add(
         agent="other",
         name="theirs",
         trigger_type="interval",
@@ -130,23 +129,23 @@ def test_the_longest_due_comes_first_and_a_run_makes_it_wait(keyword_memory: Mem
         trigger_config={"interval_minutes": 1},
     )
     moment = datetime.now(UTC) + timedelta(seconds=1)
-    assert [one.skill.id for one in memory.due(moment)] == [later, late, every]
-    memory.update_thing("skill", every, last_run_at=moment.isoformat(), last_run_status="success")
-    memory.update_thing("skill", late, last_run_at=moment.isoformat())
-    memory.update_thing("skill", later, enabled=False)
-    assert memory.due(moment) == ()
-    assert [one.skill.id for one in memory.due(moment + timedelta(minutes=11))] == [every]
-    assert len(memory.due(moment, agent="*")) == 1
+    assert [one.skill.id for one in memory.skills.due(moment)] == [later, late, every]
+    memory.skills.update(every, last_run_at=moment.isoformat(), last_run_status="success")
+    memory.skills.update(late, last_run_at=moment.isoformat())
+    memory.skills.update(later, enabled=False)
+    assert memory.skills.due(moment) == ()
+    assert [one.skill.id for one in memory.skills.due(moment + timedelta(minutes=11))] == [every]
+    assert len(memory.skills.due(moment, agent="*")) == 1
 
 
 def test_a_skill_that_cannot_be_worked_out_hides_no_other(keyword_memory: Memory) -> None:
     memory = keyword_memory
-    good = memory.create(
-        "skill", name="good", trigger_type="interval", instructions="x", trigger_config={"interval_minutes": 1}
+    good = memory.skills.add(
+        name="good", trigger_type="interval", instructions="x", trigger_config={"interval_minutes": 1}
     )
     broken = made("cron", {"schedule": "brought in from elsewhere"})
     memory.store.entries.add([Record(**{**_as_dict(broken), "agent": "main"})], by="main")
-    assert [one.skill.id for one in memory.due(datetime.now(UTC) + timedelta(seconds=1))] == [good.id]
+    assert [one.skill.id for one in memory.skills.due(datetime.now(UTC) + timedelta(seconds=1))] == [good.id]
 
 
 def _as_dict(record: Record) -> dict[str, object]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.errors import UsageError
-from mindex.memories.conversations import turn
+from mindex.memories.turns import make_turn
 from mindex.model import GetResult, Record
 from mindex.present.formats import formatted
 from mindex.present.record_fields import record_row
@@ -119,7 +119,7 @@ def test_a_summary_that_the_text_begins_with_is_left_out() -> None:
 
 
 def test_an_exchange_does_not_repeat_its_question_as_a_summary() -> None:
-    said = turn("Hello! Where are the keys?", "With Mara.", agent="main", session_id="s", at=1_750_000_000_000)
+    said = make_turn("Hello! Where are the keys?", "With Mara.", agent="main", session_id="s", at=1_750_000_000_000)
     assert said.summary == "Where are the keys?"
     assert view_records(GetResult((said,))).text().count("Where are the keys?") == 1
 

@@ -91,8 +91,8 @@ def test_the_environment_variable_of_the_settings_reaches_the_server(
     monkeypatch.setenv("MINDEX_EMBEDDING_API_KEY", server.key)
 
     with Memory(tmp_path / "m.db", options={"embedding.provider": "openai", "embedding.url": server.url}) as memory:
-        assert memory.embedder is not None
-        memory.embedder.load()
+        assert memory.models.embedder is not None
+        memory.models.embedder.load()
 
     assert server.asked[0].headers["authorization"] == f"Bearer {server.key}"
 

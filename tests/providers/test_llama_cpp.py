@@ -553,8 +553,8 @@ def test_a_whole_memory_runs_on_gguf_models(made: Path, tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options=options) as memory:
         report = memory.index(write(tmp_path / "notes", notes), contextualize=True)
         answer = memory.search("How many people live in Berlin?", floor=0, rerank=True, expand=True)
-        memory.add_conversation("Our office moved to Riga in March 2026.", "Riga it is.", extract=False)
-        extracted = memory.extract_facts()
+        memory.conversations.add("Our office moved to Riga in March 2026.", "Riga it is.", extract=False)
+        extracted = memory.conversations.extract_facts()
         status = memory.status()
 
     assert report.pending == 0

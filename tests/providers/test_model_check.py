@@ -173,7 +173,7 @@ def test_vectors_that_nobody_searches_are_found_and_optimize_removes_them(tmp_pa
             return [one.message for one in memory.doctor() if one.name == "unused vectors" and not one.ok]
 
         assert left() == ["vectors of test/old are left that nobody searches"]
-        memory.optimize()
+        memory.maintenance.optimize()
         assert left() == []
         assert [space.name for space in memory.store.vectors.spaces()] == ["test/new"]
 

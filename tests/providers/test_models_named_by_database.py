@@ -71,10 +71,10 @@ def test_a_model_that_only_the_database_names_by_its_path_is_not_read(
     assert f"embedding.provider to {embedder_spec.provider} and embedding.model to {embedder_spec.model}" in check.fix
     if settings:  # without a name, the model would be the file's choice
         with pytest.raises(EmbeddingError, match="which the settings do not name"):
-            memory.reembed(provider=embedder_spec.provider)
+            memory.models.reembed(provider=embedder_spec.provider)
     else:
         with pytest.raises(EmbeddingError, match="which the settings do not name"):
-            memory.reembed()
+            memory.models.reembed()
 
 
 @pytest.mark.usefixtures("unread")
@@ -85,7 +85,7 @@ def test_a_half_done_change_to_a_path_is_not_taken_up_because_the_database_says_
     memory.add("Parcels wait in the harbour")
     memory.store.vectors.begin_space(Model("llama-cpp", "evil@1", 4), EmbedderSpec("llama-cpp", "/tmp/evil.gguf"))
     with pytest.raises(EmbeddingError, match=r"/tmp/evil\.gguf, which the settings do not name"):
-        memory.reembed()
+        memory.models.reembed()
     assert memory.search("harbour").tier == "hybrid"
 
 
@@ -96,7 +96,7 @@ def test_no_path_is_read_to_measure_it(opened: Callable[..., Memory], monkeypatc
     monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
     memory = opened()
     named_by_a_file(memory, EmbedderSpec("local", "/tmp/evil"), name="/tmp/evil")
-    listed = {one.name: one for one in memory.models(measure=True)}
+    listed = {one.name: one for one in memory.models.list(measure=True)}
     assert (dict(listed["/tmp/evil"].speed), listed["/tmp/evil"].trouble) == ({}, "")
     assert listed["all-MiniLM-L6-v2"].speed
 
@@ -123,7 +123,7 @@ def test_a_change_to_a_path_says_what_the_settings_have_to_name_from_then_on(
     folder = embedder(tmp_path / "mine")
     memory = opened()
     memory.add("the choir sings at night", embed=False)
-    done = memory.reembed(provider="local", model=str(folder))
+    done = memory.models.reembed(provider="local", model=str(folder))
     assert done.embedded == 1
     assert any(f"set embedding.provider to local and embedding.model to {folder}" in note for note in done.notes)
 
@@ -152,7 +152,7 @@ def test_a_port_of_this_machine_that_only_the_database_names_is_not_asked(
     assert any(f"a server at {where}, which the settings do not name" in note for note in answer.notes)
     assert memory.status().tier_reason.endswith(f"embedding.url to {where} if it may be asked")
     memory.doctor()
-    memory.models(measure=False)
+    memory.models.list(measure=False)
     assert server.asked == []
 
 
@@ -160,7 +160,7 @@ def test_a_port_that_somebody_named_here_is_followed_to_and_no_other_path_below_
     opened: Callable[..., Memory], server: ModelServer
 ) -> None:
     opened().add("Parcels wait in the harbour")
-    opened().reembed(provider="openai", model="theirs", url=server.url)  # a person said so
+    opened().models.reembed(provider="openai", model="theirs", url=server.url)  # a person said so
     assert opened().search("where do parcels wait?").tier == "hybrid"
     memory = opened()
     for other in (
@@ -169,8 +169,8 @@ def test_a_port_that_somebody_named_here_is_followed_to_and_no_other_path_below_
         server.url.replace("http://", "http://a:b@"),
     ):
         with pytest.raises(EmbeddingError, match="which the settings do not name"):
-            memory._asked(EmbedderSpec("openai", "theirs", other))
-    assert memory._asked(EmbedderSpec("openai", "theirs", server.url)).keyed is False
+            memory.embedding.permitted(EmbedderSpec("openai", "theirs", other))
+    assert memory.embedding.permitted(EmbedderSpec("openai", "theirs", server.url)).keyed is False
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_port_that_somebody_named_here_is_followed_to_and_no_other_path_below_
 def test_ollama_and_lm_studio_are_asked_where_they_always_are(
     opened: Callable[..., Memory], provider: str, url: str
 ) -> None:
-    asked = opened()._asked(EmbedderSpec(provider, "m", url))
+    asked = opened().embedding.permitted(EmbedderSpec(provider, "m", url))
     assert (asked.provider, asked.url, asked.keyed) == (provider, url, False)
 
 

@@ -44,7 +44,7 @@ def test_while_nothing_is_embedded_it_is_said_how_to_change_that(opened: Callabl
     memory.add("Parcels wait in the harbour", embed=False)
     assert told(memory) == ("keyword", "nothing is embedded yet; run `mindex backfill`")
     assert memory.search(QUESTION).tier == "keyword"
-    memory.backfill()
+    memory.maintenance.backfill()
     assert told(memory) == ("hybrid", "")
     assert memory.search(QUESTION).tier == "hybrid"
 
@@ -89,7 +89,7 @@ def test_a_model_that_was_embedded_anew_is_no_longer_held_to_what_it_was(
     opened(**served).add("Parcels wait in the harbour")
     server.salt = "swapped"
     assert opened(**served).search(QUESTION).tier == "keyword"
-    opened(**served).reembed(force=True)
+    opened(**served).models.reembed(force=True)
     assert told(opened(**served)) == ("hybrid", "")
 
 

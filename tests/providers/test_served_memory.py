@@ -77,11 +77,11 @@ def test_with_the_server_down_words_are_found_and_what_is_told_is_kept(
         assert report.pending >= 2
         assert any("no vectors" in note for note in report.notes)
         with pytest.raises(EmbeddingError):
-            memory.backfill()
+            memory.maintenance.backfill()
 
         server.start()
         forgive(alone)
-        embedded, remaining = memory.backfill()
+        embedded, remaining = memory.maintenance.backfill()
         assert (embedded, remaining) == (report.pending, 0)
         answer = memory.search("lighthouse keeper tea", mode="vector", floor=0)
         assert answer.tier != "keyword"
@@ -122,7 +122,7 @@ def test_whatever_a_server_does_search_and_index_go_on_and_say_why(
     server.always = None
     forgive(alone)
     with opened(tmp_path, server) as memory:
-        assert memory.backfill() == (1, 0)
+        assert memory.maintenance.backfill() == (1, 0)
         assert memory.search("when do ferries leave to the island?", floor=0).notes == ()
 
 
@@ -225,7 +225,7 @@ def test_who_asks_for_just_that_does_not_wait_for_the_breaker(
         memory.index(handbook)
         told = memory.add("The lighthouse keeper prefers tea to coffee", embed=False)
         shut_out(memory)
-        assert memory.backfill() == (1, 0)
+        assert memory.maintenance.backfill() == (1, 0)
         assert memory.search("lighthouse keeper", floor=0).notes == ()
 
         shut_out(memory)
@@ -233,7 +233,7 @@ def test_who_asks_for_just_that_does_not_wait_for_the_breaker(
         assert memory.search("keeper of the lighthouse", floor=0).notes == ()
 
         shut_out(memory)
-        assert memory.reembed(model="another").remaining == 0
+        assert memory.models.reembed(model="another").remaining == 0
         assert memory.search("tea or coffee", mode="vector", floor=0).hits[0].record.id == told.id
 
 

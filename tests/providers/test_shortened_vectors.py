@@ -92,7 +92,7 @@ def test_a_length_that_nobody_makes_is_refused_before_anything_is_stored(
     monkeypatch.setenv("MINDEX_DB", str(tmp_path / "memory.db"))
     with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
         other.add("Ferries leave at noon")
-        other.export(tmp_path / "brought.jsonl")
+        other.transfer.export(tmp_path / "brought.jsonl")
     monkeypatch.setenv("MINDEX_EMBEDDING_DIMENSIONS", "128")
     is_one_error(run_here(*write_command), "the provider local cannot be asked for 128 dimensions")
     monkeypatch.delenv("MINDEX_EMBEDDING_DIMENSIONS")
@@ -113,8 +113,8 @@ def test_whatever_else_is_wrong_with_the_embedders_settings_what_is_told_is_stor
     options = {"embedding.provider": provider, **{f"embedding.{name}": value for name, value in wrong.items()}}
     with Memory(tmp_path / "memory.db", options=options) as memory:
         told = memory.add("Parcels wait in the harbour")
-        turn, _ = memory.add_conversation("Where do parcels wait?", "In the harbour.")
-        contact = memory.create("contact", name="Anna Lindqvist")
+        turn, _ = memory.conversations.add("Where do parcels wait?", "In the harbour.")
+        contact = memory.contacts.add(name="Anna Lindqvist")
         assert memory.status().records == {"memory": 1, "turn": 1, "contact": 1}
         assert [record.id for record in memory.get(told.id, turn.id, contact.id).records] == [
             told.id, turn.id, contact.id,
@@ -164,7 +164,7 @@ def test_the_length_is_part_of_the_spaces_identity(
     (check,) = [one for one in short.doctor() if one.name == "configured model"]
     assert (check.ok, check.message) == (False, note)
 
-    done = short.reembed()
+    done = short.models.reembed()
     assert (done.source, done.target, done.embedded, done.notes) == ("openai/m", "openai/m", 5, ())
     (space,) = short.store.vectors.spaces()
     assert (space.model.dimensions, space.embedder_spec) == (16, EmbedderSpec("openai", "m", server.url, 16))
@@ -196,9 +196,9 @@ def test_the_models_own_length_by_number_is_no_other_space(docs: Path, opened: C
 
 def test_both_lengths_of_a_model_are_listed(docs: Path, opened: Callable[..., Memory]) -> None:
     opened().index(docs)
-    listed = [one for one in opened(dimensions=16).models() if one.name == "m"]
+    listed = [one for one in opened(dimensions=16).models.list() if one.name == "m"]
     assert [(one.dimensions, one.active, one.configured) for one in listed] == [(48, True, False), (16, False, True)]
-    assert [one.configured for one in opened(dimensions=48).models() if one.name == "m"] == [True]
+    assert [one.configured for one in opened(dimensions=48).models.list() if one.name == "m"] == [True]
 
 
 def test_a_change_to_another_provider_leaves_the_length_behind(
@@ -206,7 +206,7 @@ def test_a_change_to_another_provider_leaves_the_length_behind(
 ) -> None:
     memory = opened(dimensions=16)
     memory.index(docs)
-    done = memory.reembed(provider="ollama", model="m", url=server.url)
+    done = memory.models.reembed(provider="ollama", model="m", url=server.url)
     assert (done.target, memory.store.vectors.spaces()[0].model.dimensions) == ("ollama/m", 48)
 
 

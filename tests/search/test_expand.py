@@ -266,8 +266,8 @@ def test_all_stages_together_still_sum_to_the_score(model: ChatServer, tmp_path:
         }
         with Memory(tmp_path / "all.db", options={**models, **model.options}) as memory:
             memory.index(write(tmp_path / "docs", PAGES))
-            memory.add_conversation("Who lights the lantern?", "The keeper of the harbour.", session_id="s")
-            memory.add_conversation("And the beacon of the harbour?", "The watchman.", session_id="s")
+            memory.conversations.add("Who lights the lantern?", "The keeper of the harbour.", session_id="s")
+            memory.conversations.add("And the beacon of the harbour?", "The watchman.", session_id="s")
             answer = memory.search(QUERY, expand=True, floor=0, limit=50)
             parts = [memory.search(QUERY, expand=True, floor=0, limit=3, offset=at) for at in (0, 3)]
     assert answer.tier == "hybrid"
@@ -526,7 +526,7 @@ def test_a_question_that_is_nothing_but_a_secret_is_not_expanded(memory: Memory,
 def test_a_question_that_waits_no_longer_does_not_ask_for_a_longer_timeout(
     model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindex.asking._MOST_EXPANDING", 0.3)
+    monkeypatch.setattr("mindex.search.service._MOST_EXPANSION_SECONDS", 0.3)
     model.answers = always(Hangs())
     with Memory(tmp_path / "memory.db", options={"embedding.provider": "none", **model.options}) as memory:
         memory.index(write(tmp_path / "docs", PAGES))

@@ -328,7 +328,7 @@ def test_any_text_has_a_passage(text: str) -> None:
 
 def test_a_long_record_is_sent_by_its_telling_piece(judge: Judge, tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options=options(judge)) as memory:
-        memory.add_conversation(LONG, "Noted.")
+        memory.conversations.add(LONG, "Noted.")
         memory.index(write(tmp_path / "docs", {"a.md": "# Valves\n\nA zirconium valve is dear.\n"}))
         assert len(memory.search("zirconium valve").hits) == 2
     sent = judge.texts

@@ -58,7 +58,7 @@ def stub() -> Stub:
 
 @pytest.fixture
 def memory(tmp_path: Path, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> Memory:
-    monkeypatch.setattr("mindex.modelling.create_embedder", lambda _: stub)
+    monkeypatch.setattr("mindex.providers.factory.create_embedder", lambda _: stub)
     made = Memory(tmp_path / "memory.db", query_wait=30)
     made.add("The catalogue lists every lighthouse")
     made.add("Trains leave at noon")

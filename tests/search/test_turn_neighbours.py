@@ -23,7 +23,7 @@ SHARE = 0.2
 
 
 def say(memory: Memory, text: str, session: str = "s1", **more: str) -> str:
-    return memory.add_conversation(text, "", session_id=session, **more)[0].id  # type: ignore[arg-type]
+    return memory.conversations.add(text, "", session_id=session, **more)[0].id  # type: ignore[arg-type]
 
 
 def found(memory: Memory, query: str = QUERY, **scope: object) -> dict[str, Hit]:
@@ -148,7 +148,7 @@ def test_agents_do_not_lift_each_other_in_a_session_of_the_same_name(memory: Mem
 )
 def test_a_neighbour_outside_the_scope_never_shows(memory: Memory, scope: dict[str, object]) -> None:
     hidden = say(memory, ANSWERED, at="2026-03-01")
-    asked = memory.add_conversation(ASKED, "", session_id="s1", tags=["wanted"], at="2026-03-02")[0].id
+    asked = memory.conversations.add(ASKED, "", session_id="s1", tags=["wanted"], at="2026-03-02")[0].id
     assert set(found(memory)) == {hidden, asked}
     assert set(found(memory, **scope)) == {asked}
     assert set(found(memory, kinds=["memory"])) == set()
@@ -225,8 +225,8 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     with Memory(tmp_path_factory.mktemp("chat") / "memory.db") as memory:
         for session, exchanges in said.items():
             for user, agent in exchanges:
-                memory.add_conversation(user, agent, session_id=session)
-        memory.backfill()
+                memory.conversations.add(user, agent, session_id=session)
+        memory.maintenance.backfill()
         yield memory
 
 

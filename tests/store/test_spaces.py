@@ -55,8 +55,8 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
         assert memory.store.vectors.active_space() == MINILM.fingerprint
         searched = memory.store.vectors.spaces()[0]
         assert (searched.model, searched.embedder_spec) == (MINILM, EmbedderSpec("local", "all-MiniLM-L6-v2"))
-        assert memory.embedder is not None
-        assert memory.embedder.model == MINILM
+        assert memory.models.embedder is not None
+        assert memory.models.embedder.model == MINILM
         assert memory.store.vectors.drop_unused_spaces() == 1
 
 

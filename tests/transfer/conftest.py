@@ -50,14 +50,12 @@ def fill(memory: Memory) -> dict[str, str]:
     moved = memory.add("The office is in Hamburg", supersedes=gone.id, context="moving, 2026")
     memory.update(dark.id, reason="he said so", importance=9, text="User prefers dark mode everywhere")
     memory.undo(dark.id)
-    turn, _ = memory.add_conversation("When do we deploy?", "On Tuesdays.", session_id="s1", tags=["deploy"])
-    memory.set_profile({"user.name": "Ada", "user.age": 36}, "she said so")
-    memory.set_profile({"user.age": 37})
-    contact = memory.create("contact", name="Grace Hopper", email="grace@example.com", notes="knows COBOL")
-    memory.create("project", name="Compiler", description="A-0", participants=[contact.id])
-    memory.create(
-        "skill", name="Standup", trigger_type="cron", instructions="Ask", trigger_config={"schedule": "0 9 * * 1"}
-    )
+    turn, _ = memory.conversations.add("When do we deploy?", "On Tuesdays.", session_id="s1", tags=["deploy"])
+    memory.profile.set({"user.name": "Ada", "user.age": 36}, "she said so")
+    memory.profile.set({"user.age": 37})
+    contact = memory.contacts.add(name="Grace Hopper", email="grace@example.com", notes="knows COBOL")
+    memory.projects.add(name="Compiler", description="A-0", participants=[contact.id])
+    memory.skills.add(name="Standup", trigger_type="cron", instructions="Ask", trigger_config={"schedule": "0 9 * * 1"})
     memory.add("Another agent's own words", agent="other agent", type="insight")
     ids = {"dark": dark.id, "near": near.id, "fence": fence.id, "gone": gone.id, "moved": moved.id}
     return {**ids, "turn": turn.id, "contact": contact.id}

@@ -57,10 +57,10 @@ def test_values_of_the_wrong_kind_are_understood_or_named(name: str, tmp_path: P
     odd.commit()
     good.close()
     odd.close()
-    report = keyword_memory.import_(tmp_path / "odd.db", source=name)
+    report = keyword_memory.transfer.import_(tmp_path / "odd.db", source=name)
     assert report.read == rows
     assert report.added + report.duplicates + sum(one.row for one in report.skipped) == rows
-    assert keyword_memory.import_(tmp_path / "odd.db", source=name).added == 0
+    assert keyword_memory.transfer.import_(tmp_path / "odd.db", source=name).added == 0
 
 
 @every_database
@@ -75,14 +75,14 @@ def test_missing_and_additional_columns_are_no_error(name: str, tmp_path: Path, 
     connection.commit()
     connection.close()
     assert detect(tmp_path / "old.db").name == name
-    report = keyword_memory.import_(tmp_path / "old.db")
+    report = keyword_memory.transfer.import_(tmp_path / "old.db")
     assert (report.read, report.added, report.skipped) == (1, 1, ())
 
 
 @every_database
 def test_a_database_without_rows_is_no_error(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     seeds.fill(tmp_path / "empty.db", seeds.SCHEMAS[name], {})
-    report = keyword_memory.import_(tmp_path / "empty.db")
+    report = keyword_memory.transfer.import_(tmp_path / "empty.db")
     assert (report.read, report.added, report.skipped) == (0, 0, ())
 
 
@@ -94,9 +94,9 @@ def test_what_is_no_database_is_refused_by_name(name: str, tmp_path: Path, keywo
     sqlite3.connect(tmp_path / "another.db").execute("CREATE TABLE t (a)").connection.close()
     for file in ("text.db", "nothing.db", "folder", "another.db"):
         with pytest.raises(MindexError, match=file) as raised:
-            keyword_memory.import_(tmp_path / file, source=name)
+            keyword_memory.transfer.import_(tmp_path / file, source=name)
         assert raised.value.hint
-    assert keyword_memory.statistics().total == 0
+    assert keyword_memory.maintenance.statistics().total == 0
 
 
 def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def _many(path: Path, rows: int = 2000) -> Path:
 def test_a_database_that_is_cut_off_gives_what_it_has(tmp_path: Path, keyword_memory: Memory) -> None:
     path = _many(tmp_path / "cut.db")
     os.truncate(path, path.stat().st_size // 2)
-    report = keyword_memory.import_(path, source="mudpuppy")
+    report = keyword_memory.transfer.import_(path, source="mudpuppy")
     assert 0 < report.added < 2000
     assert report.added == report.read
     (damaged,) = report.skipped
@@ -127,7 +127,7 @@ def test_a_database_of_which_nothing_can_be_read_is_an_error(tmp_path: Path, key
     path = _many(tmp_path / "cut.db")
     os.truncate(path, 3 * 4096)
     with pytest.raises(StoreError, match=r"cut\.db"):
-        keyword_memory.import_(path, source="mudpuppy")
+        keyword_memory.transfer.import_(path, source="mudpuppy")
 
 
 def test_what_is_still_in_the_write_ahead_log_comes_in(tmp_path: Path, keyword_memory: Memory) -> None:
@@ -145,7 +145,7 @@ def test_what_is_still_in_the_write_ahead_log_comes_in(tmp_path: Path, keyword_m
         assert any(
             isinstance(one, ExportRow) and one.record.text == "only in the log" for one in detect(place).read(place)
         )
-    assert keyword_memory.import_(copy).read == rows + 1
+    assert keyword_memory.transfer.import_(copy).read == rows + 1
     assert copy.read_bytes() == before
     writer.close()
 
@@ -160,7 +160,7 @@ def test_a_locked_database_is_an_error_that_says_so(
     writer.execute("BEGIN EXCLUSIVE")
     for source in ("mudpuppy", ""):
         with pytest.raises(StoreBusyError, match="locked by another program"):
-            keyword_memory.import_(path, source=source)
+            keyword_memory.transfer.import_(path, source=source)
     writer.close()
 
 
@@ -188,11 +188,11 @@ def test_an_export_that_is_none_is_refused(tmp_path: Path, keyword_memory: Memor
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises((StoreError, UsageError), match=reason):
-            keyword_memory.import_(tmp_path / name)
+            keyword_memory.transfer.import_(tmp_path / name)
 
 
 def test_parts_of_an_export_that_are_no_objects_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
     held = {"version": 1, "exportedAt": "x", "files": [5], "chunks": [7, {"content": "words"}], "sessions": [None]}
-    report = keyword_memory.import_(seeds.lines(tmp_path / "e.json", {**held, "fileCollections": "none"}))
+    report = keyword_memory.transfer.import_(seeds.lines(tmp_path / "e.json", {**held, "fileCollections": "none"}))
     assert (report.read, report.added) == (3, 1)
     assert [one.where for one in report.skipped] == ["chunks[0]", "sessions[0]"]

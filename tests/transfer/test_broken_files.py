@@ -20,7 +20,7 @@ def exported(memory: Memory, tmp_path: Path) -> Path:
     """Ten memories in a file."""
     for number in range(10):
         memory.add(f"Sentence number {number}")
-    memory.export(tmp_path / "ten.jsonl")
+    memory.transfer.export(tmp_path / "ten.jsonl")
     return tmp_path / "ten.jsonl"
 
 
@@ -58,7 +58,7 @@ def test_one_broken_line_is_named_and_the_rest_comes_in(
     exported: Path, other: Memory, spoilt: bytes, reason: str
 ) -> None:
     spoil(exported, 6, spoilt)
-    report = within(60, lambda: other.import_(exported))
+    report = within(60, lambda: other.transfer.import_(exported))
     assert (report.read, report.added) == (10, 9)
     ((where, why),) = [(one.where, one.reason) for one in report.skipped]
     assert where == "line 6"
@@ -70,7 +70,7 @@ def test_a_line_without_an_end_is_not_read_into_memory(
 ) -> None:
     monkeypatch.setattr(jsonl, "LONGEST_LINE", 2 * 2**20)
     spoil(exported, 6, b'{"id": "abcd", "text": "' + b"x" * (5 * 2**20))
-    report = other.import_(exported)
+    report = other.transfer.import_(exported)
     assert (report.read, report.added) == (10, 9)
     assert [(one.where, one.reason) for one in report.skipped] == [("line 6", "it is longer than 2 MiB")]
 
@@ -80,7 +80,7 @@ def test_a_file_that_was_cut_off_is_said_to_be(exported: Path, other: Memory, at
     data = exported.read_bytes()
     end = data.rindex(b"\n", 0, len(data) * 2 // 3) + 1
     exported.write_bytes(data[: end + 40 if "middle" in at else end])
-    report = other.import_(exported)
+    report = other.transfer.import_(exported)
     assert 0 < report.added < 10
     assert report.read == report.added + ("middle" in at)
     assert report.skipped[-1].where == "end of file"
@@ -90,7 +90,7 @@ def test_a_file_that_was_cut_off_is_said_to_be(exported: Path, other: Memory, at
 def test_a_part_of_a_history_without_its_record_is_named(exported: Path, other: Memory) -> None:
     with exported.open("ab") as file:
         file.write(b'{"id": "zzzz", "more": []}\n')
-    report = other.import_(exported)
+    report = other.transfer.import_(exported)
     assert (report.read, report.added) == (10, 10)
     assert [one.where for one in report.skipped] == ["line 12"]
 
@@ -106,7 +106,7 @@ def test_a_part_of_a_history_without_its_record_is_named(exported: Path, other: 
 )
 def test_what_editors_do_to_files_does_no_harm(exported: Path, other: Memory, change: Callable[[str], str]) -> None:
     exported.write_bytes(change(exported.read_text(encoding="utf-8")).encode())
-    report = other.import_(exported)
+    report = other.transfer.import_(exported)
     assert (report.added, report.skipped) == (10, ())
 
 
@@ -114,9 +114,9 @@ def test_what_editors_do_to_files_does_no_harm(exported: Path, other: Memory, ch
 def test_another_encoding_is_no_export(exported: Path, other: Memory, encoding: str) -> None:
     exported.write_bytes(exported.read_text(encoding="utf-8").encode(encoding))
     with pytest.raises(UsageError, match="no export of mindex"):
-        other.import_(exported, source="jsonl")
+        other.transfer.import_(exported, source="jsonl")
     with pytest.raises(UsageError, match="no file that mindex knows"):
-        other.import_(exported)
+        other.transfer.import_(exported)
 
 
 @pytest.mark.parametrize(
@@ -130,27 +130,27 @@ def test_a_file_that_is_no_export_is_an_error_and_nothing_comes_in(
     file = tmp_path / "file"
     file.write_bytes(content)
     with pytest.raises(UsageError):
-        memory.import_(file)
+        memory.transfer.import_(file)
     with pytest.raises(UsageError, match="no export of mindex"):
-        memory.import_(file, source="jsonl")
+        memory.transfer.import_(file, source="jsonl")
     with pytest.raises(UsageError, match="no export of mindex"):
-        memory.import_(file, source="markdown")
+        memory.transfer.import_(file, source="markdown")
 
 
 def test_a_folder_that_is_no_export_is_an_error(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "plan.md").write_text("# A plan\n\nid: abcd\n")
     with pytest.raises(UsageError, match="no folder that mindex knows"):
-        memory.import_(tmp_path / "notes")
+        memory.transfer.import_(tmp_path / "notes")
     with pytest.raises(UsageError, match="no export of mindex"):
-        memory.import_(tmp_path / "notes", source="markdown")
+        memory.transfer.import_(tmp_path / "notes", source="markdown")
     with pytest.raises(UsageError, match="no export of mindex"):
-        memory.import_(tmp_path / "notes", source="jsonl")
+        memory.transfer.import_(tmp_path / "notes", source="jsonl")
 
 
 def test_what_is_not_there_is_not_found(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="not there"):
-        memory.import_(tmp_path / "missing.jsonl")
+        memory.transfer.import_(tmp_path / "missing.jsonl")
 
 
 def test_a_file_that_changes_underneath_is_named(
@@ -165,18 +165,18 @@ def test_a_file_that_changes_underneath_is_named(
         return restore(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(other.store.entries, "restore_rows", appending)
-    report = other.import_(exported)
+    report = other.transfer.import_(exported)
     assert report.added == 10
     assert [one.where for one in report.skipped] == ["ten.jsonl"]
     assert "changed while it was read" in report.skipped[0].reason
     monkeypatch.undo()
-    assert other.import_(exported).skipped == ()
+    assert other.transfer.import_(exported).skipped == ()
 
 
 @pytest.mark.parametrize("announced", [-1, 10**30, "many", None, True])
 def test_a_header_that_lies_is_not_believed(exported: Path, other: Memory, announced: object) -> None:
     header = {"mindex": 1, "records": announced, "last_numbers": {"main": announced}}
     spoil(exported, 1, json.dumps(header).encode())
-    assert other.import_(exported).added == 10
+    assert other.transfer.import_(exported).added == 10
     added = other.store.retrieval.record(other.add("One more").id)
     assert added is not None and added.number == 11

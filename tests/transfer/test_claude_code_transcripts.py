@@ -106,7 +106,7 @@ def test_a_broken_line_is_named_and_the_rest_comes_in(tmp_path: Path, keyword_me
     )
     with path.open("ab") as file:
         file.write(b'{"type": "user", "content": "cut o')
-    report = keyword_memory.import_(path)
+    report = keyword_memory.transfer.import_(path)
     assert (report.read, report.added) == (5, 1)
     assert {one.where: one.reason for one in report.skipped} == {
         "line 2": "it is not JSON",
@@ -123,7 +123,7 @@ def test_lines_that_would_burst_are_named(
     monkeypatch.setattr(json_lines, "LONGEST_LINE", 1000)
     monkeypatch.setattr(json_lines, "_MOST_VALUES", 100)
     path = lines(tmp_path / "s.jsonl", said("user", "x" * 5000), "[" + "[]," * 200 + "[]]", said("user", "Short", 2))
-    report = keyword_memory.import_(path)
+    report = keyword_memory.transfer.import_(path)
     assert report.added == 1
     assert [one.where for one in report.skipped] == ["line 1", "line 2"]
 
@@ -146,7 +146,7 @@ def test_a_folder_of_sessions_comes_in_whole(tmp_path: Path, keyword_memory: Mem
     lines(projects / "-src-app" / "b.jsonl", said("user", "One", 1, sessionId="session-2"), said("user", "Two", 2))
     lines(projects / "-src-app" / "subagents" / "agent-1.jsonl", said("user", "Side", 3, isSidechain=True))
     assert detect(projects).name == "claude-code"
-    report = keyword_memory.import_(projects)
+    report = keyword_memory.transfer.import_(projects)
     # A session that was resumed repeats the one before it.
     assert (report.added, report.duplicates) == (2, 1)
     assert [one.where for one in report.skipped] == ["-src-app/a.jsonl line 2"]
@@ -154,8 +154,8 @@ def test_a_folder_of_sessions_comes_in_whole(tmp_path: Path, keyword_memory: Mem
 
 def test_a_turn_that_went_on_after_an_import_is_not_lost(tmp_path: Path, keyword_memory: Memory) -> None:
     start: list[Any] = [said("user", "Why?", 1), said("assistant", text("Let me see."), 2)]
-    keyword_memory.import_(lines(tmp_path / "s.jsonl", *start))
-    report = keyword_memory.import_(lines(tmp_path / "s.jsonl", *start, said("assistant", text("A race."), 3)))
+    keyword_memory.transfer.import_(lines(tmp_path / "s.jsonl", *start))
+    report = keyword_memory.transfer.import_(lines(tmp_path / "s.jsonl", *start, said("assistant", text("A race."), 3)))
     assert report.added == 1
     assert keyword_memory.search("race", kinds=["turn"]).hits
 

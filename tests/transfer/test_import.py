@@ -67,18 +67,18 @@ def everything(memory: Memory) -> list[Record]:
 
 def test_a_second_import_adds_nothing(memory: Memory, other: Memory, tmp_path: Path) -> None:
     fill(memory)
-    memory.export(tmp_path / "a.jsonl")
-    first = other.import_(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
+    first = other.transfer.import_(tmp_path / "a.jsonl")
     before = everything(other)
-    second = other.import_(tmp_path / "a.jsonl")
+    second = other.transfer.import_(tmp_path / "a.jsonl")
     assert (second.read, second.added, second.duplicates, second.skipped) == (first.read, 0, first.read, ())
     assert everything(other) == before
 
 
 def test_importing_into_where_it_came_from_adds_nothing(memory: Memory, tmp_path: Path) -> None:
     fill(memory)
-    memory.export(tmp_path / "a.jsonl")
-    report = memory.import_(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
+    report = memory.transfer.import_(tmp_path / "a.jsonl")
     assert (report.added, report.duplicates) == (0, report.read)
 
 
@@ -147,8 +147,8 @@ def test_changes_whose_numbers_are_taken_get_new_ones_and_keep_their_order(
     ids = fill(memory)
     for number in range(6):
         other.add(f"Something else that takes number {number}")
-    memory.export(tmp_path / "a.jsonl")
-    other.import_(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
+    other.transfer.import_(tmp_path / "a.jsonl")
     for id_ in ids.values():
         before, after = memory.store.entries.history(id_), other.store.entries.history(id_)
         assert [(one.at, one.action, one.reason) for one in after] == [
@@ -167,8 +167,8 @@ def test_numbers_stay_where_they_are_free_and_are_named_where_not(
         memory.add(f"Sentence {number} of the first")
     other.add("Takes one")
     other.add("Takes two")
-    memory.export(tmp_path / "a.jsonl")
-    report = other.import_(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
+    report = other.transfer.import_(tmp_path / "a.jsonl")
     assert report.renumbered == ((1, 5), (2, 6))
     numbers = {record.number: record.text for record in everything(other)}
     assert numbers[3] == "Sentence 3 of the first" and numbers[5] == "Sentence 1 of the first"
@@ -192,30 +192,30 @@ def test_a_number_that_cannot_be_counted_on_is_replaced(memory: Memory, number: 
 
 def test_everything_can_be_given_to_one_agent(memory: Memory, other: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
-    memory.export(tmp_path / "a.jsonl")
-    report = other.import_(tmp_path / "a.jsonl", agent="eve")
+    memory.transfer.export(tmp_path / "a.jsonl")
+    report = other.transfer.import_(tmp_path / "a.jsonl", agent="eve")
     assert report.skipped == () and {record.agent for record in everything(other)} == {"eve"}
     assert other.store.retrieval.record(ids["dark"]) is not None
     assert {change.after.agent for change in other.history(ids["dark"])} == {"eve"}
-    assert other.profile("user.name", agent="eve") == "Ada"
-    record = other.profile_record(agent="eve")
+    assert other.profile.get("user.name", agent="eve") == "Ada"
+    record = other.profile.record(agent="eve")
     assert record is not None and record.title == "Profile of eve"
 
 
 def test_an_agent_can_be_mapped_to_another(memory: Memory, other: Memory, tmp_path: Path) -> None:
     memory.add("Mine")
     memory.add("Yours", agent="you")
-    memory.export(tmp_path / "a.jsonl")
-    other.import_(tmp_path / "a.jsonl", agents={"you": "them"})
+    memory.transfer.export(tmp_path / "a.jsonl")
+    other.transfer.import_(tmp_path / "a.jsonl", agents={"you": "them"})
     assert {record.agent: record.text for record in everything(other)} == {"main": "Mine", "them": "Yours"}
 
 
 def test_another_agents_copy_in_the_same_memory_is_its_own(memory: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
-    memory.export(tmp_path / "a.jsonl", agent="main")
-    report = memory.import_(tmp_path / "a.jsonl", agent="eve")
+    memory.transfer.export(tmp_path / "a.jsonl", agent="main")
+    report = memory.transfer.import_(tmp_path / "a.jsonl", agent="eve")
     assert (report.added, report.skipped) == (report.read, ())
-    again = memory.import_(tmp_path / "a.jsonl", agent="eve")
+    again = memory.transfer.import_(tmp_path / "a.jsonl", agent="eve")
     assert (again.added, again.duplicates) == (0, again.read)
     copies = [record for record in everything(memory) if record.agent == "eve"]
     gone = next(record for record in copies if record.text == "The office is in Berlin")
@@ -237,29 +237,29 @@ def test_nobody_can_be_everybody(memory: Memory) -> None:
 
 
 def test_a_profile_never_replaces_another_one_unsaid(memory: Memory, other: Memory, tmp_path: Path) -> None:
-    memory.set_profile({"user": "Ada"})
-    other.set_profile({"user": "Grace"})
-    memory.export(tmp_path / "a.jsonl")
-    report = other.import_(tmp_path / "a.jsonl")
+    memory.profile.set({"user": "Ada"})
+    other.profile.set({"user": "Grace"})
+    memory.transfer.export(tmp_path / "a.jsonl")
+    report = other.transfer.import_(tmp_path / "a.jsonl")
     assert (report.added, report.duplicates) == (0, 0)
     assert [one.reason for one in report.skipped] == ["'main' has a profile already, and another one"]
-    assert other.profile("user") == "Grace"
+    assert other.profile.get("user") == "Grace"
     assert profile_id("main") == everything(other)[0].id
 
 
 def test_a_profile_that_went_on_living_is_still_the_same(memory: Memory, other: Memory, tmp_path: Path) -> None:
-    memory.set_profile({"user": "Ada"})
-    memory.export(tmp_path / "a.jsonl")
-    other.import_(tmp_path / "a.jsonl")
-    other.set_profile({"user": "Grace"})
-    assert other.import_(tmp_path / "a.jsonl").duplicates == 1
+    memory.profile.set({"user": "Ada"})
+    memory.transfer.export(tmp_path / "a.jsonl")
+    other.transfer.import_(tmp_path / "a.jsonl")
+    other.profile.set({"user": "Grace"})
+    assert other.transfer.import_(tmp_path / "a.jsonl").duplicates == 1
 
 
 def test_two_contacts_never_share_an_address(memory: Memory, other: Memory, tmp_path: Path) -> None:
-    memory.create("contact", name="Grace", email="grace@example.com")
-    held = other.create("contact", name="G. Hopper", email="grace@example.com")
-    memory.export(tmp_path / "a.jsonl")
-    report = other.import_(tmp_path / "a.jsonl")
+    memory.contacts.add(name="Grace", email="grace@example.com")
+    held = other.contacts.add(name="G. Hopper", email="grace@example.com")
+    memory.transfer.export(tmp_path / "a.jsonl")
+    report = other.transfer.import_(tmp_path / "a.jsonl")
     assert [one.reason for one in report.skipped] == [f"contact '{held.id}' has the same email already"]
 
 
@@ -379,12 +379,12 @@ def test_no_secret_hides_among_other_rows(text: str, around: tuple[str, str]) ->
 def test_a_dry_run_says_what_would_happen_and_writes_nothing(memory: Memory, other: Memory, tmp_path: Path) -> None:
     fill(memory)
     other.add("Takes number one")
-    other.create("contact", name="G. Hopper", email="grace@example.com")
-    memory.export(tmp_path / "a.jsonl")
+    other.contacts.add(name="G. Hopper", email="grace@example.com")
+    memory.transfer.export(tmp_path / "a.jsonl")
     before = everything(other)
-    foreseen = other.import_(tmp_path / "a.jsonl", dry_run=True)
+    foreseen = other.transfer.import_(tmp_path / "a.jsonl", dry_run=True)
     assert everything(other) == before
-    happened = other.import_(tmp_path / "a.jsonl")
+    happened = other.transfer.import_(tmp_path / "a.jsonl")
     assert foreseen.dry_run and not happened.dry_run
     assert (foreseen.read, foreseen.added, foreseen.duplicates) == (happened.read, happened.added, happened.duplicates)
     assert (foreseen.skipped, foreseen.renumbered) == (happened.skipped, happened.renumbered)
@@ -406,11 +406,11 @@ def test_a_dry_run_sees_duplicates_across_batches(memory: Memory, monkeypatch: p
 def test_progress_is_told_batch_by_batch(memory: Memory, other: Memory, tmp_path: Path) -> None:
     for number in range(12):
         memory.add(f"Sentence number {number}")
-    memory.export(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
     seen: list[Progress] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_rows, "_BATCH", 5)
-        other.import_(tmp_path / "a.jsonl", report=seen.append)
+        other.transfer.import_(tmp_path / "a.jsonl", report=seen.append)
     assert [(one.stage, one.done, one.total) for one in seen] == [("import", done, 12) for done in (5, 10, 12)]
 
 
@@ -485,10 +485,10 @@ class Counting:
 def test_vectors_follow_an_import(memory: Memory, other: Memory, tmp_path: Path) -> None:
     memory.add("One")
     memory.add("Two")
-    memory.export(tmp_path / "a.jsonl")
-    other.embedder = Counting()
+    memory.transfer.export(tmp_path / "a.jsonl")
+    other.models.use(Counting())
     seen: list[Progress] = []
-    other.import_(tmp_path / "a.jsonl", report=seen.append)
+    other.transfer.import_(tmp_path / "a.jsonl", report=seen.append)
     assert other.store.vectors.pending(Counting.model) == 0
     assert seen[-1] == Progress("embed", 2, 2)
 
@@ -497,12 +497,12 @@ def test_a_server_lets_vectors_follow_behind_its_back(
     memory: Memory, other: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.add("One")
-    memory.export(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
     asked: list[bool] = []
-    other.embedder = Counting()
+    other.models.use(Counting())
     monkeypatch.setattr(other, "embeds_in_background", True)
     monkeypatch.setattr(other, "_embed_soon", lambda: asked.append(True))
-    other.import_(tmp_path / "a.jsonl")
+    other.transfer.import_(tmp_path / "a.jsonl")
     assert asked == [True]
 
 

@@ -24,7 +24,7 @@ def everything(memory: Memory) -> list[Record]:
 @everyone
 def test_every_row_is_added_a_duplicate_or_skipped_by_name(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     path, rows = seeds.make(name, tmp_path / "from")
-    report = keyword_memory.import_(path)
+    report = keyword_memory.transfer.import_(path)
     skipped = [one for one in report.skipped if one.row]
     assert report.read == rows
     assert report.added + report.duplicates + len(skipped) == rows
@@ -35,9 +35,9 @@ def test_every_row_is_added_a_duplicate_or_skipped_by_name(name: str, tmp_path: 
 @everyone
 def test_a_second_import_adds_nothing(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make(name, tmp_path / "from")
-    first = keyword_memory.import_(path)
+    first = keyword_memory.transfer.import_(path)
     before = everything(keyword_memory)
-    second = keyword_memory.import_(path)
+    second = keyword_memory.transfer.import_(path)
     assert (second.added, second.duplicates) == (0, first.added + first.duplicates)
     assert second.skipped == first.skipped
     assert everything(keyword_memory) == before
@@ -46,9 +46,9 @@ def test_a_second_import_adds_nothing(name: str, tmp_path: Path, keyword_memory:
 @everyone
 def test_a_dry_run_says_the_same_and_writes_nothing(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make(name, tmp_path / "from")
-    rehearsed = keyword_memory.import_(path, dry_run=True)
+    rehearsed = keyword_memory.transfer.import_(path, dry_run=True)
     assert everything(keyword_memory) == []
-    done = keyword_memory.import_(path)
+    done = keyword_memory.transfer.import_(path)
     assert (rehearsed.read, rehearsed.added, rehearsed.duplicates, rehearsed.skipped) == (
         done.read,
         done.added,
@@ -69,7 +69,7 @@ def test_it_is_recognised_by_one_importer_only(name: str, tmp_path: Path) -> Non
 def test_what_has_no_agent_belongs_to_the_one_who_imports(name: str, tmp_path: Path) -> None:
     path, _ = seeds.make(name, tmp_path / "from")
     with Memory(tmp_path / "eve.db", agent="eve", options={"embedding.provider": "none"}) as memory:
-        memory.import_(path)
+        memory.transfer.import_(path)
         found = everything(memory)
         states = [
             state for one in found for change in memory.history(one.id) for state in (change.before, change.after)
@@ -82,7 +82,7 @@ def test_what_has_no_agent_belongs_to_the_one_who_imports(name: str, tmp_path: P
 @everyone
 def test_where_it_comes_from_is_its_source(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make(name, tmp_path / "from")
-    keyword_memory.import_(path)
+    keyword_memory.transfer.import_(path)
     sources = [record.source for record in everything(keyword_memory)]
     assert all(source.startswith(f"{name.removesuffix(' export')}:") for source in sources)
     assert len(set(sources)) == len(sources)
@@ -91,11 +91,11 @@ def test_where_it_comes_from_is_its_source(name: str, tmp_path: Path, keyword_me
 @everyone
 def test_what_came_in_leaves_and_comes_in_again_the_same(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make(name, tmp_path / "from")
-    keyword_memory.import_(path)
-    keyword_memory.export(tmp_path / "a.jsonl")
+    keyword_memory.transfer.import_(path)
+    keyword_memory.transfer.export(tmp_path / "a.jsonl")
     with Memory(tmp_path / "again.db", options={"embedding.provider": "none"}) as again:
-        assert again.import_(tmp_path / "a.jsonl").skipped == ()
-        again.export(tmp_path / "b.jsonl")
+        assert again.transfer.import_(tmp_path / "a.jsonl").skipped == ()
+        again.transfer.export(tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
@@ -103,7 +103,7 @@ def test_what_came_in_leaves_and_comes_in_again_the_same(name: str, tmp_path: Pa
 def test_a_database_is_not_touched(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make(name, tmp_path / "from")
     before = (path.read_bytes(), sorted(path.parent.iterdir()))
-    keyword_memory.import_(path)
+    keyword_memory.transfer.import_(path)
     assert (path.read_bytes(), sorted(path.parent.iterdir())) == before
 
 
@@ -117,7 +117,7 @@ def test_all_of_them_come_in_beside_each_other(tmp_path: Path, keyword_memory: M
     added = {}
     for name in seeds.MAKERS:
         path, _ = seeds.make(name, tmp_path / name)
-        added[name] = keyword_memory.import_(path).added
+        added[name] = keyword_memory.transfer.import_(path).added
     assert added.pop("memory-search export") == 0  # its database was there before
     assert all(added.values())
 

@@ -41,30 +41,30 @@ def lines(file: Path) -> list[dict[str, object]]:
 def test_export_import_export_gives_the_same_bytes(memory: Memory, other: Memory, tmp_path: Path) -> None:
     fill(memory)
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    exported = memory.export(first)
-    report = other.import_(first)
+    exported = memory.transfer.export(first)
+    report = other.transfer.import_(first)
     assert (report.read, report.added, report.duplicates, report.skipped) == (exported.records, exported.records, 0, ())
     assert report.renumbered == ()
-    other.export(second)
+    other.transfer.export(second)
     assert second.read_bytes() == first.read_bytes()
 
 
 def test_nothing_of_a_record_is_lost(memory: Memory, other: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
-    memory.export(tmp_path / "all.jsonl")
-    other.import_(tmp_path / "all.jsonl")
+    memory.transfer.export(tmp_path / "all.jsonl")
+    other.transfer.import_(tmp_path / "all.jsonl")
     assert rows(other) == rows(memory)
     for id_ in ids.values():
         assert other.store.retrieval.record(id_) == memory.store.retrieval.record(id_)
         assert other.store.entries.history(id_) == memory.store.entries.history(id_)
     assert other.store.entries.linked(ids["dark"], "near") == (ids["near"],)
-    assert other.profile("user.age") == 37
+    assert other.profile.get("user.age") == 37
 
 
 def test_what_came_in_lives_on(memory: Memory, other: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
-    memory.export(tmp_path / "all.jsonl")
-    other.import_(tmp_path / "all.jsonl")
+    memory.transfer.export(tmp_path / "all.jsonl")
+    other.transfer.import_(tmp_path / "all.jsonl")
     found = {hit.record.id for hit in other.search("dark mode").hits}
     assert {ids["dark"], ids["near"]} <= found
     assert not other.search("Berlin").hits
@@ -73,9 +73,9 @@ def test_what_came_in_lives_on(memory: Memory, other: Memory, tmp_path: Path) ->
     assert other.add("Something new").created
     numbers = [record.number for record in (row.record for row in rows(other)) if record.agent == "main"]
     assert len(numbers) == len(set(numbers))
-    version = other.profile_history()[1].change
-    other.rollback_profile(version)
-    assert other.profile("user.age") == 36
+    version = other.profile.history()[1].change
+    other.profile.rollback(version)
+    assert other.profile.get("user.age") == 36
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60) | st.sampled_from(
@@ -110,9 +110,9 @@ def live(memory: Memory, operations: list[tuple[str, int, str]]) -> None:
             elif verb == "supersede":
                 ids.append(memory.add(text, supersedes=target).id)
             elif verb == "turn":
-                memory.add_conversation(text, text[::-1], agent=agent)
+                memory.conversations.add(text, text[::-1], agent=agent)
             elif verb == "profile":
-                memory.set_profile({f"a.b{which}": [text, which, None, 1.5, True]}, text, agent=agent)
+                memory.profile.set({f"a.b{which}": [text, which, None, 1.5, True]}, text, agent=agent)
             elif verb == "update":
                 memory.update(target, text=text, confidence=which / 10, reason=text)
             elif verb == "undo":
@@ -131,13 +131,13 @@ def test_any_life_survives_the_round_trip(operations: list[tuple[str, int, str]]
         Memory(Path(folder, "b.db"), options=options) as other,
     ):
         live(memory, operations)
-        memory.export(Path(folder, "a.jsonl"))
-        report = other.import_(Path(folder, "a.jsonl"))
+        memory.transfer.export(Path(folder, "a.jsonl"))
+        report = other.transfer.import_(Path(folder, "a.jsonl"))
         assert report.skipped == ()
         assert rows(other) == rows(memory)
-        again = other.import_(Path(folder, "a.jsonl"))
+        again = other.transfer.import_(Path(folder, "a.jsonl"))
         assert (again.added, again.duplicates) == (0, again.read)
-        other.export(Path(folder, "b.jsonl"))
+        other.transfer.export(Path(folder, "b.jsonl"))
         assert Path(folder, "b.jsonl").read_bytes() == Path(folder, "a.jsonl").read_bytes()
 
 
@@ -147,8 +147,8 @@ def test_a_time_keeps_its_milliseconds(moment: int) -> None:
 
 
 def test_a_history_tells_one_from_true(memory: Memory) -> None:
-    memory.set_profile({"a": 1})
-    memory.set_profile({"a": True})
+    memory.profile.set({"a": 1})
+    memory.profile.set({"a": True})
     (row,) = rows(memory)
     again = history_of(row_of(json.loads(json.dumps(row_json(row)))).record, history_json(row.record, row.history))
     assert [json.dumps(one.after.fields) for one in again] == [json.dumps(one.after.fields) for one in row.history]
@@ -162,9 +162,9 @@ def test_a_long_history_goes_on_in_the_lines_below(
     for version in range(1, 9):
         memory.update(first.id, text=f"Version {version}")
     second = memory.add("Something else")
-    memory.export(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
     assert sum("more" in line for line in lines(tmp_path / "a.jsonl")) > 1
-    other.import_(tmp_path / "a.jsonl")
+    other.transfer.import_(tmp_path / "a.jsonl")
     assert other.store.entries.history(first.id) == memory.store.entries.history(first.id)
     assert other.store.entries.history(second.id) == memory.store.entries.history(second.id)
 
@@ -175,17 +175,17 @@ def test_a_long_history_goes_on_in_the_lines_below(
 def test_the_header_counts_the_records_and_never_tells_the_time(memory: Memory, tmp_path: Path) -> None:
     memory.add("One")
     memory.add("Two", agent="b")
-    memory.export(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
     header, *records = lines(tmp_path / "a.jsonl")
     assert header == {"mindex": 1, "schema": memory.status().schema, "records": 2, "last_numbers": {"b": 1, "main": 1}}
     assert [(record["agent"], record["number"]) for record in records] == [("b", 1), ("main", 1)]
-    memory.export(tmp_path / "b.jsonl")
+    memory.transfer.export(tmp_path / "b.jsonl")
     assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
 
 
 def test_a_memory_that_never_changed_says_its_text_once(memory: Memory, tmp_path: Path) -> None:
     memory.add("A rather singular sentence")
-    memory.export(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
     _, record = lines(tmp_path / "a.jsonl")
     (change,) = record["history"]  # type: ignore[misc]
     assert set(change) == {"change", "at", "by", "action"}
@@ -195,7 +195,7 @@ def test_a_memory_that_never_changed_says_its_text_once(memory: Memory, tmp_path
 def test_indexed_files_stay_where_they_are_and_are_named(memory: Memory, handbook: Path, tmp_path: Path) -> None:
     memory.index(handbook)
     memory.add("Told, not indexed")
-    report = memory.export(tmp_path / "a.jsonl")
+    report = memory.transfer.export(tmp_path / "a.jsonl")
     assert report.records == 1
     assert [(one.name, one.root) for one in report.collections] == [("handbook", str(handbook.resolve()))]
     assert len(lines(tmp_path / "a.jsonl")) == 2
@@ -204,7 +204,7 @@ def test_indexed_files_stay_where_they_are_and_are_named(memory: Memory, handboo
 def test_one_agent_may_leave_alone(memory: Memory, tmp_path: Path) -> None:
     memory.add("Mine")
     memory.add("Yours", agent="you")
-    assert memory.export(tmp_path / "a.jsonl", agent="you").records == 1
+    assert memory.transfer.export(tmp_path / "a.jsonl", agent="you").records == 1
     assert [line.get("text") for line in lines(tmp_path / "a.jsonl")] == [None, "Yours"]
 
 
@@ -212,13 +212,13 @@ def test_vectors_come_along_when_asked_for(memory: Memory, other: Memory, tmp_pa
     model = Model("test", "tiny", 2)
     kept, told = memory.add("With a vector"), memory.add("Told by an older model")
     memory.store.vectors.put(model, [RecordVectors(kept.id, [[0.6, 0.8]], 0.5), RecordVectors(told.id, [[1, 0]])])
-    memory.export(tmp_path / "without.jsonl")
+    memory.transfer.export(tmp_path / "without.jsonl")
     assert not any("vectors" in line for line in lines(tmp_path / "without.jsonl"))
-    memory.export(tmp_path / "with.jsonl", vectors=True)
+    memory.transfer.export(tmp_path / "with.jsonl", vectors=True)
     _, first, _ = lines(tmp_path / "with.jsonl")
     (vectors,) = first["vectors"]  # type: ignore[misc]
     assert vectors["model"] == model.fingerprint and len(base64.b64decode(vectors["data"])) == 8
-    other.import_(tmp_path / "with.jsonl")
+    other.transfer.import_(tmp_path / "with.jsonl")
     assert other.store.vectors.pending(model) == 0
     assert rows(other) == rows(memory)
 
@@ -238,11 +238,11 @@ def test_a_vector_that_cannot_be_one_is_made_again(
 ) -> None:
     model = Model("test", "tiny", 2)
     memory.store.vectors.put(model, [RecordVectors(memory.add("With a vector").id, [[0.6, 0.8]])])
-    memory.export(tmp_path / "a.jsonl", vectors=True)
+    memory.transfer.export(tmp_path / "a.jsonl", vectors=True)
     header, record = lines(tmp_path / "a.jsonl")
     record["vectors"][0].update(damage)  # type: ignore[index]
     (tmp_path / "b.jsonl").write_text(f"{json.dumps(header)}\n{json.dumps(record)}\n")
-    assert other.import_(tmp_path / "b.jsonl").added == 1
+    assert other.transfer.import_(tmp_path / "b.jsonl").added == 1
     assert other.store.vectors.pending(model) == 1
 
 
@@ -252,8 +252,8 @@ def test_a_vector_that_cannot_be_one_is_made_again(
 def test_a_stream_gets_the_same_bytes(memory: Memory, tmp_path: Path) -> None:
     fill(memory)
     stream = BytesIO()
-    report = memory.export(stream)
-    memory.export(tmp_path / "a.jsonl")
+    report = memory.transfer.export(stream)
+    memory.transfer.export(tmp_path / "a.jsonl")
     assert stream.getvalue() == (tmp_path / "a.jsonl").read_bytes()
     assert report.target == "-"
 
@@ -264,7 +264,7 @@ def test_an_export_that_fails_leaves_the_old_one(
     memory.add("One")
     folder = tmp_path / "out"
     folder.mkdir()
-    memory.export(folder / "a.jsonl")
+    memory.transfer.export(folder / "a.jsonl")
     before = (folder / "a.jsonl").read_bytes()
     memory.add("Two")
 
@@ -273,7 +273,7 @@ def test_an_export_that_fails_leaves_the_old_one(
 
     monkeypatch.setattr(jsonl_export, "record_lines", full)
     with pytest.raises(MindexError, match="No space left"):
-        memory.export(folder / "a.jsonl")
+        memory.transfer.export(folder / "a.jsonl")
     assert (folder / "a.jsonl").read_bytes() == before
     assert [file.name for file in folder.iterdir()] == ["a.jsonl"]
 
@@ -283,24 +283,24 @@ def test_an_export_replaces_an_export_and_nothing_else(memory: Memory, tmp_path:
     notes = tmp_path / "notes.txt"
     notes.write_text("my notes")
     with pytest.raises(ConflictError, match="no export of mindex"):
-        memory.export(notes)
+        memory.transfer.export(notes)
     assert notes.read_text() == "my notes"
     with pytest.raises(UsageError, match="is a folder"):
-        memory.export(tmp_path)
+        memory.transfer.export(tmp_path)
     with pytest.raises(MindexError, match="cannot write"):
-        memory.export(tmp_path / "missing" / "a.jsonl")
-    memory.export(tmp_path / "a.jsonl")
-    memory.export(tmp_path / "a.jsonl")
+        memory.transfer.export(tmp_path / "missing" / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="rights and links of POSIX")
 def test_only_the_owner_reads_an_export_and_a_link_stays_one(memory: Memory, tmp_path: Path) -> None:
     memory.add("One")
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
-    memory.export(tmp_path / "link.jsonl")
+    memory.transfer.export(tmp_path / "link.jsonl")
     assert (tmp_path / "link.jsonl").is_symlink()
     assert stat.S_IMODE((tmp_path / "real.jsonl").stat().st_mode) == 0o600
-    memory.export(Path("/dev/null"))
+    memory.transfer.export(Path("/dev/null"))
     assert Path("/dev/null").is_char_device()
 
 
@@ -356,14 +356,14 @@ def test_a_header_of_a_newer_mindex_is_refused(memory: Memory, tmp_path: Path) -
     file.write_text('{"mindex": 99, "records": 0}\n')
     assert reading.importer.recognises(file)
     with pytest.raises(UsageError, match="newer mindex"):
-        memory.import_(file)
+        memory.transfer.import_(file)
 
 
 def test_a_purged_number_is_not_given_again_elsewhere(memory: Memory, other: Memory, tmp_path: Path) -> None:
     memory.add("One")
     memory.purge(memory.add("Two").id)
-    memory.export(tmp_path / "a.jsonl")
-    other.import_(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
+    other.transfer.import_(tmp_path / "a.jsonl")
     added = other.store.retrieval.record(other.add("Three").id)
     assert added is not None and added.number == 3
 

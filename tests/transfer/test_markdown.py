@@ -35,13 +35,13 @@ def files(folder: Path) -> list[str]:
 
 def test_a_folder_brings_back_what_is_live(memory: Memory, other: Memory, tmp_path: Path) -> None:
     fill(memory)
-    report = memory.export(tmp_path / "out", format="markdown")
+    report = memory.transfer.export(tmp_path / "out", format="markdown")
     assert (report.left_out, report.records) == (1, len(live(memory)))
     assert any("history" in note for note in report.notes)
-    brought = other.import_(tmp_path / "out")
+    brought = other.transfer.import_(tmp_path / "out")
     assert (brought.added, brought.skipped, brought.renumbered) == (report.records, (), ())
     assert live(other) == live(memory)
-    again = other.import_(tmp_path / "out")
+    again = other.transfer.import_(tmp_path / "out")
     assert (again.added, again.duplicates) == (0, report.records)
 
 
@@ -83,8 +83,8 @@ def test_any_record_survives_its_section(records: list[Record]) -> None:
 def test_a_text_may_hold_headings_fences_and_front_matter(memory: Memory, other: Memory, tmp_path: Path) -> None:
     text = "---\nid: zzzz\n---\n\n## Heading\n\n```text\nfence\n```\n`````\n\nid: yyyy · number: 3"
     id_ = memory.add(text).id
-    memory.export(tmp_path / "out", format="markdown")
-    assert other.import_(tmp_path / "out").added == 1
+    memory.transfer.export(tmp_path / "out", format="markdown")
+    assert other.transfer.import_(tmp_path / "out").added == 1
     found = other.store.retrieval.record(id_)
     assert found is not None and found.text == text
 
@@ -94,8 +94,8 @@ def test_a_text_may_hold_headings_fences_and_front_matter(memory: Memory, other:
 
 def test_each_area_has_its_file(memory: Memory, tmp_path: Path) -> None:
     fill(memory)
-    memory.export(tmp_path / "out", format="markdown", agent="main")
-    month = memory.profile_history()[0].at
+    memory.transfer.export(tmp_path / "out", format="markdown", agent="main")
+    month = memory.profile.history()[0].at
     assert month
     found = files(tmp_path / "out")
     (conversations,) = [name for name in found if name.startswith("conversations/")]
@@ -116,7 +116,7 @@ def test_each_area_has_its_file(memory: Memory, tmp_path: Path) -> None:
 def test_several_agents_have_a_folder_each(memory: Memory, tmp_path: Path) -> None:
     for agent in ("main", "a/b", "a b", "..", "Main"):
         memory.add("The same for all", agent=agent)
-    memory.export(tmp_path / "out", format="markdown")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     folders = {Path(name).parts[0] for name in files(tmp_path / "out")} - {"README.md"}
     assert len({name.casefold() for name in folders}) == 5
     assert all(name.strip(".") for name in folders)
@@ -124,7 +124,7 @@ def test_several_agents_have_a_folder_each(memory: Memory, tmp_path: Path) -> No
 
 def test_a_section_can_be_read_by_people(memory: Memory, tmp_path: Path) -> None:
     memory.add("The cache expires after one hour", tags=["cache"], importance=7)
-    memory.export(tmp_path / "out", format="markdown")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     text = (tmp_path / "out" / "memories" / "fact.md").read_text(encoding="utf-8")
     head, facts, *rest = text.split("\n\n")[1:4]
     assert head == "# Memories: fact"
@@ -137,7 +137,7 @@ def test_the_overview_says_what_is_missing(memory: Memory, handbook: Path, tmp_p
     memory.index(handbook)
     memory.forget(memory.add("Forgotten").id)
     memory.add("Kept")
-    memory.export(tmp_path / "out", format="markdown")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "history of changes is not here" in text and "(1 records)" in text
     assert f"- handbook: `{handbook.resolve()}`" in text
@@ -150,10 +150,10 @@ def test_the_overview_says_what_is_missing(memory: Memory, handbook: Path, tmp_p
 def test_a_new_export_takes_the_place_of_the_old_one(memory: Memory, tmp_path: Path) -> None:
     fact = memory.add("A fact")
     memory.add("An insight", type="insight")
-    memory.export(tmp_path / "out", format="markdown")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     (tmp_path / "out" / "mine.md").write_text("my own")
     memory.forget(fact.id)
-    memory.export(tmp_path / "out", format="markdown")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     assert files(tmp_path / "out") == ["README.md", "memories/insight.md", "mine.md"]
     assert [file for file in tmp_path.iterdir() if file.name.endswith(".part")] == []
 
@@ -164,19 +164,19 @@ def test_a_file_of_somebody_else_is_never_replaced(memory: Memory, tmp_path: Pat
     (out / "memories").mkdir(parents=True)
     (out / "memories" / "fact.md").write_text("my own")
     with pytest.raises(ConflictError, match="no export of mindex"):
-        memory.export(out, format="markdown")
+        memory.transfer.export(out, format="markdown")
     assert files(out) == ["memories/fact.md"]
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="is a file"):
-        memory.export(tmp_path / "file", format="markdown")
+        memory.transfer.export(tmp_path / "file", format="markdown")
 
 
 def test_many_months_are_not_all_open_at_once(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "_MOST_OPEN", 2)
     for _ in range(2):
         for month in range(1, 7):
-            memory.add_conversation("Ping", "Pong", at=f"2026-0{month}-15T12:00:00Z")
-    memory.export(tmp_path / "out", format="markdown")
+            memory.conversations.add("Ping", "Pong", at=f"2026-0{month}-15T12:00:00Z")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     assert len(files(tmp_path / "out")) == 7
     assert sum(isinstance(found, ExportRow) for found in importer.read(tmp_path / "out")) == 12
 
@@ -184,15 +184,15 @@ def test_many_months_are_not_all_open_at_once(memory: Memory, tmp_path: Path, mo
 @pytest.mark.skipif(os.name == "nt", reason="rights of POSIX")
 def test_only_the_owner_looks_into_the_folder(memory: Memory, tmp_path: Path) -> None:
     memory.add("A fact")
-    memory.export(tmp_path / "out", format="markdown")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
 
 
 def test_markdown_is_neither_a_stream_nor_vectors(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="folder of texts"):
-        memory.export(tmp_path / "out", format="markdown", vectors=True)
+        memory.transfer.export(tmp_path / "out", format="markdown", vectors=True)
     with pytest.raises(UsageError, match="unknown format"):
-        memory.export(tmp_path / "out", format="pdf")  # type: ignore[arg-type]
+        memory.transfer.export(tmp_path / "out", format="pdf")  # type: ignore[arg-type]
 
 
 # ── edited files ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,7 +202,7 @@ def test_markdown_is_neither_a_stream_nor_vectors(memory: Memory, tmp_path: Path
 def written(memory: Memory, tmp_path: Path) -> Path:
     memory.add("First fact", tags=["a"], source="somebody said")
     memory.add("Second fact")
-    memory.export(tmp_path / "out", format="markdown")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     return tmp_path / "out" / "memories" / "fact.md"
 
 
@@ -258,8 +258,8 @@ def test_ends_of_lines_may_be_those_of_windows(written: Path) -> None:
 
 
 def test_fields_are_json(memory: Memory, tmp_path: Path) -> None:
-    memory.create("contact", name="Grace", email="grace@example.com")
-    memory.export(tmp_path / "out", format="markdown")
+    memory.contacts.add(name="Grace", email="grace@example.com")
+    memory.transfer.export(tmp_path / "out", format="markdown")
     file = tmp_path / "out" / "contacts.md"
     text = file.read_text(encoding="utf-8")
     shown = text[text.index("```json\n") + 8 : text.rindex("\n```")]
@@ -270,6 +270,6 @@ def test_fields_are_json(memory: Memory, tmp_path: Path) -> None:
 
 def test_other_peoples_files_in_the_folder_are_named(written: Path, other: Memory) -> None:
     (written.parent / "plan.md").write_text("# A plan\n")
-    report = other.import_(written.parent.parent)
+    report = other.transfer.import_(written.parent.parent)
     assert (report.read, report.added) == (2, 2)
     assert [(one.where, one.row) for one in report.skipped] == [("memories/plan.md", False)]

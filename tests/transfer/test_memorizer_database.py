@@ -44,8 +44,8 @@ def test_a_profile_can_be_rolled_back_to_any_version_it_had(tmp_path: Path, keyw
         (NOON + 3 * DAY, ""),
         (NOON + 4 * DAY, "she spelt it"),
     ]
-    keyword_memory.rollback_profile(history[1].change)
-    assert keyword_memory.profile() == memorizer.VERSIONS[1]
+    keyword_memory.profile.rollback(history[1].change)
+    assert keyword_memory.profile.get() == memorizer.VERSIONS[1]
 
 
 def test_profiles_and_tables_that_cannot_come_in_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
@@ -59,7 +59,7 @@ def test_profiles_and_tables_that_cannot_come_in_are_named(tmp_path: Path, keywo
         "project_sources": [{"id": 1}],
     }
     schema = memorizer.SCHEMA + "CREATE TABLE project_sources (id INTEGER);"
-    report = keyword_memory.import_(seeds.fill(tmp_path / "m.db", schema, rows))
+    report = keyword_memory.transfer.import_(seeds.fill(tmp_path / "m.db", schema, rows))
     assert (report.read, report.added) == (1, 0)
     assert {one.where: one.reason for one in report.skipped} == {
         "profile_history 1": "this version is not a JSON object",
@@ -85,12 +85,12 @@ def test_people_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_me
     assert (brief.fields["required_tools"], brief.fields["max_steps"]) == (["mail"], 5)
     assert brief.fields["last_run_at"] == "2026-03-01T12:00:00Z"
     assert (records["skills:2"].fields["trigger_type"], records["skills:2"].context) == ("manual", "trigger_type: cron")
-    assert keyword_memory.due() is not None
+    assert keyword_memory.skills.due() is not None
 
 
 def test_what_memorizer_rows_are_skipped_is_said(tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make("memorizer", tmp_path / "from")
-    skipped = {one.where: one.reason for one in keyword_memory.import_(path).skipped}
+    skipped = {one.where: one.reason for one in keyword_memory.transfer.import_(path).skipped}
     assert skipped.pop("contacts 3").endswith("has the same email already")
     assert "instructions" in skipped.pop("skills 3")
     assert skipped == {
@@ -102,7 +102,7 @@ def test_what_memorizer_rows_are_skipped_is_said(tmp_path: Path, keyword_memory:
 
 def test_numbers_of_four_tables_do_not_take_each_others(tmp_path: Path, keyword_memory: Memory) -> None:
     path, _ = seeds.make("memorizer", tmp_path / "from")
-    report = keyword_memory.import_(path)
+    report = keyword_memory.transfer.import_(path)
     page = keyword_memory.store.retrieval.list(Filters(agent="main", include_expired=True), limit=100)
     numbers = [record.number for record in page.records]
     assert len(set(numbers)) == len(numbers)

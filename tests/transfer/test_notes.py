@@ -51,38 +51,38 @@ def test_notes_are_found_at_any_depth_and_nothing_else(tmp_path: Path, keyword_m
     others = ("README.md", "node_modules/p/CLAUDE.md", ".git/AGENTS.md", "app/notes.txt")
     root = write(tmp_path / "root", {name: words.format(name) for name in (*names, *others)})
     assert detect(root).name == "notes"
-    report = keyword_memory.import_(root)
+    report = keyword_memory.transfer.import_(root)
     assert report.added == len(names)
     assert {row.record.context for row in records("notes", root)} == set(names)
 
 
 def test_the_same_section_in_two_files_is_one_memory(tmp_path: Path, keyword_memory: Memory) -> None:
     write(tmp_path / "n", {"CLAUDE.md": "# Rules\n\nUse tabs.\n", "AGENTS.md": "# Rules\n\nUse tabs.\n"})
-    report = keyword_memory.import_(tmp_path / "n")
+    report = keyword_memory.transfer.import_(tmp_path / "n")
     assert (report.added, report.duplicates) == (1, 1)
 
 
 def test_a_section_that_was_forgotten_stays_forgotten(tmp_path: Path, keyword_memory: Memory) -> None:
     write(tmp_path / "n", {"CLAUDE.md": "# Rules\n\nUse tabs.\n"})
-    keyword_memory.import_(tmp_path / "n")
+    keyword_memory.transfer.import_(tmp_path / "n")
     (hit,) = keyword_memory.search("tabs").hits
     keyword_memory.forget(hit.record.id)
-    assert keyword_memory.import_(tmp_path / "n" / "CLAUDE.md").added == 0
+    assert keyword_memory.transfer.import_(tmp_path / "n" / "CLAUDE.md").added == 0
 
 
 def test_any_folder_of_markdown_is_read_when_asked_for_by_name(tmp_path: Path, keyword_memory: Memory) -> None:
     root = write(tmp_path / "vault", {"a.md": "# A\n\nOne thing.\n", "b/c.md": "Another thing.\n", "d.txt": "no"})
-    assert keyword_memory.import_(root, source="notes").added == 2
-    assert keyword_memory.import_(root / "d.txt", source="notes").added == 1
+    assert keyword_memory.transfer.import_(root, source="notes").added == 2
+    assert keyword_memory.transfer.import_(root / "d.txt", source="notes").added == 1
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="holds no notes"):
-        keyword_memory.import_(tmp_path / "empty", source="notes")
+        keyword_memory.transfer.import_(tmp_path / "empty", source="notes")
 
 
 def test_notes_that_cannot_be_read_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
     root = write(tmp_path / "n", {"CLAUDE.md": "\n", "a/AGENTS.md": "x" * (2 * 1024 * 1024 + 1), "b/MEMORY.md": "Yes."})
     (root / "GEMINI.md").write_bytes(b"a\0b")
-    report = keyword_memory.import_(root)
+    report = keyword_memory.transfer.import_(root)
     assert (report.read, report.added) == (1, 1)
     assert {one.where: one.reason for one in report.skipped} == {
         "CLAUDE.md": "it is empty",

@@ -25,7 +25,7 @@ with Memory(db, options={"embedding.provider": "none"}) as memory:
     memory.search("warm up")
     before = most()
     started = time.process_time()
-    report = memory.export(file) if verb == "export" else memory.import_(file)
+    report = memory.transfer.export(file) if verb == "export" else memory.transfer.import_(file)
     seconds = time.process_time() - started
     print(json.dumps([report.records if verb == "export" else report.added, seconds, most() - before]))
 """

@@ -91,7 +91,7 @@ def test_a_history_that_is_not_whole_is_told_as_far_as_it_is(tmp_path: Path, key
         {"id": "p3", "memory_id": "m", "operation": "delete", "timestamp": NOON + 3 * DAY, "source": "user"},
     ]
     rows = {"memories": [memory_mcp.memory("m", "Back again.")], "provenance": done}
-    keyword_memory.import_(seeds.fill(tmp_path / "m.db", memory_mcp.SCHEMA, rows))
+    keyword_memory.transfer.import_(seeds.fill(tmp_path / "m.db", memory_mcp.SCHEMA, rows))
     (hit,) = keyword_memory.search("back again").hits
     history = keyword_memory.history(hit.record.id)
     assert [change.action for change in history] == ["add", "forget", "restore", "forget"]
@@ -118,7 +118,7 @@ def test_entities_as_the_seed_document_has_them(tmp_path: Path, keyword_memory: 
         "memories": [{"id": "m", "content": "Python is used", "importance": 3}],
         "entities": [{"id": "e", "memory_id": "m", "entity": "Python"}],
     }
-    keyword_memory.import_(seeds.fill(tmp_path / "memory2.db", schema, rows))
+    keyword_memory.transfer.import_(seeds.fill(tmp_path / "memory2.db", schema, rows))
     (hit,) = keyword_memory.search("Python", entities=["python"]).hits
     assert (hit.record.entities, hit.record.importance) == (("Python",), 3)
 
@@ -151,7 +151,7 @@ def test_a_number_that_is_taken_is_replaced_and_reported(tmp_path: Path, keyword
     for text in ("one", "two", "three"):
         keyword_memory.add(text)
     path, _ = seeds.make("mudpuppy", tmp_path / "from")
-    report = keyword_memory.import_(path)
+    report = keyword_memory.transfer.import_(path)
     assert report.renumbered == ((3, 14),)  # above 13, the highest of both
     assert keyword_memory.store.entries.by_number("main", 5) is not None
 
@@ -193,7 +193,7 @@ def test_named_indexes_come_in_with_their_folder(tmp_path: Path, keyword_memory:
     (folder / "indexes").mkdir()
     seeds.fill(folder / "indexes" / "work.db", memory_search.SCHEMA, {**other, "chunks": [piece]})
     (folder / "indexes" / "broken.db").write_bytes(b"SQLite format 3\0 and then nothing")
-    report = keyword_memory.import_(folder)
+    report = keyword_memory.transfer.import_(folder)
     assert report.read == rows + 1
     assert "indexes/broken.db" in [one.where for one in report.skipped]
     assert keyword_memory.search("another index").hits

@@ -21,5 +21,5 @@ def consolidate_command(context: Context, older_than: str, types: tuple[str, ...
     writes summaries; without one the most complete of near-duplicates is kept.
     """
     with context.memory() as memory:
-        found = memory.consolidate(older_than=older_than, types=types, apply=apply, limit=limit)
+        found = memory.maintenance.consolidate(older_than=older_than, types=types, apply=apply, limit=limit)
     context.emit(consolidation_json(found), lambda: consolidation_text(found))

@@ -87,8 +87,8 @@ def _group(kind: ThingKind, about: str) -> click.Group:
             raise UsageError("the name is given twice", "give it once")
         options["name"] = options["name"] if named is None else named
         with context.memory() as memory:
-            record = memory.create(kind, **_given(kind, options))
-            notes = memory.vector_notes(record.id)
+            record = memory.things(kind).add(**_given(kind, options))
+            notes = memory.embedding_queue.notes(record.id)
         context.emit(
             present.thing_added_json(record, notes),
             lambda: present.thing_added_text(record, notes),
@@ -100,7 +100,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
     @click.pass_obj
     def list_(context: Context, /, limit: int, **wanted: Any) -> None:
         with context.memory() as memory:
-            page = memory.things_found(kind, limit=limit, **wanted)
+            page = memory.things(kind).list(limit=limit, **wanted)
         context.emit(
             present.things_json(page.records, page.total),
             lambda: present.things_text(page.records, page.total),
@@ -111,7 +111,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
     @click.pass_obj
     def get(context: Context, id_: str) -> None:
         with context.memory() as memory:
-            record = memory.thing(kind, id_)
+            record = memory.things(kind).get(id_)
         context.emit(present.thing_json(record), lambda: present.thing_text(record))
 
     @group.command("update", help=f"Change a {kind}: what is given is replaced (by '': taken away), the rest stays.")
@@ -121,7 +121,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
     @click.pass_obj
     def update(context: Context, /, id_: str, reason: str, **options: Any) -> None:
         with context.memory() as memory:
-            change = memory.update_thing(kind, id_, reason, **_given(kind, options))
+            change = memory.things(kind).update(id_, reason, **_given(kind, options))
         context.emit(
             present.changed_json(change),
             lambda: present.changed_text(change, "updated"),
@@ -133,7 +133,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
     @click.pass_obj
     def delete(context: Context, id_: str, reason: str) -> None:
         with context.memory() as memory:
-            change = memory.delete_thing(kind, id_, reason)
+            change = memory.things(kind).delete(id_, reason)
         context.emit(
             present.changed_json(change),
             lambda: present.changed_text(change, "forgotten"),
@@ -156,5 +156,5 @@ def due(context: Context, at: str | None) -> None:
     """The enabled skills whose time has come, longest due first."""
     moment = datetime.fromtimestamp(parse_time(at) / 1000, UTC) if at else None
     with context.memory() as memory:
-        found = memory.due(moment)
+        found = memory.skills.due(moment)
     context.emit(present.due_json(found), lambda: present.due_text(found))

@@ -44,11 +44,11 @@ def add(
     if user == agent_response == "-":
         raise UsageError("only one of the two can come from standard input", "give the other as an argument")
     with context.memory() as memory:
-        turn, redacted = memory.add_conversation(
+        turn, redacted = memory.conversations.add(
             read(user), read(agent_response), session_id=session, tags=tags, speaker=speaker, at=at, extract=False
         )
-        lacking = memory.vector_notes(turn.id)
-        found = memory.extract_facts_of(turn)
+        lacking = memory.embedding_queue.notes(turn.id)
+        found = memory.conversations.extract_facts_of(turn)
         found = replace(found, notes=(*lacking, *found.notes))
     context.emit(
         present.turn_added_json(turn, redacted, found),
@@ -71,7 +71,7 @@ def extract(context: Context, batch: int, everything: bool, again: bool) -> None
         click.echo(f"note: batch cut to {_MOST_BATCH}", err=True)
     with context.memory() as memory, ProgressBar() as bar:
         most = sys.maxsize if everything else min(batch, _MOST_BATCH)
-        found = memory.extract_facts(most=most, again=again, report=bar)
+        found = memory.conversations.extract_facts(limit=most, again=again, report=bar)
     context.emit(extracted_json(found), lambda: extracted_text(found))
     if found.in_vain:
         sys.exit(1)
@@ -106,7 +106,7 @@ def show_one(context: Context, reference: str, around: int) -> None:
     if around < 0:
         raise UsageError(f"around {around} is too small", "use 0 or more")
     with context.memory() as memory:
-        turns = memory.conversation(reference) or memory.around(reference, around, around)
+        turns = memory.conversations.session(reference) or memory.conversations.around(reference, around, around)
     if not turns:
         raise NotFoundError(f"'{reference}' is not part of a conversation", "search for it first")
     context.emit(

@@ -55,7 +55,7 @@ def index_command(
         raise UsageError("--exclude goes with a folder", "name the folder, or set index.exclude for all of them")
     with context.memory() as memory:
         if remove is not None:
-            chunks = memory.remove_collection(remove)
+            chunks = memory.collections.remove(remove)
             context.emit({"removed": remove, "chunks": chunks}, lambda: f"removed {remove}: {amount(chunks, 'chunk')}")
             return
         with ProgressBar() as bar:
@@ -100,11 +100,11 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
 
     asked = {"workspace.path": str(workspace), "workspace.auto_index": True} if workspace is not None else {}
     with contextlib.suppress(KeyboardInterrupt), context.memory(asked) as memory:
-        kept = memory.workspace()
+        kept = memory.collections.workspace()
         if chosen := [*folders, *([Path(kept.root)] if kept else [])]:
             with ProgressBar() as bar:
                 refreshed(memory.index(*chosen, report=bar))
-        roots = ", ".join(collection.root for collection in memory.store.files.collections())
+        roots = ", ".join(collection.root for collection in memory.collections.list())
         click.echo(f"watching {roots or 'nothing yet: index a folder first'}", err=True)
         memory.watch(stop, refreshed=refreshed, poll=poll)
 
@@ -115,7 +115,7 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
 def backfill_command(context: Context, batch: int) -> None:
     """Embed the records that have no vector yet."""
     with context.memory() as memory, ProgressBar() as bar:
-        embedded, remaining = memory.backfill(batch=batch, report=bar)
+        embedded, remaining = memory.maintenance.backfill(batch=batch, report=bar)
     shown: dict[str, Json] = {"embedded": embedded, "remaining": remaining}
     if batch > _MOST_BATCH:
         click.echo(f"note: batch cut to {_MOST_BATCH}", err=True)
@@ -131,7 +131,7 @@ def optimize_command(context: Context, caches: bool) -> None:
     """Rebuild and merge the indexes, pack the vectors, give unused space back."""
     with context.memory() as memory:
         before = memory.status().size_bytes
-        cleared = memory.optimize(caches=caches)
+        cleared = memory.maintenance.optimize(caches=caches)
         after = memory.status().size_bytes
     shown: dict[str, Json] = {"size_before": before, "size_after": after}
     lines = [f"{before} bytes before, {after} after"]

@@ -147,7 +147,7 @@ def timeline_command(
 ) -> None:
     """What was learnt, said, changed and forgotten between two times."""
     with context.memory() as memory:
-        events = memory.timeline(after, before, query, kinds=kinds, limit=limit)
+        events = memory.timeline.events(after, before, query, kinds=kinds, limit=limit)
     context.emit(entries.timeline_json(events), lambda: entries.timeline_text(events))
 
 
@@ -156,7 +156,7 @@ def timeline_command(
 def stats_command(context: Context) -> None:
     """An agent's memories in numbers."""
     with context.memory() as memory:
-        numbers = memory.statistics()
+        numbers = memory.maintenance.statistics()
     context.emit(entries.statistics_json(numbers), lambda: entries.statistics_text(numbers))
 
 
@@ -165,7 +165,7 @@ def stats_command(context: Context) -> None:
 def scan_command(context: Context) -> None:
     """Look for secrets in what is stored already; exit 1 when there are any."""
     with context.memory() as memory:
-        suspects = memory.scan()
+        suspects = memory.maintenance.scan()
     context.emit(entries.scan_json(suspects), lambda: entries.scan_text(suspects))
     if suspects:
         sys.exit(1)

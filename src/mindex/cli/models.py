@@ -34,7 +34,7 @@ def reembed_command(
     name.
     """
     with context.memory() as memory, ProgressBar() as bar:
-        done = memory.reembed(
+        done = memory.models.reembed(
             provider=provider or "",
             model=model or "",
             url=url or "",
@@ -52,5 +52,5 @@ def reembed_command(
 def models_command(context: Context, measure: bool) -> None:
     """List ready-made models, what is configured, and what this memory is embedded with."""
     with context.memory() as memory:
-        listed = memory.models(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
+        listed = memory.models.list(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
     context.emit(models_json(listed), lambda: models_text(listed))

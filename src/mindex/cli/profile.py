@@ -23,7 +23,7 @@ def profile_command() -> None:
 def get(context: Context, path: str) -> None:
     """Show the profile, or what stands at a path: user.name, projects[0].title."""
     with context.memory() as memory:
-        value = memory.profile(path)
+        value = memory.profile.get(path)
     context.emit(present.profile_json(value, path), lambda: present.profile_text(value))
 
 
@@ -45,7 +45,7 @@ def set_(context: Context, path: str | None, value: str | None, remove: str | No
     else:
         changes = {path: parsed(value)}
     with context.memory() as memory:
-        change = memory.set_profile(changes, reason)
+        change = memory.profile.set(changes, reason)
     context.emit(present.changed_json(change), lambda: present.changed_text(change, "changed"))
 
 
@@ -68,7 +68,7 @@ def _no_json(name: str) -> NoReturn:
 def history(context: Context) -> None:
     """Every version with what changed in it: when, by whom and why."""
     with context.memory() as memory:
-        changes = memory.profile_history()
+        changes = memory.profile.history()
     context.emit(present.versions_json(changes), lambda: present.versions_text(changes))
 
 
@@ -79,7 +79,7 @@ def history(context: Context) -> None:
 def rollback(context: Context, version: int, reason: str) -> None:
     """Bring the profile back to how a version left it; that is a change like any other."""
     with context.memory() as memory:
-        change = memory.rollback_profile(version, reason)
+        change = memory.profile.rollback(version, reason)
     context.emit(
         present.changed_json(change),
         lambda: present.changed_text(change, f"is as version {version} again"),

@@ -34,7 +34,7 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
     """
     place: str | IO[bytes] = _stdout() if target == "-" else target
     with context.memory() as memory, ProgressBar() as bar:
-        report = memory.export(place, format=form, agent=context.agent or "*", vectors=vectors, report=bar)  # type: ignore[arg-type]  # click checked it
+        report = memory.transfer.export(place, format=form, agent=context.agent or "*", vectors=vectors, report=bar)  # type: ignore[arg-type]  # click checked it
     if target == "-":
         told = json.dumps(shown.export_json(report), ensure_ascii=False) if context.as_json else None
         click.echo(told or shown.export_text(report), err=True)
@@ -80,7 +80,7 @@ def import_command(
     everything to that agent.
     """
     with context.memory() as memory, ProgressBar() as bar:
-        report = memory.import_(
+        report = memory.transfer.import_(
             path,
             source=source or "",
             agent=context.agent or "",

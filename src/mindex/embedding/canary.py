@@ -78,9 +78,9 @@ class CanaryEmbedder:
         """Vectors that are fit to be stored: those of another model than the space's are an EmbeddingError."""
         return self._embed(texts, keeps=not self._store.read_only)
 
-    def for_questions(self) -> Embedder:
+    def for_queries(self) -> Embedder:
         """The same for whoever only asks: nothing is written, and no lock is waited for."""
-        return _ForQuestions(self)
+        return _QueryEmbedder(self)
 
     def embed_to_compare(self, texts: Sequence[str]) -> VectorArray:
         """As `embed`, for vectors that nobody stores."""
@@ -191,7 +191,7 @@ class CanaryEmbedder:
         )
 
 
-class _ForQuestions:
+class _QueryEmbedder:
     """A watched embedder whose vectors are compared and thrown away."""
 
     def __init__(self, watched: CanaryEmbedder) -> None:

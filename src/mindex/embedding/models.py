@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mindex.config import Settings
@@ -102,7 +102,7 @@ class Models:
     def _target(
         self, provider: str, model: str, url: str, dimensions: int | None
     ) -> tuple[EmbedderSpec, ProviderSettings]:
-        """The embedder to change to, in this order: the arguments, an interrupted change, the settings, the active one."""
+        """The embedder to change to, of the arguments, an interrupted change, the settings or the active space."""
         selection = self._selection
         spaces = self._store.vectors.spaces(counted=False)
         if not (provider or model or url or dimensions is not None):
@@ -228,15 +228,13 @@ class Models:
         """The embedder of the settings, where the active space is of another model."""
         configured = self._selection.configured
         name = "configured model"
-        check = check_embedder(
-            name, lambda: self._selection.make(_hurried(configured)), None, _seconds(configured)
-        )
+        check = check_embedder(name, lambda: self._selection.make(_hurried(configured)), None, _seconds(configured))
         mismatch = self._selection.mismatch(space).partition(";")[0]
         if check.ok:
             return Check(name, False, mismatch, "run `mindex reembed`, or change the settings")
         return Check(name, False, f"{mismatch}; and it cannot be had: {check.message}", check.fix)
 
-    def _check_vectors(self, spaces: tuple[Space, ...]) -> list[Check]:
+    def _check_vectors(self, spaces: tuple[Space, ...]) -> Sequence[Check]:
         checks = []
         status = self._selection.status()
         if status.provider != "none":

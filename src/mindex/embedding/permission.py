@@ -39,7 +39,7 @@ def permitted_settings(spec: EmbedderSpec, configured: ProviderSettings, *, api_
     moved = same_provider and own.model in ("", spec.model)
     configured_address = bool(configured.url) and (moved or where == own.url)
     default_address = same_provider and not configured.url and not spec.url
-    # Ollama and LM Studio at their default addresses, or an address named on this machine before: the file chose neither.
+    # Ollama's and LM Studio's default address, or one that was named on this machine before: the file chose neither.
     usual_address = where == customary_url(spec.provider) or is_known_here(where)
     if where and not (configured_address or default_address or (usual_address and is_near(where))):
         raise EmbeddingError(

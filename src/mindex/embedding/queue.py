@@ -42,7 +42,7 @@ class EmbeddingQueue:
         self._on_stored = on_stored
         self._stop = stop
         self._one_job = threading.Lock()  # two threads that embed the same records would do the same work twice
-        self._waiting: WorkQueue[Sequence[str]] = WorkQueue("mindex-embed", self._embed_entries, stop)
+        self._waiting: WorkQueue[Sequence[str]] = WorkQueue("mindex-embed", self._embed_waiting, stop)
         self._failure = ""  # why the last attempt left an entry without a vector
 
     # ── after a write ─────────────────────────────────────────────────────────────────────────────────────────
@@ -91,6 +91,9 @@ class EmbeddingQueue:
             self._failure = f"{provider} has not answered for {seconds:g} s"
         return outcome[0] if outcome else self._failure
 
+    def _embed_waiting(self, ids: Sequence[str]) -> None:
+        self._embed_entries(ids)
+
     def _embed_entries(self, ids: Sequence[str]) -> str:
         """Returns why an entry got no vector; '' when all have one."""
         try:
@@ -106,9 +109,7 @@ class EmbeddingQueue:
 
     # ── everything ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def backfill(
-        self, *, batch: int = 50, limit: int | None = None, report: Report | None = None
-    ) -> tuple[int, int]:
+    def backfill(self, *, batch: int = 50, limit: int | None = None, report: Report | None = None) -> tuple[int, int]:
         """Embed every record that waits. Returns how many were embedded and how many remain.
 
         Raises EmbeddingError when the model cannot be had, or embedded nothing.

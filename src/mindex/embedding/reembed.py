@@ -150,7 +150,9 @@ def _fill(
             report(replace(progress, done=base + progress.done, total=base + progress.total))
 
     while True:
-        part = backfill(store, embedder, embedder_spec=embedder_spec, batch=BATCH, report=report_total, on_stored=on_stored)
+        part = backfill(
+            store, embedder, embedder_spec=embedder_spec, batch=BATCH, report=report_total, on_stored=on_stored
+        )
         embedded += part.embedded
         if part.replaced:
             raise SpaceChangedError(

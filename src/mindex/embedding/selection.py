@@ -117,7 +117,7 @@ class EmbedderSelection:
         return self._providers.embedder(settings)
 
     def guarded(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:
-        """The embedder of one edition of a space; it refuses to store vectors when the model changed behind its name."""
+        """The embedder of one edition of a space; it stores no vectors when the model changed behind its name."""
         if embedder is None or isinstance(embedder, Unavailable) or not self._providers.checks_canaries:
             return embedder
         # Imported here: a keyword search makes no embedder.

@@ -44,9 +44,10 @@ def assess(folder: Path, wanted: EvaluationOptions, cache: Store, report: Report
     label = _label(found, wanted.category)
     with (
         filled(found, settings, cache, keep=wanted.keep, report=report) as made,
-        MeasuredMemory(made.database, settings, cache) as memory,
+        MeasuredMemory(made.database, settings, cache) as measured,
     ):
-        asker = question_runner_for(found, made, memory)
+        memory = measured.memory
+        asker = question_runner_for(found, made, measured)
         runs = {way: measure(asker, questions, way, report, found.name) for way in ways}
         looked_at = "hybrid" if "hybrid" in runs else ways[-1]
         silent = any(question.silent for question in questions)
@@ -54,7 +55,7 @@ def assess(folder: Path, wanted: EvaluationOptions, cache: Store, report: Report
             name=found.name,
             documents=made.documents,
             questions=sum(not question.silent for question in questions),
-            model="" if memory.embedder is None else memory.embedder.model.name,
+            model="" if memory.models.embedder is None else memory.models.embedder.model.name,
             settings=changed_settings(memory.settings),
             runs=runs,
             left_out=found.left_out,

@@ -65,10 +65,11 @@ def foreign_topics(
             continue
         with ExitStack() as opened:
             made = opened.enter_context(filled(texts, settings, cache, report=report))
-            memory = opened.enter_context(MeasuredMemory(made.database, settings, cache))
-            asker = question_runner_for(texts, made, memory, timed=0)
+            measured = opened.enter_context(MeasuredMemory(made.database, settings, cache))
+            memory = measured.memory
+            asker = question_runner_for(texts, made, measured, timed=0)
             floor, changed = memory.settings.number("search.floor"), changed_settings(memory.settings)
-            model = memory.embedder.model.name if memory.embedder else ""
+            model = memory.models.embedder.model.name if memory.models.embedder else ""
             own = _hear(asker, asked[texts.name], way, None, report, f"{texts.name} own")
             groups = sorted({question.group for question in texts.questions})
             for other in strangers:

@@ -1,8 +1,8 @@
-"""A memory that is measured: like any other, but it keeps nothing of what it is asked."""
+"""The memory that an evaluation measures: the product's own, with cached models and a store that keeps no usage."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -10,68 +10,76 @@ from mindex.config import Configured, Settings, load_settings
 from mindex.errors import ConfigError, UsageError
 from mindex.evaluate.cached_models import CachedEmbedder, CachedGenerator, CachedReranker
 from mindex.memory import Memory
-from mindex.model import Answer, Record
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
+from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.generate.base import Generator
 from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.open import open_store
 
-# Of no concern here: where this user's words are kept, and whose they are.
+# Settings that say nothing about answers: where this user's entries are stored, and for which agent.
 _NOT_MEASURED = ("db", "agent", "workspace.path")
 
 
-class MeasuredMemory(Memory):
-    """The last question finds it as the first did: it has no caches of its own, and being found lifts nobody.
+class CachedProviders:
+    """The models of the settings, behind a cache that all evaluation runs share."""
 
-    What models say comes from a cache that all runs share.
-    """
+    # A vector from the cache says nothing about what the model is now.
+    checks_canaries = False
+
+    def __init__(self, settings: Settings, cache: Store) -> None:
+        self._configured = ConfiguredProviders(settings)
+        self._cache = cache
+
+    def settings(self, role: str) -> ProviderSettings:
+        return self._configured.settings(role)
+
+    def embedder(self, settings: ProviderSettings) -> Embedder | None:
+        embedder = self._configured.embedder(settings)
+        return None if embedder is None else CachedEmbedder(embedder, self._cache)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        reranker = self._configured.reranker
+        return None if reranker is None else CachedReranker(reranker, self._cache)
+
+    @cached_property
+    def requested_reranker(self) -> Reranker:
+        return self.reranker or CachedReranker(self._configured.requested_reranker, self._cache)
+
+    @cached_property
+    def generator(self) -> Generator | None:
+        generator = self._configured.generator
+        return None if generator is None else CachedGenerator(generator, self._cache)
+
+    @property
+    def calls(self) -> int:
+        """How often a reranker or a generator itself had to work."""
+        models = (self.reranker, self.generator)
+        return sum(model.asked for model in models if isinstance(model, CachedReranker | CachedGenerator))
+
+
+class MeasuredMemory:
+    """A memory and its cached models. It keeps no caches and no accesses: the last query finds it as the first did."""
 
     def __init__(self, db: Path, settings: Mapping[str, str], cache: Store) -> None:
-        self._cache = cache
-        super().__init__(settings=settings_for(settings, db))
+        effective = settings_for(settings, db)
+        self.providers = CachedProviders(effective, cache)
+        store = open_store(effective.database, keeps_usage=False)
+        self.memory = Memory(settings=effective, store=store, providers=self.providers)
 
     def __enter__(self) -> MeasuredMemory:
         return self
 
-    def _open_store(self) -> Store:
-        return SqliteStore(self.settings.database, cache_rows=0)
+    def __exit__(self, *_: object) -> None:
+        self.memory.close()
 
-    def _note_access(
-        self, records: Sequence[Record], action: str, query: str = "", answer: Answer | None = None
-    ) -> None:
-        """Nobody is remembered for having been found."""
-
-    def _make_embedder(self, asked: ProviderSettings) -> Embedder | None:
-        inner = super()._make_embedder(asked)
-        return None if inner is None else CachedEmbedder(inner, self._cache)
-
-    def _watched(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:  # noqa: ARG002 - as the base has it
-        """What comes out of the cache says nothing of what the model has become."""
-        return embedder
-
-    @cached_property
-    def reranker(self) -> Reranker | None:
-        inner = super().reranker
-        return None if inner is None else CachedReranker(inner, self._cache)
-
-    @cached_property
-    def generator(self) -> Generator | None:
-        inner = super().generator
-        return None if inner is None else CachedGenerator(inner, self._cache)
-
-    def paying(self, fresh: bool) -> None:
-        """Whether questions are embedded as if nobody had asked them before."""
-        embedder = self.embedder
+    def embed_queries_anew(self, anew: bool) -> None:
+        """Whether queries are embedded as if they had never been embedded before: their time is measured."""
+        embedder = self.memory.models.embedder
         if isinstance(embedder, CachedEmbedder):
-            embedder.fresh = fresh
-
-    @property
-    def asked(self) -> int:
-        """How often a reranker or a generator itself had to work."""
-        models = (self.reranker, self.generator)
-        return sum(model.asked for model in models if isinstance(model, CachedReranker | CachedGenerator))
+            embedder.fresh = anew
 
 
 def settings_for(given: Mapping[str, str], db: Path | None = None, *, option: str = "--set") -> Settings:

@@ -50,9 +50,11 @@ def sweep(
             if same not in known:
                 with (
                     filled(found, tried, cache, report=report) as made,
-                    MeasuredMemory(made.database, tried, cache) as memory,
+                    MeasuredMemory(made.database, tried, cache) as measured,
                 ):
-                    run = measure(question_runner_for(found, made, memory, timed=0), questions, way, report, found.name)
+                    run = measure(
+                        question_runner_for(found, made, measured, timed=0), questions, way, report, found.name
+                    )
                 known[same] = run.scores[metric]
             scores[key][value][found.name] = known[same]
     return tuple(

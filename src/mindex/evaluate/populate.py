@@ -28,9 +28,9 @@ _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
 # Filled memories that are kept for the next run; the ones not used for longest go first.
 _MOST_KEPT = 24
 # What decides the content of a filled memory beside the set itself.
-_ROOMS = (
-    "analyzer.py", "evaluate/populate.py", "ids.py", "ingest", "knowing.py", "model", "embedding_text.py",
-    "providers/embed", "memories", "redaction", "embedding", "store",
+_SOURCES = (
+    "analyzer.py", "embedding", "embedding_text.py", "evaluate/populate.py", "ids.py", "ingest", "memories", "model",
+    "providers/embed", "redaction", "store",
 )  # fmt: skip
 _SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
 
@@ -103,15 +103,16 @@ def _fill(
     if told:
         # Without a model: the vectors follow in one go, as they do after an import.
         quiet = {**settings, "embedding.provider": "none", "generation.provider": "none"}
-        with MeasuredMemory(database, quiet, cache) as memory:
+        with MeasuredMemory(database, quiet, cache) as measured:
             for done, one in enumerate(told):
                 if report is not None and done % 50 == 0:
                     report(Progress("tell", done, len(told), found.name))
-                ids[tell(memory, one, groups[one.group])] = one.id
-    with MeasuredMemory(database, settings, cache) as memory:
+                ids[tell(measured.memory, one, groups[one.group])] = one.id
+    with MeasuredMemory(database, settings, cache) as measured:
+        memory = measured.memory
         notes = _index(memory, found, work / _DOCUMENTS, report)
-        if memory.embedder is not None:
-            _, remaining = memory.backfill(batch=200, report=report)
+        if memory.models.embedder is not None:
+            _, remaining = memory.maintenance.backfill(batch=200, report=report)
             if remaining:
                 raise ProviderError(
                     f"{remaining} {'record has' if remaining == 1 else 'records have'} no vector",
@@ -127,7 +128,7 @@ def tell(memory: Memory, turn: Text, agent: str) -> str:
     """One turn of a conversation, as a client would tell it; answers the record's id."""
     session = f"{turn.group} {turn.session}".strip()
     said = f"{turn.title}\n{turn.text}" if turn.title else turn.text
-    record, _ = memory.add_conversation(said, "", session_id=session, speaker=turn.speaker, at=turn.date, agent=agent)
+    record, _ = memory.conversations.add(said, "", session_id=session, speaker=turn.speaker, at=turn.date, agent=agent)
     return record.id
 
 
@@ -162,7 +163,7 @@ def _index(memory: Memory, found: QuestionSet, folder: Path, report: Report | No
     if not roots:
         return ()
     outcome = memory.index(*roots, report=report)
-    if memory.embedder is not None and outcome.notes:
+    if memory.models.embedder is not None and outcome.notes:
         raise ProviderError(
             f"not everything has a vector: {outcome.notes[0]}", "mend the model, or use --modes keyword"
         )
@@ -174,9 +175,9 @@ def _lost(memory: Memory, found: QuestionSet, indexed: Sequence[CollectionReport
     """Answers in real files that nothing was indexed of: whoever asks for them is told why they score nothing."""
     if found.root is None:
         return
-    documents = {path: one.id for report in indexed for path, one in memory.store.files.documents(report.name).items()}
+    documents = {one.path: one.id for report in indexed for one in memory.collections.documents_of(report.name)}
     right = {path: None for one in found.questions for path in [line.path for line in one.lines] or one.gains}
-    lost = [path for path in right if path not in documents or not memory.store.files.chunks(documents[path])]
+    lost = [path for path in right if path not in documents or not memory.collections.chunks(documents[path])]
     if lost:
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         yield f"nothing is indexed of {lost[0]}{more}, which is to answer questions: it cannot be found"
@@ -200,7 +201,7 @@ def _sources() -> str:
     """A hash of the code that cuts, describes and stores: whoever changes it must not be shown old chunks."""
     root = Path(mindex.__file__).parent
     digest = hashlib.sha256()
-    for room in _ROOMS:
+    for room in _SOURCES:
         path = root / room
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(file.read_bytes())

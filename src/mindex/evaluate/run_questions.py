@@ -49,7 +49,7 @@ class QuestionResult:
 class QuestionRunner:
     """One filled memory and the set it was filled with."""
 
-    memory: MeasuredMemory
+    measured: MeasuredMemory
     filled: PopulatedSet
     turns: bool
     timed: frozenset[str] = frozenset()
@@ -60,13 +60,13 @@ class QuestionRunner:
         """Ask, and read on until `depth` documents are there. Only the first page is timed, and only of some."""
         asked = {**self._told(way), **self._scope(question.group if group is None else group), "floor": floor}
         paying = question.id in self.timed
-        before = self.memory.asked
-        self.memory.paying(paying)
+        before = self.measured.providers.calls
+        self.measured.embed_queries_anew(paying)
         started = perf_counter()
-        answer = self.memory.search(question.text, limit=DEPTH, **asked)
+        answer = self.measured.memory.search(question.text, limit=DEPTH, **asked)
         ms = (perf_counter() - started) * 1000
-        self.memory.paying(False)
-        from_models = self.memory.asked > before or not _is_costly(way)
+        self.measured.embed_queries_anew(False)
+        from_models = self.measured.providers.calls > before or not _is_costly(way)
         found: dict[str, Hit] = {}
         page, seen = answer, 0
         while True:
@@ -75,21 +75,21 @@ class QuestionRunner:
             seen += len(page.hits)
             if len(found) >= depth or not page.has_more or not page.hits:
                 break
-            page = self.memory.search(question.text, limit=MAX_LIMIT, offset=seen, **asked)
+            page = self.measured.memory.search(question.text, limit=MAX_LIMIT, offset=seen, **asked)
         return QuestionResult(tuple(found), tuple(found.items()), answer, ms if paying and from_models else None)
 
     def prepare(self, question: Question, way: str) -> None:
         """Load whatever is loaded once. A model that cannot be had is an error: nobody means to measure without."""
         self.ask(question, way.partition("+")[0], depth=1)
-        if "rerank" in way and self.memory.reranker is not None:
-            self.memory.reranker.load()
-        if "expand" in way and self.memory.generator is not None:
-            self.memory.generator.load()
+        if "rerank" in way and self.measured.providers.reranker is not None:
+            self.measured.providers.reranker.load()
+        if "expand" in way and self.measured.providers.generator is not None:
+            self.measured.providers.generator.load()
 
     def _told(self, way: str) -> dict[str, Any]:
         """With a reranker in the settings, the ways without one say that they want none."""
         told = dict(WAYS[way])
-        if "rerank" not in told and self.memory.reranker is not None:
+        if "rerank" not in told and self.measured.providers.reranker is not None:
             told["rerank"] = False
         return told
 
@@ -111,13 +111,13 @@ class QuestionRunner:
 
 
 def question_runner_for(
-    found: QuestionSet, filled: PopulatedSet, memory: MeasuredMemory, *, timed: int = TIMED
+    found: QuestionSet, filled: PopulatedSet, measured: MeasuredMemory, *, timed: int = TIMED
 ) -> QuestionRunner:
     chosen = frozenset(question.id for question in sampled(found.questions, timed))
     turns = any(text.is_turn for text in found.texts)
     if turns and len(filled.groups) > 1 and not all(text.is_turn for text in found.texts):
         raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
-    return QuestionRunner(memory, filled, turns, chosen)
+    return QuestionRunner(measured, filled, turns, chosen)
 
 
 def _is_costly(way: str) -> bool:

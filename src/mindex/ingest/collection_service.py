@@ -47,6 +47,10 @@ class Collections:
                     found.append(document)
         return tuple(found)
 
+    def documents_of(self, name: str) -> tuple[Document, ...]:
+        """Every document of one collection."""
+        return tuple(self._store.files.documents(name).values())
+
     def chunks(self, document: str) -> tuple[Record, ...]:
         """The chunks of a document, by its id, in order."""
         return self._store.files.chunks(document)

@@ -69,7 +69,7 @@ class MemoryHost:
                 memory = self._open()
                 try:
                     if self.options.source is not None:
-                        self._source = memory.add_collection(self.options.source, exclude=self.options.exclude)
+                        self._source = memory.collections.add(self.options.source, exclude=self.options.exclude)
                 except MindexError:
                     memory.close()
                     raise
@@ -109,7 +109,7 @@ class MemoryHost:
         for note in settings.notes:
             _tell(note)
         memory = Memory(settings=settings, query_wait=settings.number("embedding.wait"))
-        memory.embeds_in_background = True
+        memory.embedding_queue.in_background = True
         return memory
 
     # ── behind its back ───────────────────────────────────────────────────────────────────────────────────────
@@ -145,12 +145,12 @@ class MemoryHost:
         Looked for at the start and then now and then: a model that was down may have come back, and another process
         may have left something for whoever has time.
         """
-        if self.memory.embedder is None:
+        if self.memory.models.embedder is None:
             return
         said, looked = "", 0.0
         while True:
             try:
-                self.memory.load_model()
+                self.memory.models.load()
                 if not looked or monotonic() - looked > _LOOK_SECONDS:
                     self._backfill()
                     looked = monotonic()
@@ -167,13 +167,13 @@ class MemoryHost:
     def _backfill(self) -> None:
         """A few at a time: whoever has something more urgent to embed comes in between."""
         memory = self.memory
-        while not (self._stop.is_set() or memory.embedding_stopped) and memory.embedding_status().pending:
-            embedded, _ = memory.backfill(batch=_BATCH, most=_BATCH)
+        while not (self._stop.is_set() or memory.embedding_queue.stopped) and memory.embedding.status().pending:
+            embedded, _ = memory.maintenance.backfill(batch=_BATCH, limit=_BATCH)
             if not embedded:
                 return
 
     def _tidy(self) -> None:
-        self.memory.purge_expired()
+        self.memory.maintenance.purge_expired()
 
     def _keep_files(self) -> None:
         if self._first is not None:
@@ -195,7 +195,7 @@ class MemoryHost:
         except MindexError:  # whoever loads the model says so
             return None
         try:
-            return memory.workspace()
+            return memory.collections.workspace()
         except MindexError as error:  # other folders are watched all the same
             _tell(str(error))
             return None
@@ -226,7 +226,7 @@ class MemoryHost:
 
     def folder(self, path: str) -> Path:
         """The folder a caller means by a collection's name or a path, if this server may index it."""
-        collections = self.memory.store.files.collections()
+        collections = self.memory.collections.list()
         for collection in collections:
             if path in (collection.name, collection.root):
                 return Path(collection.root)

@@ -132,7 +132,7 @@ class NativeTools:
         memory = self._service.memory
         status = memory.status()
         notes = list(self._service.notes())
-        if memory.embedder is not None and not memory.embedder.loaded:
+        if memory.models.embedder is not None and not memory.models.embedder.loaded:
             notes.append("the embedding model is not loaded yet; until then answers are by keyword")
         return answer(status_text(status), status_json(status), notes)
 
@@ -181,7 +181,7 @@ def instructions(memory: Memory | None) -> str:
         " folder; `status` tells what is there."
     )
     # Names only: counting files would hold up the handshake of a large memory.
-    collections = memory.store.files.collections() if memory is not None else ()
+    collections = memory.collections.list() if memory is not None else ()
     if not collections:
         return told
     names = ", ".join(

@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, ThingKind
-from mindex.memories.find_entry import find_entry
 from mindex.memory import Memory
 from mindex.model import ExtractionReport
 from mindex.present import profile_contacts_skills as present
@@ -28,10 +27,10 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
     if text or tags:
         raise UsageError(f"a {kind} is told by its fields", "give all of it in fields")
     if kind == "profile":
-        change = memory.set_profile(fields)
+        change = memory.profile.set(fields)
         return present.changed_text(change, "changed"), present.changed_json(change)
-    record = memory.create(kind, **_named(kind, fields))  # type: ignore[arg-type]  # checked by name
-    notes = memory.vector_notes(record.id)
+    record = memory.things(kind).add(**_named(kind, fields))
+    notes = memory.embedding_queue.notes(record.id)
     return present.thing_added_text(record, notes), present.thing_added_json(record, notes)
 
 
@@ -40,24 +39,24 @@ def _turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> Sai
     if unknown:
         raise UsageError(f"a turn has no '{unknown[0]}'", f"use {', '.join(_OF_A_TURN)}")
     said = {name: str(value) for name, value in fields.items() if value is not None}
-    turn, redacted = memory.add_conversation(
+    turn, redacted = memory.conversations.add(
         said.get("user_message", ""),
         said.get("agent_response", ""),
         session_id=said.get("session_id", ""),
         tags=tags,
         at=said.get("at"),
     )
-    beside = ExtractionReport(notes=memory.vector_notes(turn.id))
+    beside = ExtractionReport(notes=memory.embedding_queue.notes(turn.id))
     return present.turn_added_text(turn, redacted, beside), present.turn_added_json(turn, redacted, beside)
 
 
 def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> Said:
     """Change fields of a contact, project or skill, or places of the profile."""
-    record = find_entry(memory.store, id_)
+    record = memory.entries.find(id_)
     if record.kind == "profile":
-        change = memory.set_profile(fields, reason, agent=record.agent)
+        change = memory.profile.set(fields, reason, agent=record.agent)
     elif record.kind in FIELDS:
-        change = memory.update_thing(record.kind, record.id, reason, **_named(record.kind, fields))  # type: ignore[arg-type]  # checked by name
+        change = memory.things(record.kind).update(record.id, reason, **_named(record.kind, fields))
     else:
         raise UsageError(f"a {record.kind} has no fields to change", "give what changes by its own name")
     return present.changed_text(change, "updated"), present.changed_json(change)

@@ -48,7 +48,7 @@ def list_documents(service: MemoryHost) -> list[Resource]:
             mime_type=_mime(document.path),
             size=document.size,
         )
-        for document in service.memory.documents(limit=MOST_LISTED)
+        for document in service.memory.collections.documents(limit=MOST_LISTED)
     ]
 
 
@@ -56,7 +56,7 @@ def add_resources(server: MindexServer, service: MemoryHost) -> None:
     @server.resource(DOC, name="document", description="An indexed file, as it is now", mime_type="text/markdown")
     def document(path: str) -> str:
         try:
-            return service.memory.read_file(path).text
+            return service.memory.lookup.read_file(path).text
         except MindexError as error:
             raise ResourceNotFoundError(str(error)) from error
 
@@ -102,7 +102,7 @@ def add_completions(server: MindexServer, service: MemoryHost) -> None:
 
 def _paths(service: MemoryHost, typed: str) -> Completion:
     """Paths that go on as typed: bare, or below the collection's name when that is what was typed."""
-    found = service.memory.documents(typed, limit=_MOST_COMPLETIONS + 1)
+    found = service.memory.collections.documents(typed, limit=_MOST_COMPLETIONS + 1)
     paths = [
         document.path if document.path.startswith(typed) else f"{document.collection}/{document.path}"
         for document in found
@@ -112,7 +112,7 @@ def _paths(service: MemoryHost, typed: str) -> Completion:
 
 
 def _collections(service: MemoryHost, typed: str) -> Completion:
-    names = [one.name for one in service.memory.store.files.collections() if one.name.startswith(typed)]
+    names = [one.name for one in service.memory.collections.list() if one.name.startswith(typed)]
     return Completion(values=names[:_MOST_COMPLETIONS], total=len(names), has_more=len(names) > _MOST_COMPLETIONS)
 
 

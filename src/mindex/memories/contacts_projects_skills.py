@@ -116,13 +116,13 @@ class Things:
             reason=self._redact(reason),
         )
 
-    def all(self, agent: str) -> list[Record]:
+    def all(self, agent: str) -> tuple[Record, ...]:
         """Every live one of an agent, oldest first."""
-        found: list[Record] = []
+        found: tuple[Record, ...] = ()
         scope = Filters(kinds=(self.kind,), agent=agent)
         while page := self._store.retrieval.list(scope, limit=_MOST_LISTED, offset=len(found)).records:
             found += page
-        return sorted(found, key=lambda record: (record.agent, record.number or 0))
+        return tuple(sorted(found, key=lambda record: (record.agent, record.number or 0)))
 
     def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[DueSkill, ...]:
         """The enabled skills that are due, longest due first. Running them is the agent's work."""

@@ -32,6 +32,10 @@ class Entries:
         id_ = self._store.entries.by_number(agent, number)
         return None if id_ is None else self.get(id_)
 
+    def agents(self) -> tuple[str, ...]:
+        """Every agent that has an entry, live or retired."""
+        return self._store.entries.agents()
+
     def page(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         """A page of records in scope, newest first, of any size."""
         return self._store.retrieval.list(filters, limit=limit, offset=offset)

@@ -7,8 +7,8 @@ left alone for a day, unless the caller insists. A turn whose facts could not be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 import threading
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -92,7 +92,7 @@ def retry_policy() -> RetryPolicy:
     return RetryPolicy(MOST_TRIES, now_ms() - DAY_MS)
 
 
-# ── the prompt and its answer ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the prompt and its answer ─────────────────────────────────────────────────────────────────────────────────
 
 
 def prompt_of(turn: Record) -> Prompt:

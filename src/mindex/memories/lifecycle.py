@@ -237,7 +237,7 @@ class EntryWriter:
         return _distinct(self._redactor.redact_text(str(value)).strip() for value in values)
 
     def forget(self, id_: str, reason: str = "") -> Change:
-        """Retire an entry: no search finds it any more, and `restore` brings it back. Raises ConflictError when it is."""
+        """Retire an entry: no search finds it, `restore` brings it back. Raises ConflictError when it is forgotten."""
         record = self._existing(id_)
         if record.retired_at is not None and not record.superseded_by:
             raise ConflictError(f"'{record.id}' is forgotten already", "`mindex restore` brings it back")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mindex.analyzer import fold
 from mindex.errors import ConflictError
 from mindex.memories.entities import extract
-from mindex.memories.lifecycle import Memories, NewMemory
+from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memories.undo import CONSOLIDATED
 from mindex.model import Proposal, Record
 from mindex.store.base import Store
@@ -17,7 +17,7 @@ from mindex.store.base import Store
 MADE_OF = "consolidated"
 
 
-def apply_merge(store: Store, memories: Memories, proposal: Proposal) -> Proposal:
+def apply_merge(store: Store, memories: EntryWriter, proposal: Proposal) -> Proposal:
     """Retire the originals for the one that stands for them: all of it, in one transaction, or nothing.
 
     One `undo` takes it back as a whole. Raises ConflictError when one of them was changed since it was read.

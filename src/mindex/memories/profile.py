@@ -22,7 +22,7 @@ MAX_BYTES = 256 * 1024
 
 
 class Profile:
-    """Reached as `memory.profile`. Every method takes the agent whose profile is meant; None: the one of the settings."""
+    """Reached as `memory.profile`. Every method takes the agent whose profile it is; None: the one of the settings."""
 
     def __init__(self, store: Store, redactor: Redactor, queue: EmbeddingQueue, agent_name: AgentName) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class Profile:
         return None if found is None or found.retired_at is not None else found
 
     def get(self, path: str = "", *, agent: str | None = None) -> Any:
-        """The whole profile, or the value at a path such as `user.name` or `projects[0]`; {} before anything was set."""
+        """The profile, or the value at a path such as `user.name` or `projects[0]`; {} before anything was set."""
         found = self.record(agent=agent)
         data = found.fields.get("data", {}) if found else {}
         return json_paths.read(data, path) if path else data

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from logging import getLogger
 from typing import TYPE_CHECKING
 
 from mindex.clock import parse_expiry
@@ -89,7 +90,7 @@ class EntryService:
         return replace(result, notes=(*notes, *(self._queue.embed(result.id) if embed else ())))
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> list[AddResult]:
-        """Add many memories, 500 a transaction. They are not written to the daily log: an import is not a day's work."""
+        """Add many memories, 500 a transaction. They are not written to the daily log."""
         results = self._writer.add_many(memories)
         if embed and (failure := self._queue.embed_all()):
             notes = (pending_note(failure),)
@@ -159,6 +160,7 @@ class EntryService:
             if record is not None:
                 self._log.append(record)
         except OSError as error:
+            getLogger(__name__).debug("no line in the daily log for %s: %s", id_, error)
             return (f"it is not in the daily log: {error}",)
         return ()
 
@@ -175,5 +177,6 @@ class EntryService:
             try:
                 removed += self._log is not None and self._log.remove(record)
             except OSError as error:
+                getLogger(__name__).debug("the line of %s stays in the daily log: %s", record.id, error)
                 notes.append(f"the line of {record.id} could not be taken out of the daily log: {error}")
         return removed, tuple(notes)

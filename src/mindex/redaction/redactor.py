@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TypeAlias
 
+from mindex.config import SecretsMode
 from mindex.errors import SecretError
 from mindex.values import dataclass
 
 # Part of every indexed file's fingerprint: raise it when the same text would be redacted differently.
 REDACTION_VERSION = 1
 
-Mode = Literal["redact", "strict", "off"]
+Mode: TypeAlias = SecretsMode
 
 _MOST_PASSES = 8
 

@@ -12,9 +12,9 @@ from typing import Any, cast
 from mindex.errors import SecretError
 from mindex.ids import short_hash
 from mindex.memories import validation
-from mindex.memories.contacts_projects_skills import cleaned as within
 from mindex.memories.field_specs import FIELDS
 from mindex.memories.field_specs import checked as checked_fields
+from mindex.memories.json_values import redact_value as within
 from mindex.memories.skill_schedule import checked_trigger
 from mindex.model import KINDS, Record
 from mindex.redaction.redactor import Mode, redact

@@ -49,7 +49,7 @@ def make(name: str, folder: Path) -> tuple[Path, int]:
 def brought(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
     """The records of an import by where they come from, forgotten ones included."""
     path, _ = make(name, tmp_path / "from")
-    memory.import_(path)
+    memory.transfer.import_(path)
     ids = [
         one.record.id for one in load_importer(name.removesuffix(" export")).read(path) if isinstance(one, ExportRow)
     ]

@@ -12,11 +12,10 @@ from mindex.errors import MindexError, UsageError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import REVISES, StrictTool, Unsaid, answer
-from mindex.memories.notes import ROOT, Notes, NoteWrite, checked_path
+from mindex.memories.notes import ROOT, NoteWrite, checked_path
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.record_fields import Json
-from mindex.redaction.redactor import Mode
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 
@@ -87,10 +86,9 @@ class _Files:
     """The six commands over one agent's notes."""
 
     def __init__(self, memory: Memory) -> None:
-        mode: Mode = memory.settings.text("secrets.mode")  # type: ignore[assignment]  # the table parsed it
         self._memory = memory
         self._agent = memory.settings.text("agent")
-        self._notes = Notes(memory.store, mode, self._agent)
+        self._notes = memory.notes
 
     def view(self, path: str, view_range: list[int] | None) -> CallToolResult:
         files = self._notes.files(self._agent, path)
@@ -153,11 +151,11 @@ class _Files:
 
     def rename(self, old: str, new: str) -> CallToolResult:
         self._notes.rename(self._agent, old, new)
-        self._memory.embed_pending()
+        self._memory.embedding_queue.embed_all()
         return _told(f"Successfully renamed {old} to {new}", new)
 
     def _written(self, written: NoteWrite, path: str, text: str) -> CallToolResult:
-        self._memory.embed_pending()
+        self._memory.embedding_queue.embed_all()
         notes = [f"secrets were left out: {', '.join(written.redacted)}"] if written.redacted else []
         return _told(text, path, notes)
 

@@ -40,16 +40,16 @@ class Room:
 
     def _numbered(self, kind: Kind, number: int, agent_id: str = "") -> Record:
         """The one live record of a kind with this number. Two agents may each have one: then nothing is guessed."""
-        store = self._memory.store
-        ids = [store.entries.by_number(agent, number) for agent in ([agent_id] if agent_id else store.entries.agents())]
-        found = [record for id_ in ids if id_ and (record := store.retrieval.record(id_)) is not None]
+        entries = self._memory.entries
+        agents = [agent_id] if agent_id else entries.agents()
+        found = [record for agent in agents if (record := entries.by_number(agent, number)) is not None]
         found = [record for record in found if record.kind == kind and record.retired_at is None]
         called = _CALLED.get(kind, kind)
         if not found:
             raise NotFoundError(f"{called.capitalize()} not found: {number}")
         if len(found) > 1:
-            agents = ", ".join(record.agent for record in found)
-            raise UsageError(f"{called} {number} is there for more than one agent", f"give agent_id, one of {agents}")
+            owners = ", ".join(record.agent for record in found)
+            raise UsageError(f"{called} {number} is there for more than one agent", f"give agent_id, one of {owners}")
         return found[0]
 
     def _all(self, kind: Kind, agent_id: str, most: int | None = None) -> Iterator[Record]:
@@ -58,7 +58,7 @@ class Room:
         seen = 0
         while most is None or seen < most:
             limit = _PAGE if most is None else min(_PAGE, most - seen)
-            page = self._memory.store.retrieval.list(filters, limit=limit, offset=seen)
+            page = self._memory.entries.page(filters, limit=limit, offset=seen)
             if not page.records:
                 return
             yield from page.records

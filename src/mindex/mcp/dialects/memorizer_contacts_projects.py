@@ -37,7 +37,7 @@ class People(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         given = {"name": name, "email": email, "company": company, "role": role, "type": type, "notes": notes}
-        record = self._memory.create("contact", agent=agent_id or None, **_said(given))
+        record = self._memory.contacts.add(agent=agent_id or None, **_said(given))
         return self._created("contact_id", record)
 
     def list_contacts(
@@ -50,7 +50,7 @@ class People(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         wanted = _said({"name": name, "email": email, "company": company, "type": type})
-        found = self._memory.things("contact", limit=MOST_LISTED, agent=self._agent(agent_id), **wanted)
+        found = self._memory.contacts.list(limit=MOST_LISTED, agent=self._agent(agent_id), **wanted).records
         rows: JsonObject = {"contacts": [contact_row(record) for record in found[:limit]], "total_count": len(found)}
         return self._answer(rows, *cut(limit, len(found)))
 
@@ -67,7 +67,7 @@ class People(Room):
     ) -> CallToolResult:
         given = _said({"name": name, "email": email, "company": company, "role": role, "type": type, "notes": notes})
         record = self._numbered("contact", contact_id, agent_id)
-        change = self._memory.update_thing("contact", record.id, "update_contact", **given)
+        change = self._memory.contacts.update(record.id, "update_contact", **given)
         return self._answer({"updated_fields": [*given]}, *change.notes)
 
     # ── projects ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +93,7 @@ class People(Room):
             "priority": priority,
         }
         involved = self._involved(primary_contact_id, participants, self._agent(agent_id))
-        record = self._memory.create("project", agent=agent_id or None, **_said(given), **involved)
+        record = self._memory.projects.add(agent=agent_id or None, **_said(given), **involved)
         return self._created("project_id", record)
 
     def list_projects(
@@ -110,7 +110,7 @@ class People(Room):
         wanted = _said({"status": status, "type": type, "company": company, "priority": priority})
         if contact_id is not None:
             wanted["contact"] = self._numbered("contact", contact_id, agent).id
-        found = self._memory.things("project", limit=MOST_LISTED, agent=agent, **wanted)
+        found = self._memory.projects.list(limit=MOST_LISTED, agent=agent, **wanted).records
         numbers = self.numbers_of(found)
         rows: JsonObject = {
             "projects": [project_row(record, numbers) for record in found[:limit]],
@@ -141,7 +141,7 @@ class People(Room):
             "priority": priority,
         }
         changes = _said(given) | self._involved(primary_contact_id, participants, record.agent)
-        change = self._memory.update_thing("project", record.id, "update_project", **changes)
+        change = self._memory.projects.update(record.id, "update_project", **changes)
         return self._answer({"updated_fields": [*changes]}, *change.notes)
 
     def numbers_of(self, projects: Sequence[Record]) -> dict[str, int]:
@@ -151,7 +151,7 @@ class People(Room):
             participants = project.fields.get("participants")
             ids |= {str(one) for one in participants} if isinstance(participants, list) else set()
             ids.add(str(project.fields.get("primary_contact_id")))
-        contacts = [self._memory.store.retrieval.record(id_) for id_ in ids]
+        contacts = [self._memory.entries.get(id_) for id_ in ids]
         return {contact.id: contact.number for contact in contacts if contact and contact.number is not None}
 
     def _involved(self, primary: int | None, participants: Sequence[int] | None, agent: str) -> dict[str, Any]:
@@ -164,10 +164,10 @@ class People(Room):
         return involved
 
     def _created(self, name: str, record: Record) -> CallToolResult:
-        stored = self._memory.store.retrieval.record(record.id)
+        stored = self._memory.entries.get(record.id)
         assert stored is not None
         shown: JsonObject = {name: stored.number, "created_at": to_iso(stored.created_at)}
-        return self._answer(shown, *self._memory.vector_notes(record.id))
+        return self._answer(shown, *self._memory.embedding_queue.notes(record.id))
 
 
 def _said(given: dict[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Files(Room):
         include_conversations: Annotated[bool, Field(description="Default true")] = True,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        profile = with_default(self._memory.profile(agent=self._agent(agent_id)))
+        profile = with_default(self._memory.profile.get(agent=self._agent(agent_id)))
         facts = list(self._all("memory", agent_id))
         talks = list(self._all("turn", agent_id, _MOST_CONVERSATIONS)) if include_conversations else None
         files = _as_json(profile, facts, talks) if format == "json" else _as_markdown(profile, facts, talks)
@@ -75,10 +75,10 @@ class Files(Room):
     def _import_profile(self, value: Any, agent: str) -> CallToolResult:
         if not isinstance(value, dict) or any(set(name) & set(".[]") or not name for name in value):
             raise UsageError("the file does not hold a profile", "it holds one object, its names without . and []")
-        there = with_default(self._memory.profile(agent=agent))
+        there = with_default(self._memory.profile.get(agent=agent))
         changes = {name: part for name, part in value.items() if part is not None and part != there.get(name)}
         if changes:
-            self._memory.set_profile(changes, "import_memory", agent=agent)
+            self._memory.profile.set(changes, "import_memory", agent=agent)
         return self._answer({"changes_applied": len(changes), "fields_updated": [*changes]})
 
     def _import_facts(self, value: Any, agent: str) -> CallToolResult:
@@ -107,7 +107,7 @@ class Files(Room):
                 source=str(item.get("source") or ""),
                 agent=agent,
             )
-            record = self._memory.store.retrieval.record(told.id)
+            record = self._memory.entries.get(told.id)
             if told.created and record is not None:
                 yield f"fact {record.number}"
             return
@@ -120,8 +120,7 @@ class Files(Room):
 
     def _known(self, item: Mapping[str, Any], agent: str) -> Record | None:
         number = item.get("id")
-        id_ = self._memory.store.entries.by_number(agent, number) if isinstance(number, int) else None
-        record = self._memory.store.retrieval.record(id_) if id_ else None
+        record = self._memory.entries.by_number(agent, number) if isinstance(number, int) else None
         if record is None or record.kind != "memory" or record.retired_at is not None:
             return None
         return record if item.get("created_at") == utc_text(record.created_at) else None

@@ -39,13 +39,13 @@ class Facts(Room):
     ) -> CallToolResult:
         memory = self._memory
         told = memory.add(fact, type=category, source=source, agent=agent_id or None)
-        record = memory.store.retrieval.record(told.id)
+        record = memory.entries.get(told.id)
         assert record is not None
         data: JsonObject = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
         message = _message(told, category_of(record.type))
         if message:
             data["message"] = message
-        similar = memory.store.retrieval.records([other.id for other in told.similar])
+        similar = memory.entries.get_many([other.id for other in told.similar])
         if similar:
             data["similar_existing"] = [{"id": other.number, "fact": other.text} for other in similar]
         return self._answer(data, *told.notes)
@@ -59,7 +59,7 @@ class Facts(Room):
         memory = self._memory
         types = FAMILIES[category] if category else ()
         filters = memory.filters(kinds=["memory"], types=types, agent=self._agent(agent_id))
-        page = memory.store.retrieval.list(filters, limit=min(limit, MOST_LISTED))
+        page = memory.entries.page(filters, limit=min(limit, MOST_LISTED))
         facts: JsonObject = {"facts": [fact_row(record) for record in page.records], "total_count": page.total}
         return self._answer(facts, *cut(limit))
 
@@ -145,11 +145,11 @@ class Facts(Room):
         tags: list[str] | Unsaid = None,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        record, redacted = self._memory.add_conversation(
+        record, redacted = self._memory.conversations.add(
             user_message, agent_response, session_id=session_id, tags=tags or (), agent=agent_id or None, extract=False
         )
-        lacking = self._memory.vector_notes(record.id)
-        extracted = self._memory.extract_facts_of(record)  # at once: the seed's answer says how many
+        lacking = self._memory.embedding_queue.notes(record.id)
+        extracted = self._memory.conversations.extract_facts_of(record)  # at once: the seed's answer says how many
         data: JsonObject = {
             "conversation_id": record.id,
             "facts_extracted": extracted.facts,

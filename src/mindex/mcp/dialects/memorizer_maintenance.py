@@ -66,7 +66,7 @@ class Upkeep(Room):
         wanted, agent = set(analyze(query).words), self._agent(agent_id)
         events: list[Json] = []
         total = 0
-        for change in self._memory.store.entries.changes_between(start_of(date_from), end_of(until)):
+        for change in self._memory.entries.changes(start_of(date_from), end_of(until)):
             record = change.after
             if agent not in ("*", record.agent) or _SOURCE_OF.get(record.kind) not in sources or _is_blank(change):
                 continue
@@ -113,14 +113,14 @@ class Upkeep(Room):
 
     def get_memory_stats(self, agent_id: AgentId = "") -> CallToolResult:
         memory, agent = self._memory, self._agent(agent_id)
-        numbers = memory.statistics(agent)
+        numbers = memory.maintenance.statistics(agent)
         by_category: Counter[str] = Counter()
         for type_, count in numbers.by_type.items():
             by_category[category_of(type_)] += count
         talks = memory.filters(kinds=["turn"], agent=agent)
-        newest = memory.store.retrieval.list(talks, limit=1)
-        oldest = memory.store.retrieval.list(talks, limit=1, offset=max(0, newest.total - 1))
-        embedder, status = memory.embedder, memory.status()
+        newest = memory.entries.page(talks, limit=1)
+        oldest = memory.entries.page(talks, limit=1, offset=max(0, newest.total - 1))
+        embedder, status = memory.models.embedder, memory.status()
         by_vector = embedder is not None and embedder.loaded
         capabilities: JsonObject = {
             "sqlite_vec_loaded": embedder is not None,  # what the seed needs it for: vectors can be searched
@@ -148,7 +148,7 @@ class Upkeep(Room):
         batch_size: Annotated[int, Field(ge=1, le=200, description="1-200, default 50")] = 50,
         agent_id: AgentId = "",  # noqa: ARG002 - vectors are given to whoever has none
     ) -> CallToolResult:
-        embedded, remaining = self._memory.backfill(batch=batch_size, most=batch_size)
+        embedded, remaining = self._memory.maintenance.backfill(batch=batch_size, limit=batch_size)
         failed = min(remaining, batch_size - embedded)
         data: JsonObject = {
             "processed": embedded + failed,
@@ -165,7 +165,7 @@ class Upkeep(Room):
         batch_size: Annotated[int, Field(ge=1, le=50, description="1-50, default 10")] = 10,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        found = self._memory.extract_facts(most=batch_size, agent=self._agent(agent_id))
+        found = self._memory.conversations.extract_facts(limit=batch_size, agent=self._agent(agent_id))
         data: JsonObject = {
             "processed": found.processed,
             "facts_extracted": found.facts,
@@ -180,7 +180,7 @@ class Upkeep(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         """The seed's ages nothing and asks nobody: it merges at once. Here the originals stay in the history."""
-        if self._memory.generator is None:
+        if self._memory.models.generator is None:
             raise ConfigError(
                 "facts cannot be merged: no language model is configured", "merge them with update_fact and delete_fact"
             )
@@ -189,7 +189,7 @@ class Upkeep(Room):
         summaries: JsonObject = {}
         notes: list[str] = []
         for one in chosen:
-            found = self._memory.consolidate(
+            found = self._memory.maintenance.consolidate(
                 older_than=None,
                 types=FAMILIES[one],
                 apply=True,

@@ -38,8 +38,8 @@ class Skills(Room):
 
     def get_profile(self, agent_id: AgentId = "") -> CallToolResult:
         memory, agent = self._memory, self._agent(agent_id)
-        record = memory.profile_record(agent=agent)
-        shown = with_default(memory.profile(agent=agent))
+        record = memory.profile.record(agent=agent)
+        shown = with_default(memory.profile.get(agent=agent))
         return self._answer({"profile": shown, "last_updated": utc_text(record.updated_at) if record else None})
 
     def update_profile(
@@ -51,12 +51,12 @@ class Skills(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         agent = self._agent(agent_id)
-        there = self._memory.profile(agent=agent)
+        there = self._memory.profile.get(agent=agent)
         # The seed's null is a value; to us it takes a place away, and what is not there is away already.
         changes = {path: value for path, value in updates.items() if value is not None or _is_there(there, path)}
         notes: tuple[str, ...] = ()
         if changes or not updates:
-            notes = self._memory.set_profile(changes, reason, agent=agent).notes
+            notes = self._memory.profile.set(changes, reason, agent=agent).notes
         return self._answer({"updated_fields": [*updates]}, *notes)
 
     # ── skills ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,8 +76,7 @@ class Skills(Room):
         enabled: Annotated[bool, Field(description="Default true")] = True,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        record = self._memory.create(
-            "skill",
+        record = self._memory.skills.add(
             agent=agent_id or None,
             name=name,
             trigger_type=trigger_type,
@@ -91,10 +90,10 @@ class Skills(Room):
             notify_interval_minutes=notify_interval_minutes,
             enabled=enabled,
         )
-        stored = self._memory.store.retrieval.record(record.id)
+        stored = self._memory.entries.get(record.id)
         assert stored is not None
         shown: JsonObject = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
-        return self._answer(shown, *self._memory.vector_notes(record.id))
+        return self._answer(shown, *self._memory.embedding_queue.notes(record.id))
 
     def list_skills(
         self,
@@ -102,7 +101,7 @@ class Skills(Room):
         enabled: bool | Unsaid = None,
         trigger_type: Trigger | Unsaid = None,
     ) -> CallToolResult:
-        found = self._memory.things("skill", limit=MOST_LISTED, agent=agent_id or "*")
+        found = self._memory.skills.list(limit=MOST_LISTED, agent=agent_id or "*").records
         wanted = [
             record
             for record in found
@@ -154,12 +153,12 @@ class Skills(Room):
         }
         changes = {field: value for field, value in given.items() if value is not None}
         record = self._numbered("skill", skill_id, agent_id)
-        change = self._memory.update_thing("skill", record.id, "update_skill", **changes)
+        change = self._memory.skills.update(record.id, "update_skill", **changes)
         return self._answer({"updated_fields": [*changes]}, *change.notes)
 
     def delete_skill(self, skill_id: Number, agent_id: WhoseId = "") -> CallToolResult:
         record = self._numbered("skill", skill_id, agent_id)
-        self._memory.delete_thing("skill", record.id, "delete_skill")
+        self._memory.skills.delete(record.id, "delete_skill")
         return self._answer({"deleted_skill": record.title})
 
 

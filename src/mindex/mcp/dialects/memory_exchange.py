@@ -63,7 +63,7 @@ class MemoryExchangeTools:
             kinds=["chunk"],
             collections=[source.name] if (source := self._service.source) else [],
         )
-        roots = {collection.name: collection for collection in self._service.memory.store.files.collections()}
+        roots = {collection.name: collection for collection in self._service.memory.collections.list()}
         text = "".join(_results(found.hits, roots)) if found.hits else _NOTHING
         return answer(text, show(found).json(), self._service.notes())
 
@@ -78,7 +78,7 @@ class MemoryExchangeTools:
         if source is not None and not _is_absolute(path):
             path = f"{source.name}/{path.removeprefix('./')}"
         try:
-            record = self._service.memory.read_file(path)
+            record = self._service.memory.lookup.read_file(path)
         except NotFoundError:
             raise NotFoundError(f"file not found: {filePath}") from None
         except ForbiddenPathError:

@@ -175,7 +175,7 @@ class MemoryMcpTools:
             min_importance=ceil(minImportance) or None,
             include_expired=includeExpired,
         )
-        signals = memory.store.retrieval.ranking_signals([hit.record.id for hit in found.hits])
+        signals = memory.entries.usage([hit.record.id for hit in found.hits])
         return json_answer(Recalled(found, query, signals).within(min(max_tokens, MOST_TOKENS)))
 
     # ── memory_forget ─────────────────────────────────────────────────────────────────────────────────────────
@@ -194,18 +194,16 @@ class MemoryMcpTools:
     # ── looking up ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _live(self, id_: str) -> Record:
-        from mindex.memories.lifecycle import find_entry
-
-        record = find_entry(self._service.memory.store, id_.strip())
+        record = self._service.memory.entries.find(id_.strip())
         if record.kind != "memory" or record.retired_at is not None:
             raise NotFoundError(f"memory '{id_}' is not found or forgotten", "recall it first")
         return record
 
     def _standard(self, id_: str) -> dict[str, Any]:
-        store = self._service.memory.store
-        record = store.retrieval.record(id_)
+        entries = self._service.memory.entries
+        record = entries.get(id_)
         assert record is not None
-        return dict(standard_memory(record, store.retrieval.ranking_signals([id_]).get(id_)))
+        return dict(standard_memory(record, entries.usage([id_]).get(id_)))
 
 
 def all_words(query: str) -> str:

@@ -72,7 +72,7 @@ class MudpuppyTools:
             tags=tags or (),
             expires=expiresAt,
         )
-        record = memory.store.retrieval.record(told.id)
+        record = memory.entries.get(told.id)
         shown: dict[str, Json] = {
             "id": record.number if record else None,
             "created": told.created,
@@ -114,9 +114,7 @@ class MudpuppyTools:
         record = self._record(id)
         if record is None:
             return json_answer({"error": f"Memory entry not found: {id}"})
-        signals = memory.store.retrieval.ranking_signals([record.id]).get(
-            record.id
-        )  # first: the counts are those before this access
+        signals = memory.entries.usage([record.id]).get(record.id)  # first: the counts are those before this access
         memory.get(record.id)
         entry: dict[str, Json] = {
             "id": record.number,
@@ -134,7 +132,7 @@ class MudpuppyTools:
         return json_answer({"entry": entry})
 
     def stats(self) -> CallToolResult:
-        numbers = self._service.memory.statistics()
+        numbers = self._service.memory.maintenance.statistics()
         by_type: Counter[str] = Counter()
         for type_, count in numbers.by_type.items():
             by_type[_family_of(type_)] += count
@@ -160,8 +158,7 @@ class MudpuppyTools:
     def _record(self, number: int) -> Record | None:
         """A memory that was not forgotten, by this agent's number for it."""
         memory = self._service.memory
-        id_ = memory.store.entries.by_number(memory.settings.text("agent"), number)
-        record = memory.store.retrieval.record(id_) if id_ else None
+        record = memory.entries.by_number(memory.settings.text("agent"), number)
         if record is None or record.kind != "memory" or (record.retired_at is not None and not record.superseded_by):
             return None
         return record

@@ -57,7 +57,7 @@ class OpenAITools:
     def _record(self, reference: str) -> Record:
         memory = self._service.memory
         if reference.startswith(_DOC):
-            return memory.read_file(unquote(reference.removeprefix(_DOC)))
+            return memory.lookup.read_file(unquote(reference.removeprefix(_DOC)))
         found = memory.get(reference.removeprefix(_RECORD))
         if len(found.records) != 1:
             what = "nothing" if not found.records else "more than one thing"

@@ -21,9 +21,10 @@ if TYPE_CHECKING:  # a search does not wait for values that only reports, export
 class SqliteEntries:
     """Implements `mindex.store.base.EntryStore`."""
 
-    def __init__(self, engine: SqliteEngine) -> None:
+    def __init__(self, engine: SqliteEngine, *, logs_access: bool = True) -> None:
         self._engine = engine
         self._database = engine.database
+        self._logs_access = logs_access
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -66,7 +67,7 @@ class SqliteEntries:
             entries.link(connection, source, target, kind, weight, now_ms())
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
-        if accesses:
+        if accesses and self._logs_access:
             self._engine.background.submit(
                 lambda connection: access.note(connection, accesses, oldest=oldest, rows=rows)
             )

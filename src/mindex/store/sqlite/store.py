@@ -21,11 +21,18 @@ class SqliteStore:
 
     capabilities = GROUPS
 
-    def __init__(self, path: str | Path, *, wait: float = DEFAULT_WAIT, cache_rows: int = CACHE_ROWS) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        wait: float = DEFAULT_WAIT,
+        cache_rows: int = CACHE_ROWS,
+        logs_access: bool = True,
+    ) -> None:
         """`cache_rows` bounds each kind of cache; 0 keeps nothing."""
         self._engine = engine = SqliteEngine(Path(path), wait=wait)
         self.files = SqliteFiles(engine)
-        self.entries = SqliteEntries(engine)
+        self.entries = SqliteEntries(engine, logs_access=logs_access)
         self.retrieval = SqliteRetrieval(engine)
         self.vectors = SqliteVectorStore(engine)
         self.caches = SqliteCaches(engine, cache_rows)

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mindex.memories.conversations import turn
+from mindex.memories.turns import make_turn
 from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.folder_files import files_below
 from mindex.transfer.importers.foreign_values import moment, text_of
@@ -92,7 +92,7 @@ class ClaudeCode:
         answer = "\n\n".join(said.answers)
         # A session that was resumed holds the lines of the one before, under the same keys.
         key = said.key or foreign_id(self.name, said.session, said.at)
-        record = turn(
+        record = make_turn(
             said.asked,
             answer,
             agent=_SPEAKER,

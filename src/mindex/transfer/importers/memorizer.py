@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mindex.memories.conversations import turn
+from mindex.memories.turns import make_turn
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow, holds
 from mindex.transfer.importer import ExportRow, Link, SkippedRow, foreign_id
 from mindex.transfer.importers.foreign_values import confidence, iso, kept, listed, moment, text_of, type_of, whole
@@ -91,7 +91,7 @@ class Memorizer(DatabaseImporter):
         where = f"conversations {key}"
         if not asked.strip() and not answered.strip():
             return SkippedRow(where, EMPTY)
-        record = turn(
+        record = make_turn(
             asked,
             answered,
             agent=agent_of(row),

@@ -22,7 +22,7 @@ def memory(keyword_memory: Memory) -> Memory:
 
 
 def test_the_profile_and_places_of_it(memory: Memory) -> None:
-    memory.set_profile({"user": {"name": "Anna", "langs": ["py", "go"]}, "n": 5})
+    memory.profile.set({"user": {"name": "Anna", "langs": ["py", "go"]}, "n": 5})
     found = memory.get("profile", "profile.user.name", "profile.user.langs[1]", "profile.n", "profile.user.langs")
     assert found.missing == ()
     whole, name, lang, number, langs = found.records
@@ -34,23 +34,23 @@ def test_the_profile_and_places_of_it(memory: Memory) -> None:
 
 def test_a_place_of_the_profile_that_is_not_there_is_missing(memory: Memory) -> None:
     assert memory.get("profile").missing == ("profile",)
-    memory.set_profile({"user": {"name": "Anna"}})
+    memory.profile.set({"user": {"name": "Anna"}})
     assert memory.get("profile.user.age", "profile[0]").missing == ("profile.user.age", "profile[0]")
 
 
 def test_a_file_called_profile_is_the_file(memory: Memory, tmp_path: Path) -> None:
-    memory.set_profile({"md": "not this"})
+    memory.profile.set({"md": "not this"})
     memory.index(write(tmp_path / "docs", {"profile.md": "# The file"}))
     assert [record.text for record in memory.get("profile.md").records] == ["# The file"]
 
 
 def test_the_profile_as_it_stood(memory: Memory) -> None:
-    memory.set_profile({"city": "Oslo"})
+    memory.profile.set({"city": "Oslo"})
     before = now_ms()
     wait_until(lambda: to_iso(now_ms()) > to_iso(before))
     moment = to_iso(now_ms())
     wait_until(lambda: to_iso(now_ms()) > moment)
-    memory.set_profile({"city": "Genoa"})
+    memory.profile.set({"city": "Genoa"})
     assert memory.get("profile.city", as_of=moment).records[0].text == "Oslo"
     assert memory.get("profile.city").records[0].text == "Genoa"
     assert memory.get("profile", as_of="2020").missing == ("profile",)
@@ -79,7 +79,7 @@ def test_a_history_of_nothing_is_missing_and_an_ambiguous_one_an_error(memory: M
 
 def test_a_timeline_is_one_record(memory: Memory) -> None:
     id_ = memory.add("Learnt today").id
-    memory.create("contact", name="Anna")
+    memory.contacts.add(name="Anna")
     (record,) = memory.get("timeline:1d..").records
     assert (record.kind, record.id, record.title) == ("timeline", "timeline:1d..", "2 events")
     assert f"add memory {id_} Learnt today" in record.text and "Anna" in record.text
@@ -95,8 +95,8 @@ def test_what_is_due_is_the_skills_and_nothing_due_is_no_error(memory: Memory) -
     assert (empty.records, empty.missing, empty.notes) == ((), (), ("nothing is due",))
     assert view_records(empty).json() == {"records": [], "missing": [], "notes": ["nothing is due"]}
     assert view_records(empty).text() == "note: nothing is due"
-    skill = memory.create(
-        "skill", name="Brief", trigger_type="interval", instructions="Sum up", trigger_config={"interval_minutes": 5}
+    skill = memory.skills.add(
+        name="Brief", trigger_type="interval", instructions="Sum up", trigger_config={"interval_minutes": 5}
     )
     found = memory.get("due")
     assert [record.id for record in found.records] == [skill.id]
@@ -108,7 +108,7 @@ def test_what_is_due_is_the_skills_and_nothing_due_is_no_error(memory: Memory) -
 @pytest.mark.parametrize("sign", ["±", "+-", "~"])
 def test_an_exchange_comes_with_its_neighbours(memory: Memory, sign: str) -> None:
     ids = [
-        memory.add_conversation(f"question {n}", "answer", session_id="s", at=f"2026-03-01T10:{n:02}:00Z")[0].id
+        memory.conversations.add(f"question {n}", "answer", session_id="s", at=f"2026-03-01T10:{n:02}:00Z")[0].id
         for n in range(7)
     ]
     assert [record.id for record in memory.get(f"{ids[3]}{sign}2").records] == ids[1:6]
@@ -124,14 +124,14 @@ def test_neighbours_of_what_is_no_exchange_are_missing(memory: Memory) -> None:
 def test_all_of_them_mix_with_ids_and_files(memory: Memory, tmp_path: Path) -> None:
     memory.index(write(tmp_path / "docs", {"a.md": "# A file"}))
     id_ = memory.add("A memory").id
-    memory.set_profile({"name": "Anna"})
+    memory.profile.set({"name": "Anna"})
     found = memory.get(f"a.md,{id_},profile.name", f"history:{id_}", f"timeline:{datetime.now(UTC).year}..", "nowhere")
     assert [record.kind for record in found.records] == ["chunk", "memory", "profile", "history", "timeline"]
     assert found.missing == ("nowhere",)
 
 
 def test_agents_read_their_own(memory: Memory, tmp_path: Path) -> None:
-    memory.set_profile({"name": "Anna"})
+    memory.profile.set({"name": "Anna"})
     with Memory(tmp_path / "memory.db", agent="other", options={"embedding.provider": "none"}) as other:
         assert other.get("profile").missing == ("profile",)
         assert other.get("timeline:1d..").records[0].text == "nothing in that time"

@@ -68,7 +68,7 @@ def test_what_is_missing_is_listed_and_the_rest_is_found(memory: Memory) -> None
 
 
 def test_an_absolute_path_inside_a_collection_is_that_file(memory: Memory, root: Path) -> None:
-    assert memory.read_file(str(root / "notes.md")).path == "notes.md"
+    assert memory.lookup.read_file(str(root / "notes.md")).path == "notes.md"
 
 
 @pytest.mark.parametrize(
@@ -76,20 +76,20 @@ def test_an_absolute_path_inside_a_collection_is_that_file(memory: Memory, root:
 )
 def test_a_path_never_leaves_its_collection(memory: Memory, path: str) -> None:
     with pytest.raises(ForbiddenPathError):
-        memory.read_file(path)
+        memory.lookup.read_file(path)
     assert memory.get(path).records == ()
 
 
 def test_the_sibling_of_a_collection_is_outside_it(memory: Memory, root: Path) -> None:
     with pytest.raises(ForbiddenPathError):
-        memory.read_file(f"{root}-secret/plan.md")
+        memory.lookup.read_file(f"{root}-secret/plan.md")
 
 
 def test_a_file_replaced_by_a_link_is_not_followed_out(memory: Memory, root: Path) -> None:
     (root / "notes.md").unlink()
     (root / "notes.md").symlink_to(root.parent / "docs-secret" / "plan.md")
     with pytest.raises(ForbiddenPathError):
-        memory.read_file("notes.md")
+        memory.lookup.read_file("notes.md")
 
 
 def test_a_folder_replaced_by_a_link_is_not_followed_out(memory: Memory, root: Path) -> None:
@@ -97,22 +97,22 @@ def test_a_folder_replaced_by_a_link_is_not_followed_out(memory: Memory, root: P
     (root / "guide").rename(root / "guide-before")
     (root / "guide").symlink_to(root.parent / "elsewhere")
     with pytest.raises(ForbiddenPathError):
-        memory.read_file("guide/setup.md")
+        memory.lookup.read_file("guide/setup.md")
 
 
 def test_a_name_in_two_collections_must_be_told_apart(memory: Memory, tmp_path: Path) -> None:
     memory.index(write(tmp_path / "more", {"notes.md": "other"}))
     with pytest.raises(UsageError, match=r"docs/notes.md, more/notes.md"):
-        memory.read_file("notes.md")
-    assert memory.read_file("more/notes.md").text == "other"
+        memory.lookup.read_file("notes.md")
+    assert memory.lookup.read_file("more/notes.md").text == "other"
 
 
 @pytest.mark.parametrize("path", ["", "  ", "a\0b"])
 def test_an_empty_path_is_an_error(memory: Memory, path: str) -> None:
     with pytest.raises(UsageError):
-        memory.read_file(path)
+        memory.lookup.read_file(path)
 
 
 def test_a_file_that_is_not_indexed_is_not_found(memory: Memory) -> None:
     with pytest.raises(NotFoundError, match="no indexed file"):
-        memory.read_file("nowhere.md")
+        memory.lookup.read_file("nowhere.md")

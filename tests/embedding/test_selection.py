@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from mindex.embedding.permission import embedder_spec_of
 from mindex.errors import ConfigError
 from mindex.memory import Memory
 from mindex.model.spaces import EmbedderSpec
-from mindex.modelling import embedder_spec_of
 from mindex.providers.base import ProviderSettings
 
 
