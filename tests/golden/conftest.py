@@ -1,0 +1,46 @@
+"""Databases that are built once for each test process; every test begins with them as they were built."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.golden.compare import Golden
+from tests.golden.workspace import Workspace
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return Golden(update=request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def keyword_workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Without a model: the same on every machine."""
+    settings = {"MINDEX_EMBEDDING_PROVIDER": "none"}
+    workspace = Workspace(tmp_path_factory.mktemp("golden"), settings, indexed=("handbook", "notes"))
+    workspace.build()
+    return workspace
+
+
+@pytest.fixture(scope="session")
+def model_workspace(tmp_path_factory: pytest.TempPathFactory, shared_model_cache: None) -> Workspace:
+    """With the built-in model. A smaller database: embedding takes time."""
+    settings = {"MINDEX_CACHE_DIR": os.environ["MINDEX_CACHE_DIR"]}
+    workspace = Workspace(tmp_path_factory.mktemp("golden"), settings, indexed=("notes",))
+    workspace.build()
+    return workspace
+
+
+@pytest.fixture
+def workspace(keyword_workspace: Workspace, private_home: None) -> Iterator[Workspace]:
+    with keyword_workspace.entered() as entered:
+        yield entered
+
+
+@pytest.fixture
+def workspace_with_model(model_workspace: Workspace, private_home: None) -> Iterator[Workspace]:
+    with model_workspace.entered() as entered:
+        yield entered
