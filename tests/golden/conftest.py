@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from tests.golden.chat import chat_server
 from tests.golden.compare import Golden
 from tests.golden.workspace import Workspace
 
@@ -44,3 +46,11 @@ def workspace(keyword_workspace: Workspace, private_home: None) -> Iterator[Work
 def workspace_with_model(model_workspace: Workspace, private_home: None) -> Iterator[Workspace]:
     with model_workspace.entered() as entered:
         yield entered
+
+
+@pytest.fixture
+def workspace_with_chat(keyword_workspace: Workspace, private_home: None) -> Iterator[Workspace]:
+    with chat_server() as chat:
+        settings = {**keyword_workspace.environment, **chat.environment}
+        with replace(keyword_workspace, environment=settings, chat=chat).entered() as entered:
+            yield entered

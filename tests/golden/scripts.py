@@ -1,8 +1,9 @@
 """Reads the scripts of the golden tests: plain text, one command or call a line; `#` begins a comment.
 
-- `scripts/cli/GROUP.txt` and `scripts/model/GROUP.txt`: cases under `[name]`. A line is a command without `mindex`;
-  it may begin with `NAME=VALUE` and end with `<<< 'standard input'`. `:write FILE TEXT`, `:remove PATH` and
-  `:show PATH` are done by the test. In a text or standard input `\\n` is a line break.
+- `scripts/cli`, `scripts/model` and `scripts/chat`: cases under `[name]`. A line is a command without `mindex`; it may
+  begin with `NAME=VALUE`, or with `TERMINAL` to print as for a person, and end with `<<< 'standard input'`.
+  `:write FILE TEXT`, `:remove PATH`, `:show PATH` and `:says TEXT` (what a language model answers) are done by the
+  test. In a text or standard input `\\n` is a line break.
 - `scripts/mcp/NAME.txt`: one session with a server. The first line is the command that starts it; the others are a
   tool and its arguments as JSON, or `:read URI`, `:prompt NAME JSON`, `:complete_prompt NAME ARGUMENT VALUE`,
   `:complete_resource URI ARGUMENT VALUE`, `:show PATH` and `:restart COMMAND`.
@@ -51,6 +52,7 @@ class Command:
     environment: dict[str, str]
     arguments: list[str]
     stdin: str
+    on_terminal: bool = False
 
     @classmethod
     def parse(cls, line: str) -> Command:
@@ -58,13 +60,16 @@ class Command:
         if "<<<" in words:
             stdin = words[-1].replace("\\n", "\n")
             words = words[: words.index("<<<")]
+        on_terminal = words[:1] == ["TERMINAL"]
+        words = words[on_terminal:]
         environment = {}
         while words and re.match(r"[A-Z_]+=", words[0]):
             name, _, value = words.pop(0).partition("=")
             environment[name] = value
-        return cls(environment, words, stdin)
+        return cls(environment, words, stdin, on_terminal)
 
     def shown(self, options: tuple[str, ...]) -> str:
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         given = [f"<<< {shlex.quote(self.stdin)}"] if self.stdin else []
-        return " ".join([*variables, "mindex", *options, *map(shlex.quote, self.arguments), *given])
+        terminal = ["TERMINAL"] * self.on_terminal
+        return " ".join([*terminal, *variables, "mindex", *options, *map(shlex.quote, self.arguments), *given])

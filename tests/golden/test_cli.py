@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.golden.compare import Golden
-from tests.golden.masks import COMPUTED, masked
+from tests.golden.record import COMPUTED, masked
 from tests.golden.scripts import Command, cases
 from tests.golden.workspace import Workspace
 
 CASES = cases("cli")
 MODEL_CASES = cases("model")
+CHAT_CASES = cases("chat")
 # `--json` does not change a help text and is part of the scripts for `--format`.
 TEXT_ONLY = ("help/", "format/")
 
@@ -28,6 +29,11 @@ def test_output(case: str, workspace: Workspace, golden: Golden) -> None:
 @pytest.mark.parametrize("case", MODEL_CASES)
 def test_output_with_a_model(case: str, workspace_with_model: Workspace, golden: Golden) -> None:
     golden.check(f"model/{case}", masked(recorded(case, MODEL_CASES[case], workspace_with_model), COMPUTED))
+
+
+@pytest.mark.parametrize("case", CHAT_CASES)
+def test_output_with_a_language_model(case: str, workspace_with_chat: Workspace, golden: Golden) -> None:
+    golden.check(f"chat/{case}", recorded(case, CHAT_CASES[case], workspace_with_chat))
 
 
 def test_every_command_has_a_case(workspace: Workspace) -> None:

@@ -7,7 +7,7 @@ from tests.golden.scripts import cases, sessions
 
 
 def test_every_golden_file_has_a_case(golden: Golden) -> None:
-    known = {f"{kind}/{case}.txt" for kind in ("cli", "model") for case in cases(kind)}
+    known = {f"{kind}/{case}.txt" for kind in ("cli", "model", "chat") for case in cases(kind)}
     known |= {f"mcp/{name}.txt" for name in sessions()}
     stale = [path for path in EXPECTED.rglob("*.txt") if path.relative_to(EXPECTED).as_posix() not in known]
     if golden.update:

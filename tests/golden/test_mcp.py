@@ -19,8 +19,9 @@ from pydantic import BaseModel
 from mcp import Client, StdioServerParameters
 from tests.golden import freeze
 from tests.golden.compare import Golden
+from tests.golden.record import indented, readable
 from tests.golden.scripts import sessions
-from tests.golden.workspace import Workspace, indented, readable
+from tests.golden.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shlex
 import shutil
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from tests.golden import freeze
-from tests.golden.masks import VARIABLE, masked
+from tests.golden.chat import Chat
+from tests.golden.record import VARIABLE, masked, readable
 from tests.golden.scripts import Command
 
 DATA = Path(__file__).parent / "data"
@@ -33,6 +34,9 @@ STEP_MS = 60_000
 # Anchors show absolute paths, and tokens are counted by their letters: the length must be the same on every machine.
 _ROOT_LENGTH = 160
 
+# What mindex reads beside its own variables.
+_OTHER_VARIABLES = ("NO_COLOR", "MEMORY_EXPORT_PATH", "OPENAI_API_KEY", "OLLAMA_HOST")
+
 
 @dataclass
 class Workspace:
@@ -41,6 +45,7 @@ class Workspace:
     base: Path
     environment: dict[str, str]
     indexed: tuple[str, ...]
+    chat: Chat | None = None
     _step: int = field(default=0, init=False)
 
     @property
@@ -62,6 +67,8 @@ class Workspace:
         self.root.mkdir(parents=True)
         shutil.copytree(DATA, self.root, dirs_exist_ok=True)
         shutil.copytree(HANDBOOK, self.root / "handbook")
+        for script in (self.root / "incoming").glob("*.sql"):
+            _make_database(script.with_suffix(".db"), script.read_text(encoding="utf-8"))
         for path in self.root.rglob("*"):
             _set_time(path, FILES_AT.timestamp())
         with self.entered():
@@ -97,7 +104,7 @@ class Workspace:
     def entered(self) -> Iterator[Workspace]:
         """Work in this folder, with its settings, in UTC, and with a frozen clock."""
         with pytest.MonkeyPatch.context() as patch:
-            for name in [name for name in os.environ if name.startswith("MINDEX_")]:
+            for name in [name for name in os.environ if name.startswith("MINDEX_") or name in _OTHER_VARIABLES]:
                 patch.delenv(name)
             for name, value in {**self._variables(), **self.environment}.items():
                 patch.setenv(name, value)
@@ -129,18 +136,20 @@ class Workspace:
         self.next_step()
         if line.startswith(":"):
             action, *arguments = shlex.split(line[1:])
-            actions = {"write": self.write, "remove": self.remove, "show": self.show}
+            actions = {"write": self.write, "remove": self.remove, "show": self.show, "says": self.says}
             return f"$ {line}\n{actions[action](*arguments)}"
         command = Command.parse(line)
         with pytest.MonkeyPatch.context() as patch:
             for name, value in command.environment.items():
                 patch.setenv(name, value)
-            code, out, err = self._run([*options, *command.arguments], command.stdin)
-        streams = "".join(f"── {name}\n{readable(text)}" for name, text in (("stdout", out), ("stderr", err)) if text)
-        return self.normalised(f"$ {command.shown(options)}\nexit {code}\n{streams}")
+            code, out, err = self._run([*options, *command.arguments], command.stdin, command.on_terminal)
+        shown = "".join(f"── {name}\n{readable(text)}" for name, text in (("stdout", out), ("stderr", err)) if text)
+        asked = self.chat.taken() if self.chat else ""
+        return self.normalised(f"$ {command.shown(options)}\nexit {code}\n{shown}{asked}")
 
-    def _run(self, arguments: list[str], stdin: str = "") -> tuple[int, str, str]:
-        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
+    def _run(self, arguments: list[str], stdin: str = "", on_terminal: bool = False) -> tuple[int, str, str]:
+        stream = _Terminal if on_terminal else io.TextIOWrapper
+        out, err = (stream(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
             patch.setattr(sys, "stdin", io.StringIO(stdin))
             with pytest.raises(SystemExit) as left:
@@ -162,6 +171,12 @@ class Workspace:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         return ""
 
+    def says(self, text: str) -> str:
+        """What the language model answers from now on."""
+        assert self.chat is not None
+        self.chat.says = text
+        return ""
+
     def show(self, name: str) -> str:
         """The content of a file, or of every file below a folder."""
         path = self.root / name
@@ -170,28 +185,15 @@ class Workspace:
         return self.normalised("".join(shown))
 
     def normalised(self, text: str) -> str:
-        return masked(text, VARIABLE).replace(str(self.root), "<root>")
+        text = masked(text, VARIABLE).replace(str(self.root), "<root>")
+        return text.replace(self.chat.url, "<server>") if self.chat else text
 
 
-def readable(text: str) -> str:
-    """Text that ends with a line break. JSON on one line is shown on many, with a mark that says how it was written.
+class _Terminal(io.TextIOWrapper):
+    """A stream that a person looks at."""
 
-    Nothing is lost by that: whoever writes the value in the marked style has the same bytes again.
-    """
-    end = "" if text.endswith("\n") else "(no line break at the end)\n"
-    line = text.removesuffix("\n")
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return f"{line}\n{end}"
-    for style, separators in (("compact", (",", ":")), ("spaced", (", ", ": "))):
-        if isinstance(value, dict | list) and line == json.dumps(value, ensure_ascii=False, separators=separators):
-            return f"({style} JSON)\n{indented(value)}\n{end}"
-    return f"{line}\n{end}"
-
-
-def indented(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1)
+    def isatty(self) -> bool:
+        return True
 
 
 def _written(stream: io.TextIOWrapper) -> str:
@@ -205,6 +207,13 @@ def _is_copy(path: Path, original: Path) -> bool:
         return False
     one, other = path.stat(), original.stat()
     return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+
+
+def _make_database(path: Path, script: str) -> None:
+    """A database as another program leaves it."""
+    connection = sqlite3.connect(path)
+    connection.executescript(script)
+    connection.close()
 
 
 def _set_time(path: Path, seconds: float) -> None:

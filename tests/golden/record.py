@@ -1,10 +1,12 @@
-"""Placeholders for values that no clock or seed can fix. Everything else is compared byte for byte.
+"""How an output is written into a golden file: JSON indented, and placeholders for values that nothing can fix.
 
+Everything else is compared byte for byte.
 The patterns see JSON as the golden files show it: indented, with a space behind each colon.
 """
 
 from __future__ import annotations
 
+import json
 import re
 
 Masks = tuple[tuple[str, str], ...]
@@ -39,3 +41,25 @@ def masked(text: str, masks: Masks) -> str:
     for pattern, placeholder in masks:
         text = re.sub(pattern, placeholder, text, flags=re.MULTILINE)
     return text
+
+
+def readable(text: str) -> str:
+    """Text that ends with a line break. JSON on one line is shown on many, with a mark that says how it was written.
+
+    Nothing is lost by that: whoever writes the value in the marked style has the same bytes again.
+    """
+    text = text.replace("\x1b", "␛").replace("\r", "␍")  # else a terminal would obey them
+    end = "" if text.endswith("\n") else "(no line break at the end)\n"
+    line = text.removesuffix("\n")
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return f"{line}\n{end}"
+    for style, separators in (("compact", (",", ":")), ("spaced", (", ", ": "))):
+        if isinstance(value, dict | list) and line == json.dumps(value, ensure_ascii=False, separators=separators):
+            return f"({style} JSON)\n{indented(value)}\n{end}"
+    return f"{line}\n{end}"
+
+
+def indented(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)
