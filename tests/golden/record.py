@@ -14,7 +14,7 @@ Masks = tuple[tuple[str, str], ...]
 # Durations, sizes of files, and the version of mindex.
 VARIABLE: Masks = (
     (r'(?<="seconds": )[\d.]+', "<seconds>"),
-    (r"(pending|remaining), [\d.]+ s$", r"\1, <seconds> s"),
+    (r"(pending,|remaining,|about) [\d.]+ s\b", r"\1 <seconds> s"),
     (r'(?<="size_bytes": )\d+|(?<="size_before": )\d+|(?<="size_after": )\d+', "<bytes>"),
     (r"\d+(?= bytes before,)|(?<= bytes before, )\d+(?= after$)|\d+(?= bytes\)$)", "<bytes>"),
     (r'(?<="database_size_mb": )[\d.]+', "<megabytes>"),

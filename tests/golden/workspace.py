@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,10 @@ class Workspace:
     def _kept(self) -> Path:
         return self.base / "kept"
 
+    @cached_property
+    def _before(self) -> dict[str, FileState]:
+        return _files(self._kept)
+
     # ── the fixed state ───────────────────────────────────────────────────────────────────────────────────────
 
     def build(self) -> None:
@@ -80,18 +85,14 @@ class Workspace:
 
     def reset(self) -> None:
         """Bring back what was changed or removed. That is little in most scripts; copying all files takes longer."""
-        for path in sorted(self.root.rglob("*"), reverse=True):  # what is in a folder comes before the folder
-            kept = self._kept / path.relative_to(self.root)
-            if path.is_dir() and not kept.is_dir():
-                path.rmdir()
-            elif path.is_file() and not _is_copy(path, kept):
-                path.unlink()
-        for kept in sorted(self._kept.rglob("*")):
-            path = self.root / kept.relative_to(self._kept)
-            if kept.is_dir():
-                path.mkdir(exist_ok=True)
-            elif not path.exists():
-                shutil.copy2(kept, path)
+        now, before = _files(self.root), self._before
+        changed = [name for name, state in now.items() if before.get(name) != state]
+        for name in sorted(changed, reverse=True):  # what is in a folder comes before the folder
+            path = self.root / name
+            path.rmdir() if now[name] == _FOLDER else path.unlink()
+        for name in sorted(before.keys() - (now.keys() - set(changed))):
+            path = self.root / name
+            path.mkdir() if before[name] == _FOLDER else shutil.copy2(self._kept / name, path)
         self._step = 0
         self.next_step()
 
@@ -202,11 +203,25 @@ def _written(stream: io.TextIOWrapper) -> str:
     return stream.buffer.getvalue().decode()
 
 
-def _is_copy(path: Path, original: Path) -> bool:
-    if not original.is_file():
-        return False
-    one, other = path.stat(), original.stat()
-    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+FileState = tuple[int, int]
+_FOLDER: FileState = (-1, -1)
+
+
+def _files(folder: Path) -> dict[str, FileState]:
+    """Size and time of change of everything below a folder, by relative path."""
+    found: dict[str, FileState] = {}
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        with os.scandir(folder / below) as entries:
+            for entry in entries:
+                name = f"{below}{entry.name}"
+                if entry.is_dir():
+                    found[name] = _FOLDER
+                    waiting.append(f"{name}/")
+                else:
+                    found[name] = (entry.stat().st_size, entry.stat().st_mtime_ns)
+    return found
 
 
 def _make_database(path: Path, script: str) -> None:
