@@ -119,7 +119,7 @@ def test_watching_indexes_first_and_then_follows_the_files(
     service, _ = serve(source=docs, watch=True)
     seen = threading.Condition()
     reports: list[IndexReport] = []
-    index = service.memory._index_service.index
+    index = service.memory._services.index.index
 
     def heard(*arguments: object, **options: object) -> IndexReport:
         outcome = index(*arguments, **options)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def test_watching_indexes_first_and_then_follows_the_files(
             seen.notify_all()
         return outcome
 
-    monkeypatch.setattr(service.memory._index_service, "index", heard)
+    monkeypatch.setattr(service.memory._services.index, "index", heard)
     service.start()
     with seen:
         assert seen.wait_for(lambda: len(reports) >= 2, LONG)  # built, then looked at by the watch

@@ -6,7 +6,7 @@ import pytest
 
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.fuse import Candidates, signals
-from mindex.search.importance_recency import frequency, importance, recency, with_anchor_state
+from mindex.search.importance_recency import frequency, importance, recency, usage_score
 from mindex.store.base import RankingSignals, ScoredRecord
 
 DAY = 86_400_000
@@ -60,5 +60,5 @@ def test_the_text_score_of_the_preset_is_monotone_in_bm25() -> None:
 
 
 def test_standing_is_between_none_and_all() -> None:
-    assert with_anchor_state(memory(importance=10, access_count=99), 0) == pytest.approx(1.0)
-    assert 0 <= with_anchor_state(memory(importance=1), 10_000 * DAY) < 0.1
+    assert usage_score(memory(importance=10, access_count=99), 0) == pytest.approx(1.0)
+    assert 0 <= usage_score(memory(importance=1), 10_000 * DAY) < 0.1

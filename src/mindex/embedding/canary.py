@@ -1,12 +1,12 @@
-"""An embedder that is watched: a model that became another one behind its name gives this memory no more vectors.
+"""The canary: notices a model that was replaced by another one behind its name, and stores no more of its vectors.
 
-A server may be given another model under the same name, with vectors of the same length: nothing but bad answers would
-tell. So each space keeps what its model made of one fixed sentence, its canary. It rides along with the texts that are
-embedded for a server's model each time, and with a process's first question. What runs on this machine is named by its
-file's checksum: there it is looked at once by each process that writes.
+A server may serve another model under the same name, with vectors of the same length: only bad answers would tell. So
+each space keeps the vector of one fixed sentence, its canary. It is sent with every batch to a server's model, and with
+the first query of a process, and compared. A model on this machine is named by the checksum of its file: there the
+canary is compared once by each process that writes.
 
-With some servers a vector depends on what else is in the request. So what is kept was sent alone, and nobody is alarmed
-before the sentence was sent alone once more.
+With some servers a vector depends on what else is in the request. So the kept vector was requested alone, and before an
+alarm the sentence is sent alone once more.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from mindex.model import VectorArray
     from mindex.store.base import Store
 
-# Never to be changed: what is kept was made of these very words. They are of several kinds: a tokenizer shows itself.
+# Never change it: stored canaries are vectors of this very text. It mixes kinds of text, so that tokenizers differ.
 SENTENCE = "Two ferries (No. 7 and 8) leave at 21:30; `def total(prices): return sum(prices)` is no Käse."
 # The same model has 1.0 whatever the threads and batches (MiniLM, bge and arctic in ONNX; bge and SmolLM2 in GGUF), and
 # .996 between two runtimes and quantizations of bge; other processors round in their own ways. Between different models
 # of one length it is below .3.
 _SAME = 0.95
-# A question is sent with the canary when nobody looked for so long.
+# A query is sent with the canary when the last comparison is so long ago.
 _TRUSTED_SECONDS = 600.0
-# A space from before there were canaries: one of so many records must have the vector that is stored for it.
+# For a space without a canary: one of so many records must get the vector that is stored for it.
 _SAMPLE = 3
-_QUESTIONS = "query-embedding"
-# Nobody who asks waits longer for a lock, though some of the questions that are kept may be of the wrong model.
-_FORGETTING_SECONDS = 1.0
+_QUERY_CACHE = "query-embedding"
+# A search waits no longer than this for the query cache to be cleared, which may hold vectors of the wrong model.
+_CLEARING_SECONDS = 1.0
 
 
 class CanaryEmbedder:
@@ -53,7 +53,7 @@ class CanaryEmbedder:
         self._store = store
         self._edition = edition
         self._trusted_until = 0.0
-        self._forgot = False
+        self._cleared = False
 
     def of(self, edition: int) -> CanaryEmbedder:
         """The same embedder for another edition of its space."""
@@ -75,18 +75,18 @@ class CanaryEmbedder:
         return self.inner.fluency(texts)
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
-        """Vectors that are fit to be stored: those of another model than the space's are an EmbeddingError."""
-        return self._embed(texts, keeps=not self._store.read_only)
+        """Vectors that may be stored. Raises EmbeddingError when the model is not the one of the space."""
+        return self._embed(texts, writes=not self._store.read_only)
 
     def for_queries(self) -> Embedder:
-        """The same for whoever only asks: nothing is written, and no lock is waited for."""
-        return _QueryEmbedder(self)
+        """The same embedder for queries: it writes nothing and waits for no lock."""
+        return _ReadOnlyCanaryEmbedder(self)
 
-    def embed_to_compare(self, texts: Sequence[str]) -> VectorArray:
-        """As `embed`, for vectors that nobody stores."""
-        return self._embed(texts, keeps=False)
+    def embed_without_storing(self, texts: Sequence[str]) -> VectorArray:
+        """As `embed`, for vectors that are not stored: a missing canary is not written."""
+        return self._embed(texts, writes=False)
 
-    def _embed(self, texts: Sequence[str], *, keeps: bool) -> VectorArray:
+    def _embed(self, texts: Sequence[str], *, writes: bool) -> VectorArray:
         inner = self.inner
         if isinstance(inner, EmbedsWithCanary) and texts:
             vectors, found = inner.embed_beside(texts, SENTENCE)
@@ -96,11 +96,11 @@ class CanaryEmbedder:
             both = inner.embed([*texts, SENTENCE])
             vectors, found = both[:-1], both[-1]
         kept = self._store.vectors.canary(self.model)
-        if kept is None and keeps:
+        if kept is None and writes:
             self._compare_sample()
             alone = self._alone() if isinstance(inner, EmbedsWithCanary) else found
             kept = self._store.vectors.put_canary(self.model, alone)
-        self._compare(kept, found, keeps=keeps)
+        self._compare(kept, found, writes=writes)
         return vectors
 
     def embed_query(self, text: str) -> VectorArray:
@@ -108,16 +108,16 @@ class CanaryEmbedder:
         if not isinstance(inner, EmbedsWithCanary) or monotonic() < self._trusted_until:
             return inner.embed_query(text)
         vector, found = inner.embed_query_beside(text, SENTENCE)
-        self._compare(self._store.vectors.canary(self.model), found, keeps=False)
+        self._compare(self._store.vectors.canary(self.model), found, writes=False)
         return vector
 
     def prove(self) -> None:
-        """Raise EmbeddingError when it is not the model that the stored vectors are of. Keeps nothing."""
+        """Raise EmbeddingError when it is not the model of the stored vectors. Writes nothing."""
         found = self._alone()
         kept = self._store.vectors.canary(self.model)
         if kept is None:
             self._compare_sample()
-        self._compare(kept, found, keeps=False)
+        self._compare(kept, found, writes=False)
 
     # ── comparing ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -125,25 +125,25 @@ class CanaryEmbedder:
         found: VectorArray = self.inner.embed([SENTENCE])[0]
         return found
 
-    def _compare(self, kept: VectorArray | None, found: VectorArray, *, keeps: bool) -> None:
+    def _compare(self, kept: VectorArray | None, found: VectorArray, *, writes: bool) -> None:
         if kept is not None and not is_same(kept, found):
             found = self._alone()
-            if not is_same(kept, found) and keeps and not self._store.vectors.embedded_records(self.model, 1):
-                kept = self._store.vectors.put_canary(self.model, found)  # left by somebody who came no further
+            if not is_same(kept, found) and writes and not self._store.vectors.embedded_records(self.model, 1):
+                kept = self._store.vectors.put_canary(self.model, found)  # left by a process that stored no vectors
             if not is_same(kept, found):
-                another = self._another(likeness(kept, found))
-                write_small(self._verdict(kept), {"said": str(another)})
-                raise another
+                error = self._model_changed(likeness(kept, found))
+                write_small(self._verdict(kept), {"said": str(error)})
+                raise error
         if kept is not None:
             drop_small(self._verdict(kept))
         self._trusted_until = monotonic() + _TRUSTED_SECONDS
-        self._forgot = False
+        self._cleared = False
 
     def trouble(self) -> str:
-        """Why questions would be answered without it now, as far as that is known; nobody is asked for it."""
+        """Why a search would be answered without it now, as far as that is known without a request."""
         inner = self.inner
-        if said := inner.trouble() if isinstance(inner, ReportsTrouble) else "":
-            return said
+        if trouble := inner.trouble() if isinstance(inner, ReportsTrouble) else "":
+            return trouble
         kept = self._store.vectors.canary(self.model) if isinstance(inner, EmbedsWithCanary) else None
         if kept is None:
             return ""
@@ -152,12 +152,12 @@ class CanaryEmbedder:
         return ""
 
     def _verdict(self, kept: VectorArray) -> Path:
-        """Where it stands that a model is no longer the one of this canary: other processes say so without asking."""
+        """The file that says that the model is no longer the one of this canary: other processes read it."""
         return small_file("canaries", self.model.fingerprint, kept.tobytes().hex())
 
     def _compare_sample(self) -> None:
-        """Embed a few records again that have their vectors: these must be of the same model."""
-        from mindex.embedding_text import embedding_pieces
+        """Embed a few records again that have vectors. Raises EmbeddingError when these are of another model."""
+        from mindex.embedding_text import embedding_pieces  # only for a space without a canary
 
         model = self.model
         records = self._store.vectors.embedded_records(model, _SAMPLE)
@@ -168,21 +168,21 @@ class CanaryEmbedder:
         if not pairs:
             return
         again = self.inner.embed([piece for _, piece in pairs])
-        # The best one: how a long record is cut may have been another way when it was embedded.
+        # The best one: a long record may have been cut into other pieces when it was embedded.
         both = [(kept, now) for (kept, _), now in zip(pairs, again, strict=True)]
         if not any(is_same(kept, now) for kept, now in both):
-            raise self._another(max(likeness(kept, now) for kept, now in both))
+            raise self._model_changed(max(likeness(kept, now) for kept, now in both))
 
-    def _forget_questions(self) -> None:
+    def _clear_query_cache(self) -> None:
         with suppress(MindexError):
-            self._store.caches.clear((_QUESTIONS,))
+            self._store.caches.clear((_QUERY_CACHE,))
 
-    def _another(self, cosine: float) -> EmbeddingError:
-        if not self._forgot:
-            self._forgot = True
-            forgetting = threading.Thread(target=self._forget_questions, name="mindex-forget", daemon=True)
-            forgetting.start()
-            forgetting.join(_FORGETTING_SECONDS)
+    def _model_changed(self, cosine: float) -> EmbeddingError:
+        if not self._cleared:
+            self._cleared = True
+            clearing = threading.Thread(target=self._clear_query_cache, name="mindex-clear", daemon=True)
+            clearing.start()
+            clearing.join(_CLEARING_SECONDS)
         self._trusted_until = 0.0
         return EmbeddingError(
             f"{space_name(self.model)} has become another model than the one that this memory was embedded with"
@@ -191,23 +191,23 @@ class CanaryEmbedder:
         )
 
 
-class _QueryEmbedder:
-    """A watched embedder whose vectors are compared and thrown away."""
+class _ReadOnlyCanaryEmbedder:
+    """A canary embedder that writes nothing."""
 
-    def __init__(self, watched: CanaryEmbedder) -> None:
-        self._watched = watched
-        self.load = watched.load
-        self.fluency = watched.fluency
-        self.embed = watched.embed_to_compare
-        self.embed_query = watched.embed_query
+    def __init__(self, canary_embedder: CanaryEmbedder) -> None:
+        self._inner = canary_embedder
+        self.load = canary_embedder.load
+        self.fluency = canary_embedder.fluency
+        self.embed = canary_embedder.embed_without_storing
+        self.embed_query = canary_embedder.embed_query
 
     @property
     def model(self) -> Model:
-        return self._watched.model
+        return self._inner.model
 
     @property
     def loaded(self) -> bool:
-        return self._watched.loaded
+        return self._inner.loaded
 
 
 def is_same(one: VectorArray, other: VectorArray) -> bool:
@@ -217,7 +217,7 @@ def is_same(one: VectorArray, other: VectorArray) -> bool:
 
 def likeness(one: VectorArray, other: VectorArray) -> float:
     """The cosine of two vectors; -1 where they cannot be compared."""
-    import numpy as np
+    import numpy as np  # not before vectors are compared
 
     if one.shape != other.shape:
         return -1.0

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from mindex.config import Settings
 from mindex.embedding.queue import EmbeddingQueue, Report
@@ -24,6 +24,21 @@ from mindex.values import dataclass
 if TYPE_CHECKING:
     from mindex.model import ContextPlan, SkippedFile
     from mindex.providers.generate.base import Generator
+
+
+class IndexOptions(TypedDict, total=False):
+    """The options of `Memory.index`."""
+
+    name: str | None  # of the collection; goes with one folder
+    context: str | None  # one line about the collection's content; goes with one folder
+    exclude: Sequence[str]
+    force: bool  # also unchanged files
+    dry_run: bool
+    embed: bool
+    # A language model places each chunk in its document (None: the setting). False together with `force` removes what
+    # it wrote; a dry run says what it would cost.
+    contextualize: bool | None
+    report: Report | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +82,7 @@ class IndexService:
         contextualize: bool | None = None,
         report: Report | None = None,
     ) -> IndexReport:
-        """See `Memory.index`."""
+        """See `IndexOptions`."""
         started = monotonic()
         known, chosen = self._collections(folders, name, context, exclude)
         indexer = Indexer(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from logging import getLogger
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from mindex.clock import parse_expiry
 from mindex.embedding.queue import EmbeddingQueue, pending_note
@@ -21,6 +21,28 @@ from mindex.store.base import Store
 
 if TYPE_CHECKING:
     from mindex.config import Settings
+
+
+class _PlainProperties(TypedDict, total=False):
+    type: str
+    importance: int | None
+    confidence: float
+    summary: str
+    context: str
+    source: str
+    supersedes: str  # the id of a memory that this one replaces
+    anchor: str  # lines of a file (`src/app.py:10-40`); their state is reported when the memory is found
+
+
+class AddOptions(_PlainProperties, total=False):
+    """The options of `Memory.add`. Rules fill in the importance, the entities and the summary when not given."""
+
+    agent: str | None
+    expires: str | int | None  # `30d`, a date, or days
+    tags: Sequence[str]
+    entities: Sequence[str] | None
+    fields: Mapping[str, object] | None  # stored with it, not searched
+    embed: bool
 
 
 class EntryService:
@@ -48,37 +70,23 @@ class EntryService:
         self,
         text: str,
         *,
-        type: str,  # noqa: A002 - the property's name
-        importance: int | None,
-        confidence: float,
-        tags: Sequence[str],
-        entities: Sequence[str] | None,
-        summary: str,
-        context: str,
-        source: str,
-        expires: str | int | None,
-        supersedes: str,
-        anchor: str,
-        fields: Mapping[str, object] | None,
-        agent: str | None,
-        embed: bool,
+        agent: str | None = None,
+        expires: str | int | None = None,
+        tags: Sequence[str] = (),
+        entities: Sequence[str] | None = None,
+        fields: Mapping[str, object] | None = None,
+        embed: bool = True,
+        **properties: Unpack[_PlainProperties],
     ) -> AddResult:
-        """See `Memory.add`."""
+        """See `AddOptions`."""
         memory = NewMemory(
-            text=text,
-            type=type,
+            text,
             agent=self._agent_name(agent),
-            importance=importance,
-            confidence=confidence,
+            expires_at=parse_expiry(expires),
             tags=tuple(tags),
             entities=None if entities is None else tuple(entities),
-            summary=summary,
-            context=context,
-            source=source,
-            expires_at=parse_expiry(expires),
-            supersedes=supersedes,
-            anchor=anchor,
             fields=fields or {},
+            **properties,
         )
         return self.after_add(self._writer.add(memory), embed=embed)
 

@@ -1,11 +1,11 @@
-"""What lifts a hit beside its words: the area being worked on, being an instruction, and a memory's own standing."""
+"""Boosts of a score: same domain as the current file, instruction file, and an entry's importance and use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
 
-from mindex.search.importance_recency import with_anchor_state
+from mindex.search.importance_recency import usage_score
 from mindex.store.base import RankingSignals
 from mindex.values import dataclass
 
@@ -14,7 +14,7 @@ from mindex.values import dataclass
 class Boosts:
     """Factors, independent of each other: together they give their product.
 
-    `memory` is the half-width of the band in which importance, recency and frequency move what was told: 0.1 means
+    `memory` is the half-width of the band in which importance, recency and frequency move an entry: 0.1 means
     from 0.9 to 1.1, too little to outvote relevance.
     """
 
@@ -23,10 +23,10 @@ class Boosts:
     memory: float = 0.1
     decay: float = 0.0  # of importance, a year
 
-    def range(self, *, domain: bool = True, files: bool = True, told: bool = True) -> tuple[float, float]:
+    def range(self, *, domain: bool = True, files: bool = True, entries: bool = True) -> tuple[float, float]:
         """The least and the most that boosts can do to a score; less where some of them cannot apply."""
         factors = [self.domain if domain else 1.0, self.instruction] if files else []
-        band = self.memory if told else 0.0
+        band = self.memory if entries else 0.0
         least = min(prod(min(1.0, factor) for factor in factors), 1 - band)
         return least, max(prod(max(1.0, factor) for factor in factors), 1 + band)
 
@@ -34,7 +34,7 @@ class Boosts:
 def boosts_for(signals: RankingSignals, domain: str | None, boosts: Boosts, now: int) -> Iterator[tuple[str, float]]:
     """The named factors that apply to a candidate."""
     if signals.kind != "chunk":
-        yield "standing", 1 + boosts.memory * (2 * with_anchor_state(signals, now, boosts.decay) - 1)
+        yield "standing", 1 + boosts.memory * (2 * usage_score(signals, now, boosts.decay) - 1)
         return
     if domain is not None and signals.domain.casefold() == domain.casefold():
         yield "domain", boosts.domain

@@ -50,13 +50,13 @@ class Contribution:
 
     keyword: float = 0.0
     vector: float = 0.0
-    with_anchor_state: float = 0.0
+    signals: float = 0.0
     expansion: float = 0.0
     neighbours: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.keyword + self.vector + self.with_anchor_state + self.expansion + self.neighbours
+        return self.keyword + self.vector + self.signals + self.expansion + self.neighbours
 
 
 Fused = dict[str, Contribution]
@@ -126,7 +126,7 @@ def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
             + 2 * recency(known, candidates.now)
             + frequency(known)
         )
-        fused[id_] = Contribution(keyword=weight * score, with_anchor_state=rest * beside / 6)
+        fused[id_] = Contribution(keyword=weight * score, signals=rest * beside / 6)
     return fused
 
 

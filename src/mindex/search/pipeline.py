@@ -213,7 +213,7 @@ class SearchPipeline:
             least, most = boosts.range(
                 domain=domain is not None,
                 files=not query.filters.kinds or "chunk" in query.filters.kinds,
-                told=query.filters.kinds != ("chunk",),
+                entries=query.filters.kinds != ("chunk",),
             )
             enough = fused[kept[needed - 1]].total * least / most
             kept = [id_ for id_ in kept if fused[id_].total >= enough]
@@ -240,7 +240,7 @@ class SearchPipeline:
         changes = [
             ("keyword", contribution.keyword),
             ("vector", contribution.vector),
-            ("signals", contribution.with_anchor_state),
+            ("signals", contribution.signals),
             ("expansion", contribution.expansion),
             ("neighbours", contribution.neighbours),
         ]

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from mindex.access_log import AccessLog
 from mindex.config import Settings
 from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
-from mindex.model import MODES, Answer, Filters, Mode, Query, Record
+from mindex.model import MODES, Answer, Mode, Query, Record
 from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
+from mindex.search.filters import Scope, make_filters
 from mindex.search.fuse import FUSIONS
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.pipeline import RankingSettings, SearchPipeline
@@ -31,6 +32,20 @@ _MOST_AROUND = 20
 _MOST_EXPANSION_SECONDS = 10.0
 # A model is changed now and then; three changes during one search mean an embedder that does not fit its space.
 _MOST_SPACE_CHANGES = 3
+
+
+class SearchOptions(Scope, total=False):
+    """The options of `Memory.search`: how to search, and in which scope."""
+
+    limit: int
+    offset: int
+    mode: Mode
+    fusion: str  # '': the setting
+    current_file: str  # chunks of its domain are boosted
+    floor: float | None  # the least relevance of a hit; None: the setting, 0: all
+    around: int  # so many turns before and after each turn that is found
+    rerank: bool | None  # a cross-encoder reads the first forty candidates; None: if one is configured
+    expand: bool  # a language model adds variants of the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +84,20 @@ class SearchService:
     def search(
         self,
         query: str,
-        filters: Filters,
         *,
-        limit: int,
-        offset: int,
-        mode: Mode,
-        fusion: str,
-        current_file: str,
-        floor: float | None,
-        around: int,
-        rerank: bool | None,
-        expand: bool,
+        limit: int = 5,
+        offset: int = 0,
+        mode: Mode = "hybrid",
+        fusion: str = "",
+        current_file: str = "",
+        floor: float | None = None,
+        around: int = 0,
+        rerank: bool | None = None,
+        expand: bool = False,
+        **scope: Unpack[Scope],
     ) -> Answer:
-        """See `Memory.search`."""
+        """See `SearchOptions`."""
+        filters = make_filters(self._store, self._settings.text("agent"), **scope)
         if mode not in MODES:
             raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
         if rerank is None:

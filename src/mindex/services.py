@@ -1,0 +1,202 @@
+"""Wires the services of one memory: each is imported and made when first used, with what it needs.
+
+A keyword search must not pay for importing the others (tests/test_costs.py): that is why the imports stand inside.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from mindex.access_log import AccessLog
+from mindex.config import Settings
+from mindex.embedding.queue import EmbeddingQueue
+from mindex.embedding.selection import EmbedderSelection
+from mindex.providers.factory import Providers
+from mindex.redaction.redactor import Redactor
+from mindex.search.service import SearchService
+from mindex.store.base import Store
+
+if TYPE_CHECKING:
+    from mindex.embedding.models import Models
+    from mindex.ingest.collection_service import Collections
+    from mindex.ingest.service import IndexService
+    from mindex.lookup.service import Lookup
+    from mindex.maintenance import Maintenance
+    from mindex.memories.agents import AgentName
+    from mindex.memories.contacts_projects_skills import Things
+    from mindex.memories.conversations import Conversations
+    from mindex.memories.entries import Entries
+    from mindex.memories.fact_extraction import FactExtraction
+    from mindex.memories.field_specs import ThingKind
+    from mindex.memories.lifecycle import EntryWriter
+    from mindex.memories.notes import Notes
+    from mindex.memories.profile import Profile
+    from mindex.memories.service import EntryService
+    from mindex.memories.timeline import Timeline
+    from mindex.model import Model, Record, RecordVectors
+    from mindex.transfer.service import Transfer
+
+
+class Services:
+    """The services of one memory."""
+
+    def __init__(self, store: Store, settings: Settings, providers: Providers, query_wait: float | None) -> None:
+        self.store = store
+        self.settings = settings
+        self.providers = providers
+        self.agent = settings.text("agent")
+        self.redactor = Redactor(settings.secrets_mode)
+        self.stop = threading.Event()
+        self.selection = EmbedderSelection(store, settings, providers)
+        self.queue = EmbeddingQueue(store, self.selection, on_stored=_link_near_duplicates, stop=self.stop)
+        redact = self.redactor.for_reading().redact_text
+        days, rows = settings.number("access_log.days"), settings.whole("access_log.rows")
+        self.access_log = AccessLog(store, redact, days=days, rows=rows)
+        self.search = SearchService(
+            store, settings, self.selection, providers, self.access_log, redact=redact, query_wait=query_wait
+        )
+
+    def stop_background_work(self, seconds: float) -> None:
+        until = monotonic() + seconds
+        self.stop.set()
+        self.queue.join(seconds)
+        if "fact_extraction" in self.__dict__:  # made by the first turn
+            self.fact_extraction.join(until - monotonic())
+
+    # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def index(self) -> IndexService:
+        from mindex.ingest.service import IndexService
+
+        return IndexService(self.store, self.settings, self.redactor, self.selection, self.queue, self.providers)
+
+    @cached_property
+    def collections(self) -> Collections:
+        from mindex.ingest.collection_service import Collections
+
+        return Collections(self.store, self.settings)
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        from mindex.lookup.service import Lookup
+        from mindex.lookup.special_references import SpecialReferences
+
+        special = SpecialReferences(
+            self.store,
+            self.entry_writer.history,
+            self.conversations,
+            self.profile,
+            self.things("skill"),
+            self.timeline,
+        )
+        return Lookup(self.store, self.redactor, self.access_log, special)
+
+    # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def agent_name(self) -> AgentName:
+        from mindex.memories.agents import AgentName
+
+        return AgentName(self.agent, self.redactor)
+
+    @cached_property
+    def entry_writer(self) -> EntryWriter:
+        from mindex.memories.lifecycle import EntryWriter
+
+        return EntryWriter(self.store, self.redactor, by=self.agent)
+
+    @cached_property
+    def entry_service(self) -> EntryService:
+        from mindex.memories.service import EntryService
+
+        return EntryService(self.store, self.entry_writer, self.queue, self.agent_name, self.settings)
+
+    @cached_property
+    def entries(self) -> Entries:
+        from mindex.memories.entries import Entries
+
+        return Entries(self.store)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        from mindex.memories.conversations import Conversations
+
+        return Conversations(self.store, self.redactor, self.queue, self.agent_name, self.fact_extraction)
+
+    @cached_property
+    def fact_extraction(self) -> FactExtraction:
+        from mindex.memories.fact_extraction import FactExtraction
+
+        return FactExtraction(
+            self.store,
+            self.providers,
+            self.entry_writer,
+            self.entry_service.after_add,
+            enabled=self.settings.flag("generation.extract_facts"),
+            in_background=lambda: self.queue.in_background,
+            stop=self.stop,
+        )
+
+    @cached_property
+    def profile(self) -> Profile:
+        from mindex.memories.profile import Profile
+
+        return Profile(self.store, self.redactor, self.queue, self.agent_name)
+
+    def things(self, kind: ThingKind) -> Things:
+        from mindex.memories.contacts_projects_skills import Things
+
+        return Things(kind, self.store, self.redactor, self.queue, self.agent_name)
+
+    @cached_property
+    def notes(self) -> Notes:
+        from mindex.memories.notes import Notes
+
+        return Notes(self.store, self.redactor, self.agent)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        from mindex.memories.timeline import Timeline
+
+        return Timeline(self.store, self.agent)
+
+    # ── the whole memory ──────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def models(self) -> Models:
+        from mindex.embedding.models import Models
+
+        return Models(self.store, self.settings, self.selection, self.providers, _link_near_duplicates)
+
+    @cached_property
+    def transfer(self) -> Transfer:
+        from mindex.transfer.service import Transfer
+
+        return Transfer(self.store, self.redactor, self.queue, self.agent)
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        from mindex.maintenance import Maintenance
+
+        return Maintenance(
+            self.store,
+            self.redactor,
+            self.entry_writer,
+            self.entry_service,
+            self.selection,
+            self.queue,
+            self.providers,
+            self.agent,
+        )
+
+
+def _link_near_duplicates(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
+    """Called with records whose vectors were just stored."""
+    from mindex.memories.near_duplicate_links import link_near_duplicates
+
+    link_near_duplicates(store, model, stored)
