@@ -12,7 +12,7 @@ from mindex.clock import now_ms
 from mindex.errors import StoreError
 from mindex.evaluate.cached_models import CachedEmbedder, CachedGenerator, CachedReranker, open_cache
 from mindex.evaluate.measured_memory import MeasuredMemory
-from mindex.evaluate.populate import filled
+from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import read_set
 from mindex.model import Model
 from mindex.providers.generate.base import Prompt
@@ -124,9 +124,9 @@ def test_no_pair_is_scored_twice(cache: SqliteStore) -> None:
     assert reranker.score("q", ["one", "three"]) == [3 / 7, 5 / 7]
     assert reranker.score("q", ["three", "seventeen"]) == [5 / 7, 9 / 7]
     assert model.read == ["one", "three", "seventeen"]
-    assert reranker.asked == 3
+    assert reranker.calls == 3
     reranker.score("another", ["one"])
-    assert reranker.asked == 4
+    assert reranker.calls == 4
 
 
 def test_the_same_prompt_is_answered_once(cache: SqliteStore) -> None:
@@ -136,7 +136,7 @@ def test_the_same_prompt_is_answered_once(cache: SqliteStore) -> None:
         assert generator.generate(Prompt("say it", "ä prompt")) == "an answer to ä prompt"
         cache.settle()
     generator.generate(Prompt("say it otherwise", "ä prompt"))
-    assert (model.read, generator.asked) == (["ä prompt"] * 2, 2)
+    assert (model.read, generator.calls) == (["ä prompt"] * 2, 2)
 
 
 def test_a_cache_folder_that_cannot_be_used_is_an_error_that_says_what_to_set(
@@ -171,7 +171,7 @@ def test_a_bounded_cache_lets_the_oldest_go_and_one_of_no_rows_keeps_nothing(tmp
 def test_asking_leaves_no_trace(tmp_path: Path, garden: Path, cache: SqliteStore) -> None:
     """Neither a cached question nor an access count may change the answer to the next question."""
     found = read_set(garden)
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:
         memory = measured.memory
         told = memory.add("Kumquats grow in pots.").id
         for _ in range(3):

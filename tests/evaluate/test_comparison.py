@@ -14,7 +14,7 @@ from mindex.model.evaluation import Assessment, SearchRun
 from mindex.present.evaluation import assessments_json
 
 
-def assessment(name: str, scores: dict[str, float], way: str = "hybrid") -> Assessment:
+def assessment(name: str, scores: dict[str, float], variant: str = "hybrid") -> Assessment:
     per_question = {
         id_: dict.fromkeys(("ndcg@10", "recall@5", "recall@10", "hit@5", "mrr"), value) for id_, value in scores.items()
     }
@@ -22,7 +22,7 @@ def assessment(name: str, scores: dict[str, float], way: str = "hybrid") -> Asse
     run = SearchRun(
         dict.fromkeys(("ndcg@10", "recall@5", "recall@10", "hit@5", "mrr"), mean), 100.0, 1.0, 2.0, 3, per_question
     )
-    return Assessment(name, 10, len(scores), "a model", {}, {way: run})
+    return Assessment(name, 10, len(scores), "a model", {}, {variant: run})
 
 
 def test_equal_runs_are_no_different() -> None:

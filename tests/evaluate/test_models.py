@@ -45,13 +45,13 @@ def test_expanded_questions_are_measured_and_their_model_is_asked_once(tmp_path:
     folder = titled_set(tmp_path / "s", texts, {"q1": ("kumquat harvest", {"d1": 1})})
     with chat_server(json.dumps(VARIANTS)) as server:
         settings = {key: str(value) for key, value in server.options.items()}
-        wanted = EvaluationOptions(ways=("hybrid",), expand=True, settings=settings)
-        runs = assess(folder, wanted, cache).runs
+        options = EvaluationOptions(variants=("hybrid",), expand=True, settings=settings)
+        runs = assess(folder, options, cache).runs
         assert runs["hybrid"].scores["ndcg@10"] == 0.0
         assert runs["hybrid+expand"].scores["ndcg@10"] == 1.0
         cache.settle()
         before = len(server.asked)
-        again = assess(folder, wanted, cache).runs["hybrid+expand"]
+        again = assess(folder, options, cache).runs["hybrid+expand"]
         assert (again.scores["ndcg@10"], again.timed) == (1.0, 0)
         assert len(server.asked) == before
 
@@ -61,7 +61,7 @@ def test_a_model_that_fails_is_not_measured_unnoticed(tmp_path: Path, cache: Sql
     folder = titled_set(tmp_path / "s", texts, {"q1": ("kumquat season", {"d1": 1})})
     with chat_server(lambda *_: Fails(500)) as server:  # it says that it is ready, and fails at its work
         settings = {key: str(value) for key, value in server.options.items()}
-        found = assess(folder, EvaluationOptions(ways=("hybrid",), expand=True, settings=settings), cache)
+        found = assess(folder, EvaluationOptions(variants=("hybrid",), expand=True, settings=settings), cache)
     assert found.runs["hybrid+expand"].scores["ndcg@10"] == 1.0  # by the stage before it
     assert any(note.startswith("hybrid+expand: 1 of 1 answers: not expanded") for note in found.notes), found.notes
 
@@ -70,6 +70,6 @@ def test_a_model_that_cannot_be_had_is_an_error(tmp_path: Path, garden: Path, ca
     with chat_server("") as server:
         settings = {key: str(value) for key, value in server.options.items()}
     with pytest.raises(GenerationError):  # the server is gone
-        assess(garden, EvaluationOptions(ways=("hybrid",), expand=True, settings=settings), cache)
+        assess(garden, EvaluationOptions(variants=("hybrid",), expand=True, settings=settings), cache)
     with pytest.raises(UsageError, match="no language model is configured"):
         assess(garden, EvaluationOptions(expand=True), cache)

@@ -6,7 +6,7 @@ import pytest
 
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess
-from mindex.evaluate.parameter_sweep import left_one_out, sweep
+from mindex.evaluate.parameter_sweep import held_out_choices, sweep
 from mindex.store.sqlite.store import SqliteStore
 from tests.evaluate.conftest import titled_set
 
@@ -17,23 +17,23 @@ def test_each_set_gets_what_the_others_choose() -> None:
         "low": {"a": 0.60, "b": 0.55, "c": 0.10},
         "high": {"a": 0.10, "b": 0.20, "c": 0.90},
     }
-    found = {one.name: one for one in left_one_out(scores)}
+    found = {one.name: one for one in held_out_choices(scores)}
     assert (found["a"].chosen, found["a"].score, found["a"].best) == ("high", 0.10, "low")
     assert (found["c"].chosen, found["c"].score, found["c"].best) == ("low", 0.10, "high")
 
 
 def test_where_values_are_equally_good_the_present_one_stands() -> None:
     scores = {"now": {"a": 0.5, "b": 0.5}, "other": {"a": 0.5, "b": 0.5}}
-    assert {(one.chosen, one.best) for one in left_one_out(scores)} == {("now", "now")}
+    assert {(one.chosen, one.best) for one in held_out_choices(scores)} == {("now", "now")}
 
 
 def test_one_set_alone_leaves_nothing_out() -> None:
-    assert left_one_out({"now": {"a": 0.5}, "other": {"a": 0.6}}) == ()
+    assert held_out_choices({"now": {"a": 0.5}, "other": {"a": 0.6}}) == ()
 
 
 def test_every_value_is_tried_on_every_set(garden: Path, stars: Path, cache: SqliteStore) -> None:
     swept = {"search.candidates": ["1", "200"], "boost.domain": ["1.3", "2"]}
-    first, second = sweep([garden, stars], swept, EvaluationOptions(), cache, way="keyword", metric="recall@10")
+    first, second = sweep([garden, stars], swept, EvaluationOptions(), cache, variant="keyword", metric="recall@10")
     assert (first.key, first.baseline, list(first.scores)) == ("search.candidates", "200", ["200", "1"])
     assert list(first.scores["1"]) == ["garden", "stars"]
     assert first.scores["1"]["garden"] < first.scores["200"]["garden"]
@@ -48,7 +48,7 @@ def test_every_value_is_tried_on_every_set(garden: Path, stars: Path, cache: Sql
 def test_a_setting_that_changes_what_is_stored_is_swept_as_well(tmp_path: Path, cache: SqliteStore) -> None:
     texts = {"d1": ("A", "kumquat"), "d2": ("B", f"quince {'filler ' * 100}")}
     folder = titled_set(tmp_path / "s", texts, {"q1": ("quince", {"d2": 1})})
-    (found,) = sweep([folder], {"index.max_bytes": ["100", "5000"]}, EvaluationOptions(), cache, way="keyword")
+    (found,) = sweep([folder], {"index.max_bytes": ["100", "5000"]}, EvaluationOptions(), cache, variant="keyword")
     assert found.scores["100"] == {"s": 0.0}
     assert found.scores["5000"] == {"s": 1.0}
 

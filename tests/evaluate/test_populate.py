@@ -10,7 +10,7 @@ import pytest
 from mindex.errors import UsageError
 from mindex.evaluate.cached_models import evaluation_folder
 from mindex.evaluate.measured_memory import MeasuredMemory
-from mindex.evaluate.populate import as_markdown, filled
+from mindex.evaluate.populate import as_markdown, populated_set
 from mindex.evaluate.question_sets import Text, read_set
 from mindex.memory import Memory
 from mindex.store.sqlite.store import SqliteStore
@@ -54,21 +54,21 @@ def test_a_text_is_found_under_its_own_id_whatever_it_looks_like(
     others = corpus_of("something else", "and something more")
     corpus = [*others, {"_id": "the one", "text": AWKWARD[number]}]
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "the one", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:
         memory = measured.memory
-        assert made.documents == 3
+        assert populated.documents == 3
         hits = memory.search("kumquat").hits
-        assert [made.id_of(hit.record) for hit in hits] == ["the one"]
+        assert [populated.id_of(hit.record) for hit in hits] == ["the one"]
 
 
 def test_every_line_of_an_awkward_text_is_kept(tmp_path: Path, cache: SqliteStore) -> None:
     corpus = corpus_of(*AWKWARD)
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "d0", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:
         memory = measured.memory
         held: dict[str, str] = {}
         for record in memory.list(limit=50).records:
-            id_ = made.id_of(record)
+            id_ = populated.id_of(record)
             held[id_] = f"{held.get(id_, '')} {record.title} {record.text}"
     for number, text in enumerate(AWKWARD):
         words = [word for word in text.replace("\ufeff", "").split() if word.isalpha()]
@@ -86,10 +86,10 @@ def test_each_group_is_a_collection_of_its_own(tmp_path: Path, cache: SqliteStor
     ]
     asked = [{"_id": "q1", "text": "Which?", "group": "another"}]
     found = read_set(beir_set(tmp_path / "s", corpus, asked, [("q1", "another 1", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:
         memory = measured.memory
-        hits = memory.search("word", limit=10, collections=[made.groups["another"]]).hits
-        assert sorted(made.id_of(hit.record) for hit in hits) == ["another 0", "another 1", "another 2"]
+        hits = memory.search("word", limit=10, collections=[populated.groups["another"]]).hits
+        assert sorted(populated.id_of(hit.record) for hit in hits) == ["another 0", "another 1", "another 2"]
 
 
 def test_a_turn_is_told_with_speaker_and_date_to_its_groups_agent(tmp_path: Path, cache: SqliteStore) -> None:
@@ -97,16 +97,16 @@ def test_a_turn_is_told_with_speaker_and_date_to_its_groups_agent(tmp_path: Path
     other = {**said, "_id": "t2", "group": "elsewhere", "speaker": "Ben", "session": 2}
     asked = [{"_id": "q1", "text": "Who bought a boat?", "group": "talk"}]
     found = read_set(beir_set(tmp_path / "s", [said, other], asked, [("q1", "t1", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:
         memory = measured.memory
-        assert made.documents == 2
-        hits = memory.search("boat", agent=made.groups["talk"]).hits
-        assert [made.id_of(hit.record) for hit in hits] == ["t1"]
+        assert populated.documents == 2
+        hits = memory.search("boat", agent=populated.groups["talk"]).hits
+        assert [populated.id_of(hit.record) for hit in hits] == ["t1"]
         record = hits[0].record
         assert record.kind == "turn"
         assert "Ada" in record.text
         assert "8 May 2023" in record.text
-        assert "Ben" in memory.search("boat", agent=made.groups["elsewhere"]).hits[0].record.text
+        assert "Ben" in memory.search("boat", agent=populated.groups["elsewhere"]).hits[0].record.text
 
 
 def test_the_same_words_said_twice_are_two_turns(tmp_path: Path, cache: SqliteStore) -> None:
@@ -114,10 +114,10 @@ def test_the_same_words_said_twice_are_two_turns(tmp_path: Path, cache: SqliteSt
         {"_id": f"t{number}", "text": "Good morning.", "speaker": "Ada", "date": "2023-05-08"} for number in (1, 2)
     ]
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "t1", 1)]))
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:
         memory = measured.memory
         hits = memory.search("morning", agent="*").hits
-        assert sorted(made.id_of(hit.record) for hit in hits) == ["t1", "t2"]
+        assert sorted(populated.id_of(hit.record) for hit in hits) == ["t1", "t2"]
 
 
 # ── real files ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,24 +127,27 @@ def test_real_files_are_indexed_where_they_are_and_left_as_they_are(tmp_path: Pa
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "deep/one.md", 1)])
     write(folder / "files", {"deep/one.md": "# One\n\nkumquat\n", "two.md": "# Two\n\nother\n"})
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    with filled(read_set(folder), {}, cache) as made, MeasuredMemory(made.database, {}, cache) as measured:
+    with (
+        populated_set(read_set(folder), {}, cache) as populated,
+        MeasuredMemory(populated.database, {}, cache) as measured,
+    ):
         memory = measured.memory
-        assert [made.id_of(hit.record) for hit in memory.search("kumquat").hits] == ["deep/one.md"]
+        assert [populated.id_of(hit.record) for hit in memory.search("kumquat").hits] == ["deep/one.md"]
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
 def test_what_could_not_be_indexed_is_said(tmp_path: Path, cache: SqliteStore) -> None:
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "one.md", 1)])
     write(folder / "files", {"one.md": "words", "large.md": "x" * 2000})
-    with filled(read_set(folder), {"index.max_bytes": "1000"}, cache) as made:
-        assert made.documents == 1
-        assert made.notes[0].startswith("large.md was left out: too large")
+    with populated_set(read_set(folder), {"index.max_bytes": "1000"}, cache) as populated:
+        assert populated.documents == 1
+        assert populated.notes[0].startswith("large.md was left out: too large")
 
 
 def test_a_set_of_which_nothing_can_be_indexed_is_an_error(tmp_path: Path, cache: SqliteStore) -> None:
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "one.pdf", 1)])
     write(folder / "files", {"one.pdf": "words"})
-    with pytest.raises(UsageError, match="nothing of"), filled(read_set(folder), {}, cache):
+    with pytest.raises(UsageError, match="nothing of"), populated_set(read_set(folder), {}, cache):
         pass
 
 
@@ -162,42 +165,42 @@ def test_nothing_is_left_in_the_temporary_folder(
     tmp_path: Path, garden: Path, cache: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = temporary(monkeypatch, tmp_path)
-    with filled(read_set(garden), {}, cache):
+    with populated_set(read_set(garden), {}, cache):
         assert list(folder.iterdir()) != []
     assert list(folder.iterdir()) == []
-    with pytest.raises(KeyboardInterrupt), filled(read_set(garden), {}, cache):
+    with pytest.raises(KeyboardInterrupt), populated_set(read_set(garden), {}, cache):
         raise KeyboardInterrupt
     assert list(folder.iterdir()) == []
 
 
 def test_a_corpus_that_was_filled_before_is_taken_as_it_was(garden: Path, cache: SqliteStore) -> None:
-    with filled(read_set(garden), {}, cache) as first:
+    with populated_set(read_set(garden), {}, cache) as first:
         pass
-    with filled(read_set(garden), {}, cache) as again:
+    with populated_set(read_set(garden), {}, cache) as again:
         assert again.database.is_relative_to(evaluation_folder())
         assert (again.documents, again.ids) == (first.documents, first.ids)
-    with filled(read_set(garden), {"search.weights.blend": "0.3"}, cache) as same:
+    with populated_set(read_set(garden), {"search.weights.blend": "0.3"}, cache) as same:
         assert same.database == again.database  # how it is asked changes nothing in it
 
 
 def test_another_corpus_or_another_way_in_is_filled_anew(garden: Path, cache: SqliteStore) -> None:
-    with filled(read_set(garden), {}, cache):
+    with populated_set(read_set(garden), {}, cache):
         pass
-    with filled(read_set(garden), {"secrets.mode": "off"}, cache) as other:
+    with populated_set(read_set(garden), {"secrets.mode": "off"}, cache) as other:
         assert not other.database.is_relative_to(evaluation_folder())
     with (garden / "corpus.jsonl").open("a") as corpus:
         corpus.write(lines_of([{"_id": "new", "text": "One more."}]))
-    with filled(read_set(garden), {}, cache) as more:
+    with populated_set(read_set(garden), {}, cache) as more:
         assert more.documents == len(GARDEN) + 1
 
 
 def test_a_filled_memory_that_is_broken_is_made_again(garden: Path, cache: SqliteStore) -> None:
-    with filled(read_set(garden), {}, cache):
+    with populated_set(read_set(garden), {}, cache):
         pass
     (kept,) = (evaluation_folder() / "filled").iterdir()
     (kept / "map.json").write_text("{}")
-    with filled(read_set(garden), {}, cache) as made:
-        assert made.documents == len(GARDEN)
+    with populated_set(read_set(garden), {}, cache) as populated:
+        assert populated.documents == len(GARDEN)
 
 
 def test_only_so_many_filled_memories_are_kept(
@@ -206,18 +209,21 @@ def test_only_so_many_filled_memories_are_kept(
     monkeypatch.setattr("mindex.evaluate.populate._MOST_KEPT", 2)
     for number in range(4):
         corpus = corpus_of(f"word {number}")
-        with filled(read_set(beir_set(tmp_path / f"s{number}", corpus, ASKED, [("q1", "d0", 1)])), {}, cache):
+        with populated_set(read_set(beir_set(tmp_path / f"s{number}", corpus, ASKED, [("q1", "d0", 1)])), {}, cache):
             pass
     assert sorted(path.name[:2] for path in (evaluation_folder() / "filled").iterdir()) == ["s2", "s3"]
 
 
 def test_a_memory_is_kept_where_the_user_wants_it(tmp_path: Path, garden: Path, cache: SqliteStore) -> None:
-    with filled(read_set(garden), {}, cache, keep=tmp_path / "kept"):
+    with populated_set(read_set(garden), {}, cache, keep=tmp_path / "kept"):
         pass
     with Memory(tmp_path / "kept" / "garden" / "memory.db") as memory:
         hit = memory.search("slugs").hits[0]
         assert "copper tape" in memory.get(hit.record.path).records[0].text
-    with pytest.raises(UsageError, match="is not empty"), filled(read_set(garden), {}, cache, keep=tmp_path / "kept"):
+    with (
+        pytest.raises(UsageError, match="is not empty"),
+        populated_set(read_set(garden), {}, cache, keep=tmp_path / "kept"),
+    ):
         pass
 
 

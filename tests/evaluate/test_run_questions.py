@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import EvaluationOptions, assess, effective, ways_of
+from mindex.evaluate.assessment import EvaluationOptions, assess, effective_settings, variants_of
 from mindex.evaluate.measured_memory import MeasuredMemory
-from mindex.evaluate.populate import filled
+from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import QuestionSet, read_set
 from mindex.evaluate.run_questions import QuestionRunner, measure, question_runner_for
 from mindex.store.sqlite.store import SqliteStore
@@ -20,8 +20,8 @@ from tests.evaluate.conftest import beir_set, titled_set
 @contextmanager
 def asking(folder: Path, cache: SqliteStore) -> Iterator[tuple[QuestionSet, QuestionRunner]]:
     found = read_set(folder)
-    with filled(found, {}, cache) as made, MeasuredMemory(made.database, {}, cache) as memory:
-        yield found, question_runner_for(found, made, memory)
+    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as memory:
+        yield found, question_runner_for(found, populated, memory)
 
 
 def sections(word: str, count: int) -> str:
@@ -35,8 +35,8 @@ def test_a_document_stands_where_its_best_chunk_stands_and_crowds_nobody_out(
     corpus = [{"_id": "long", "title": "Long", "text": sections("kumquat", 70)}]
     corpus += [{"_id": f"d{number}", "title": "", "text": f"One kumquat{' and a word' * 50}."} for number in range(12)]
     asked = [{"_id": "q1", "text": "kumquat"}]
-    with asking(beir_set(tmp_path / "s", corpus, asked, [("q1", "d1", 1)]), cache) as (found, asker):
-        outcome = asker.ask(found.questions[0], "keyword")
+    with asking(beir_set(tmp_path / "s", corpus, asked, [("q1", "d1", 1)]), cache) as (found, runner):
+        outcome = runner.ask(found.questions[0], "keyword")
         assert {hit.record.path for hit in outcome.answer.hits} == {"000000.md"}  # a page full of one document
         assert outcome.ranked[0] == "long"
         assert len(set(outcome.ranked)) == len(outcome.ranked) == 13
@@ -46,8 +46,8 @@ def test_a_question_is_put_to_its_own_group(tmp_path: Path, cache: SqliteStore) 
     corpus = [{"_id": f"{group}{n}", "text": f"kumquat {n}", "group": group} for group in "ab" for n in range(3)]
     asked = [{"_id": "q1", "text": "kumquat", "group": "b"}, {"_id": "q2", "text": "kumquat"}]
     judged = [("q1", "b1", 1), ("q2", "a1", 1)]
-    with asking(beir_set(tmp_path / "s", corpus, asked, judged), cache) as (found, asker):
-        first, second = (asker.ask(question, "keyword").ranked for question in found.questions)
+    with asking(beir_set(tmp_path / "s", corpus, asked, judged), cache) as (found, runner):
+        first, second = (runner.ask(question, "keyword").ranked for question in found.questions)
         assert sorted(first) == ["b0", "b1", "b2"]
         assert len(second) == 6
 
@@ -60,8 +60,8 @@ def test_a_question_about_a_talk_is_put_to_its_own_talk(tmp_path: Path, cache: S
     ]
     asked = [{"_id": "q1", "text": "kumquat", "group": "b"}, {"_id": "q2", "text": "kumquat"}]
     judged = [("q1", "b1", 1), ("q2", "a1", 1)]
-    with asking(beir_set(tmp_path / "s", corpus, asked, judged), cache) as (found, asker):
-        first, second = (asker.ask(question, "keyword").ranked for question in found.questions)
+    with asking(beir_set(tmp_path / "s", corpus, asked, judged), cache) as (found, runner):
+        first, second = (runner.ask(question, "keyword").ranked for question in found.questions)
         assert sorted(first) == ["b0", "b1", "b2"]
         assert len(second) == 6
 
@@ -81,8 +81,8 @@ def test_lines_count_only_where_the_answer_stands(tmp_path: Path, cache: SqliteS
     long = f"# One\n\n{first}\n\n# Two\n\n{second}\n"
     asked = "- question: kumquat\n  answer: a.md\n  lines: 7-9\n- question: the kumquat\n  answer: a.md\n"
     folder = write(tmp_path / "notes", {"a.md": long, "b.md": "# B\n\nother\n", "questions.yaml": asked})
-    with asking(folder, cache) as (found, asker):
-        by_lines, by_file = (asker.ask(question, "keyword").ranked for question in found.questions)
+    with asking(folder, cache) as (found, runner):
+        by_lines, by_file = (runner.ask(question, "keyword").ranked for question in found.questions)
         assert by_lines == ("a.md", "a.md:7-9")
         assert by_file == ("a.md",)
 
@@ -90,8 +90,8 @@ def test_lines_count_only_where_the_answer_stands(tmp_path: Path, cache: SqliteS
 def test_a_group_of_ones_own_notes_is_a_folder(tmp_path: Path, cache: SqliteStore) -> None:
     files = {"work/a.md": "kumquat one", "home/b.md": "kumquat two"}
     asked = "- question: kumquat\n  answer: home/b.md\n  group: home\n"
-    with asking(write(tmp_path / "notes", {**files, "questions.yaml": asked}), cache) as (found, asker):
-        assert asker.ask(found.questions[0], "keyword").ranked == ("home/b.md",)
+    with asking(write(tmp_path / "notes", {**files, "questions.yaml": asked}), cache) as (found, runner):
+        assert runner.ask(found.questions[0], "keyword").ranked == ("home/b.md",)
 
 
 # ── what is measured ──────────────────────────────────────────────────────────────────────────────────────────
@@ -99,8 +99,8 @@ def test_a_group_of_ones_own_notes_is_a_folder(tmp_path: Path, cache: SqliteStor
 
 def test_the_measures_of_a_set_by_keyword(garden: Path, cache: SqliteStore) -> None:
     found = assess(garden, EvaluationOptions(), cache)
-    (way,) = found.runs
-    assert (way, found.name, found.documents, found.questions, found.model) == ("keyword", "garden", 10, 7, "")
+    (variant,) = found.runs
+    assert (variant, found.name, found.documents, found.questions, found.model) == ("keyword", "garden", 10, 7, "")
     run = found.runs["keyword"]
     assert run.per_question["q1"]["ndcg@10"] == 1.0
     assert run.per_question["q7"]["recall@10"] == 0.0
@@ -194,8 +194,8 @@ def test_silence_is_measured_where_it_is_expected(tmp_path: Path, cache: SqliteS
 
 
 def test_what_answers_say_of_themselves_is_noted(garden: Path, cache: SqliteStore) -> None:
-    with asking(garden, cache) as (found, asker):
-        run = measure(asker, found.questions, "hybrid")
+    with asking(garden, cache) as (found, runner):
+        run = measure(runner, found.questions, "hybrid")
     assert run.notes == ("7 of 7 answers: no embedder is configured",)
 
 
@@ -203,32 +203,32 @@ def test_what_answers_say_of_themselves_is_noted(garden: Path, cache: SqliteStor
 
 
 @pytest.mark.parametrize(
-    ("wanted", "ways"),
+    ("options", "variants"),
     [
         (EvaluationOptions(), ["keyword"]),
         (EvaluationOptions(settings={"embedding.provider": "local"}), ["keyword", "vector", "hybrid"]),
-        (EvaluationOptions(ways=("hybrid",)), ["hybrid"]),
-        (EvaluationOptions(ways=("hybrid",), rerank=True), ["hybrid", "hybrid+rerank"]),
+        (EvaluationOptions(variants=("hybrid",)), ["hybrid"]),
+        (EvaluationOptions(variants=("hybrid",), rerank=True), ["hybrid", "hybrid+rerank"]),
         (EvaluationOptions(settings={"rerank.provider": "local"}), ["keyword", "hybrid+rerank"]),
         (EvaluationOptions(settings={"generation.provider": "ollama"}), ["keyword", "hybrid+expand"]),
     ],
 )
 def test_the_rows_follow_what_is_configured_and_asked_for(
-    no_model: None, wanted: EvaluationOptions, ways: Sequence[str]
+    no_model: None, options: EvaluationOptions, variants: Sequence[str]
 ) -> None:
-    assert list(ways_of(wanted)) == ways
+    assert list(variants_of(options)) == variants
 
 
 def test_a_row_that_does_not_exist_is_an_error(no_model: None) -> None:
     with pytest.raises(UsageError, match="no mode 'fuzzy'"):
-        ways_of(EvaluationOptions(ways=("fuzzy",)))
+        variants_of(EvaluationOptions(variants=("fuzzy",)))
 
 
 def test_words_alone_make_no_vectors_and_a_reranker_is_the_local_one_unless_named(no_model: None) -> None:
-    assert effective({}, ("keyword",)) == {"embedding.provider": "none"}
-    assert effective({}, ("hybrid", "hybrid+rerank")) == {"rerank.provider": "local"}
+    assert effective_settings({}, ("keyword",)) == {"embedding.provider": "none"}
+    assert effective_settings({}, ("hybrid", "hybrid+rerank")) == {"rerank.provider": "local"}
     named = {"rerank.provider": "http"}
-    assert effective(named, ("hybrid+rerank",)) == named
+    assert effective_settings(named, ("hybrid+rerank",)) == named
 
 
 # ── with the real model ───────────────────────────────────────────────────────────────────────────────────────

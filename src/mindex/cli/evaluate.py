@@ -11,7 +11,7 @@ import click
 from mindex import __version__
 from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import EvaluationOptions, assess, ways_of
+from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
 from mindex.evaluate.cached_models import open_cache
 from mindex.evaluate.comparison import compared, read_earlier
 from mindex.evaluate.foreign_topics import foreign_topics
@@ -29,11 +29,11 @@ from mindex.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """What the command was told, beside what is wanted of each set."""
 
     folders: tuple[Path, ...]
-    wanted: EvaluationOptions
+    options: EvaluationOptions
     metric: str
 
 
@@ -80,8 +80,8 @@ def eval_command(
     DIR holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or it is a folder of your
     own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
     """
-    wanted = EvaluationOptions(
-        ways=tuple(part.strip() for part in modes.split(",") if part.strip()),
+    options = EvaluationOptions(
+        variants=tuple(part.strip() for part in modes.split(",") if part.strip()),
         rerank=rerank,
         expand=expand,
         settings=dict(map(_pair, given)),
@@ -92,7 +92,7 @@ def eval_command(
         worst=worst,
         keep=keep,
     )
-    asked = _Asked(_distinct(folders), wanted, metric or NDCG)
+    asked = _Request(_distinct(folders), options, metric or NDCG)
     if (silence or swept) and (compare or keep or worst or category):
         raise UsageError("--silence and --sweep print tables of their own", "leave the other options out")
     if metric and not (swept or compare):
@@ -111,29 +111,35 @@ def eval_command(
         cache.close()
 
 
-def _assess(context: Context, asked: _Asked, other: Path | None, cache: Store) -> None:
+def _assess(context: Context, asked: _Request, other: Path | None, cache: Store) -> None:
     earlier = read_earlier(other) if other is not None else None
     with ProgressBar() as bar:
-        found = [assess(folder, asked.wanted, cache, bar) for folder in asked.folders]
+        found = [assess(folder, asked.options, cache, bar) for folder in asked.folders]
     if earlier is not None:
         found = [compared(one, earlier, asked.metric) for one in found]
     context.emit(assessments_json(found, __version__), lambda: assessments_text(found))
 
 
-def _sweep(context: Context, asked: _Asked, swept: Sequence[str], cache: Store) -> None:
+def _sweep(context: Context, asked: _Request, swept: Sequence[str], cache: Store) -> None:
     values = {key: [one.strip() for one in value.split(",") if one.strip()] for key, value in map(_pair, swept)}
     with ProgressBar() as bar:
         found = sweep(
-            asked.folders, values, asked.wanted, cache, way=_one_way(asked.wanted), metric=asked.metric, report=bar
+            asked.folders,
+            values,
+            asked.options,
+            cache,
+            variant=_single_variant(asked.options),
+            metric=asked.metric,
+            report=bar,
         )
     context.emit(sweeps_json(found), lambda: sweeps_text(found))
 
 
-def _silence(context: Context, asked: _Asked, cache: Store) -> None:
+def _silence(context: Context, asked: _Request, cache: Store) -> None:
     if len(asked.folders) < 2:
         raise UsageError("silence needs foreign questions", "name two sets or more")
     with ProgressBar() as bar:
-        found = foreign_topics(asked.folders, asked.wanted, cache, way=_one_way(asked.wanted), report=bar)
+        found = foreign_topics(asked.folders, asked.options, cache, variant=_single_variant(asked.options), report=bar)
     context.emit(silence_json(found), lambda: silence_text(found))
 
 
@@ -146,12 +152,12 @@ def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
     return distinct
 
 
-def _one_way(wanted: EvaluationOptions) -> str:
+def _single_variant(options: EvaluationOptions) -> str:
     """Sweeps and silence look at one way of searching: the one asked for, or hybrid with what was asked for."""
-    if len(wanted.ways) > 1:
+    if len(options.variants) > 1:
         raise UsageError("--sweep and --silence look at one mode", "name one with --modes")
-    way = next(iter(wanted.ways), "hybrid") + "+expand" * wanted.expand + "+rerank" * wanted.rerank
-    return ways_of(replace(wanted, ways=(way,), rerank=False, expand=False))[0]
+    variant = next(iter(options.variants), "hybrid") + "+expand" * options.expand + "+rerank" * options.rerank
+    return variants_of(replace(options, variants=(variant,), rerank=False, expand=False))[0]
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,1 +1,1 @@
-"""How good the answers are: sets of questions with known answers, put to a memory that is made for it."""
+"""Evaluation (`mindex eval`): question sets with known answers, run against a memory populated for it."""

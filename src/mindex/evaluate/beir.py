@@ -1,4 +1,4 @@
-"""The layout of public sets: `corpus.jsonl` or `files/`, `queries.jsonl`, `qrels/SPLIT.tsv`."""
+"""Reads question sets in BEIR layout: `corpus.jsonl` or `files/`, `queries.jsonl`, `qrels/SPLIT.tsv`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_beir(folder: Path, split: str) -> QuestionSet:
 
 
 def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None:
-    """A question is put to its group; of real files, a group is a folder."""
+    """Raise UsageError for a question whose group has no document; of real files, a group is a folder."""
     groups = {text.group for text in found.texts}
     for one in questions.values():
         if one.group and one.group not in groups and not (found.root and (found.root / one.group).is_dir()):
@@ -57,7 +57,7 @@ def _digest(path: Path) -> str:
 
 
 def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Each object with the place it stands at, ids there and not twice."""
+    """Each object with its place. Raises UsageError for a missing or repeated id."""
     seen: dict[str, int] = {}
     for number, line in numbered_lines(path):
         place = f"{path}:{number}"
@@ -105,7 +105,7 @@ def _corpus(path: Path) -> tuple[Text, ...]:
 
 
 def _moment(date: str, place: str) -> str:
-    """A date of the set is the same moment on every machine: without a zone it is UTC."""
+    """A date as ISO 8601 with zone; without one it is UTC, so that it is the same on every machine."""
     if not date:
         return ""
     try:
@@ -139,7 +139,7 @@ def _queries(path: Path) -> dict[str, Question]:
 
 
 def _judgements(path: Path, known: set[str], asked: set[str]) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
-    """Gains by question and document; judgements of what is not there are counted, with the first one's place."""
+    """Gains by question and document, and notes about judgements of unknown questions or documents."""
     gains: dict[str, dict[str, int]] = {}
     strange: Counter[str] = Counter()
     first: dict[str, str] = {}

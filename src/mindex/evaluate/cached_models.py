@@ -1,4 +1,4 @@
-"""What models said, kept between runs: vectors, scores and answers are paid for once."""
+"""Models with a cache that evaluation runs share: every vector, score and answer is computed once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # A vector of the built-in model takes 1.5 kB: some hundred MB at the most.
 _MOST_ROWS = 250_000
-_TEXTS, _QUESTIONS, _RERANKED, _WRITTEN = "eval-text", "eval-question", "eval-rerank", "eval-generated"
+_TEXTS, _QUERIES, _RERANKED, _GENERATED = "eval-text", "eval-question", "eval-rerank", "eval-generated"
 
 
 def evaluation_folder() -> Path:
@@ -32,7 +32,7 @@ def evaluation_folder() -> Path:
 
 
 def open_cache() -> SqliteStore:
-    """The file all runs on this machine share."""
+    """Open the cache that all runs on this machine share. Raises StoreError when it cannot be written."""
     hint = "set MINDEX_CACHE_DIR to a folder that can be written"
     try:
         store = SqliteStore(evaluation_folder() / "models.db", cache_rows=_MOST_ROWS)
@@ -49,7 +49,7 @@ def _key(*parts: str) -> str:
 
 
 class CachedEmbedder:
-    """An embedder that reads no text twice. While it is `fresh`, it embeds each question as if it were the first."""
+    """An embedder that embeds no text twice. While `fresh`, it embeds every query anew."""
 
     def __init__(self, inner: Embedder, cache: Store) -> None:
         self._inner = inner
@@ -70,13 +70,13 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str]) -> VectorArray:
         import numpy as np
 
-        self.load()  # also when every text is known: whoever stores vectors asks the model for its dimensions
+        self.load()  # also when every text is cached: storing vectors needs the model's dimensions
         keys = [self._key(text) for text in texts]
         known = self._cache.caches.get_many(_TEXTS, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
-            made = self._inner.embed(list(missing.values())).astype(np.float32)
-            new = {key: vector.tobytes() for key, vector in zip(missing, made, strict=True)}
+            populated = self._inner.embed(list(missing.values())).astype(np.float32)
+            new = {key: vector.tobytes() for key, vector in zip(missing, populated, strict=True)}
             self._cache.caches.put_many(_TEXTS, new, now=True)
             known |= new
         if not keys:
@@ -87,11 +87,11 @@ class CachedEmbedder:
         import numpy as np
 
         key = self._key(text)
-        known = None if self.fresh else self._cache.caches.get(_QUESTIONS, key)
+        known = None if self.fresh else self._cache.caches.get(_QUERIES, key)
         if known is not None:
             return np.frombuffer(known, np.float32)
         vector = self._inner.embed_query(text).astype(np.float32)
-        self._cache.caches.put(_QUESTIONS, key, vector.tobytes())
+        self._cache.caches.put(_QUERIES, key, vector.tobytes())
         return vector
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
@@ -103,12 +103,12 @@ class CachedEmbedder:
 
 
 class CachedReranker:
-    """A reranker that reads no pair twice. `asked` counts the pairs the model itself had to read."""
+    """A reranker that scores no pair twice. `calls` counts the pairs the model itself scored."""
 
     def __init__(self, inner: Reranker, cache: Store) -> None:
         self._inner = inner
         self._cache = cache
-        self.asked = 0
+        self.calls = 0
 
     @property
     def doubt(self) -> tuple[float, float] | None:
@@ -130,21 +130,21 @@ class CachedReranker:
         known = self._cache.caches.get_many(_RERANKED, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
-            self.asked += len(missing)
-            made = self._inner.score(query, list(missing.values()), seconds=seconds)
-            new = {key: struct.pack("<d", score) for key, score in zip(missing, made, strict=True)}
+            self.calls += len(missing)
+            populated = self._inner.score(query, list(missing.values()), seconds=seconds)
+            new = {key: struct.pack("<d", score) for key, score in zip(missing, populated, strict=True)}
             self._cache.caches.put_many(_RERANKED, new, now=True)
             known |= new
         return [struct.unpack("<d", known[key])[0] for key in keys]
 
 
 class CachedGenerator:
-    """A generator that answers the same prompt as before. `asked` counts the prompts the model itself answered."""
+    """A generator that answers no prompt twice. `calls` counts the prompts the model itself answered."""
 
     def __init__(self, inner: Generator, cache: Store) -> None:
         self._inner = inner
         self._cache = cache
-        self.asked = 0
+        self.calls = 0
 
     @property
     def name(self) -> str:
@@ -154,15 +154,15 @@ class CachedGenerator:
         self._inner.load()
 
     def check(self) -> None:
-        """What it said before it says again, whoever is down."""
+        """Cached answers need no running model."""
 
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
         schema = json.dumps(prompt.schema, sort_keys=True, default=str)
         key = _key(self.name, prompt.system, prompt.user, str(prompt.max_tokens), schema)
-        known = self._cache.caches.get(_WRITTEN, key)
+        known = self._cache.caches.get(_GENERATED, key)
         if known is not None:
             return known.decode("utf-8", "surrogatepass")
-        self.asked += 1
+        self.calls += 1
         answer = self._inner.generate(prompt, seconds=seconds)
-        self._cache.caches.put(_WRITTEN, key, answer.encode("utf-8", "surrogatepass"))
+        self._cache.caches.put(_GENERATED, key, answer.encode("utf-8", "surrogatepass"))
         return answer

@@ -1,4 +1,4 @@
-"""Whether one run is better than another, or only luckier: tests on the questions that both were asked."""
+"""Compares two runs: a paired significance test on the questions that both have."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def read_earlier(path: Path) -> dict[str, PerQuestion]:
 
 def _checked(per_query: Mapping[str, Mapping[str, Mapping[str, float]]]) -> PerQuestion:
     return {
-        str(way): {
+        str(variant): {
             str(id_): {name: float(scores[name]) for name in METRICS if name in scores}
             for id_, scores in questions.items()
         }
-        for way, questions in per_query.items()
+        for variant, questions in per_query.items()
     }
 
 
@@ -57,36 +57,36 @@ def compared(now: Assessment, earlier: Mapping[str, PerQuestion], metric: str = 
     before = earlier.get(now.name)
     if before is None:
         return replace(now, notes=(*now.notes, f"the other run does not know the set '{now.name}'"))
-    found = tuple(_ways(now, before, metric))
+    found = tuple(_compare_variants(now, before, metric))
     if not found:
         return replace(now, notes=(*now.notes, "the other run shares no mode and question with this one"))
     return replace(now, compared=found)
 
 
-def _ways(now: Assessment, before: PerQuestion, metric: str) -> Iterator[Comparison]:
-    """Both sides as a file holds them: what is the same must not differ in digits that were never written."""
-    for way, run in now.runs.items():
-        earlier = before.get(way, {})
+def _compare_variants(now: Assessment, before: PerQuestion, metric: str) -> Iterator[Comparison]:
+    """Both sides rounded as a file holds them: equal scores must not differ in digits that were not written."""
+    for variant, run in now.runs.items():
+        earlier = before.get(variant, {})
         shared = sorted(id_ for id_ in run.per_question if metric in earlier.get(id_, {}))
         if shared:
             old = [as_written(earlier[id_][metric]) for id_ in shared]
             new = [as_written(run.per_question[id_][metric]) for id_ in shared]
-            yield compare(way, metric, old, new)
+            yield compare(variant, metric, old, new)
 
 
-def compare(way: str, metric: str, old: list[float], new: list[float]) -> Comparison:
+def compare(variant: str, metric: str, old: list[float], new: list[float]) -> Comparison:
     """Paired scores of the same questions: a randomisation test, and an interval for the mean difference."""
     import numpy as np
 
     differences = np.array(new) - np.array(old)
     low, high = bootstrap_interval(differences)
     return Comparison(
-        way, metric, len(old), float(np.mean(old)), float(np.mean(new)), low, high, randomisation_p(differences)
+        variant, metric, len(old), float(np.mean(old)), float(np.mean(new)), low, high, randomisation_p(differences)
     )
 
 
 def randomisation_p(differences: NDArray[np.float64]) -> float:
-    """If it made no difference which run a score came from, how often would the mean differ as much? Two-sided."""
+    """The two-sided p value of a paired randomisation test."""
     import numpy as np
 
     random = np.random.default_rng(_SEED)
@@ -101,7 +101,7 @@ def randomisation_p(differences: NDArray[np.float64]) -> float:
 
 
 def bootstrap_interval(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """Where 95 % of the means lie when the questions are drawn again and again, some twice and some not at all."""
+    """The 95 % bootstrap interval of the mean difference."""
     import numpy as np
 
     random = np.random.default_rng(_SEED)

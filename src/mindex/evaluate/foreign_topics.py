@@ -1,4 +1,4 @@
-"""Whether silence can be trusted: the questions of one set have no answer in the texts of another."""
+"""Measures silence on foreign topics: the questions of one set have no answer in the texts of another."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import EvaluationOptions, effective
+from mindex.evaluate.assessment import EvaluationOptions, effective_settings
 from mindex.evaluate.language_detection import language_of
 from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings
 from mindex.evaluate.metrics import auroc, mean
-from mindex.evaluate.populate import filled
+from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import Question, answerable, read_set, sampled
 from mindex.evaluate.run_questions import QuestionRunner, question_runner_for
 from mindex.model import Progress
@@ -27,9 +27,8 @@ _FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
-    """What became of some questions: the relevance of each top hit and of the most relevant one on its page, and how
-    many the floor let no hit through for."""
+class _Outcomes:
+    """Some answers: the relevance of each top hit and the best one of each page, and how many had no hit at all."""
 
     relevances: tuple[float, ...]
     best: tuple[float, ...]
@@ -45,82 +44,82 @@ class _Heard:
 
 def foreign_topics(
     folders: Sequence[Path],
-    wanted: EvaluationOptions,
+    options: EvaluationOptions,
     cache: Store,
     *,
-    way: str = "hybrid",
+    variant: str = "hybrid",
     report: Report | None = None,
 ) -> ForeignTopics:
-    """Every ordered pair of sets in one language: own questions against those of the other set."""
-    sets = [read_set(folder, split=wanted.split, adversarial=wanted.adversarial) for folder in folders]
-    asked = {one.name: sampled(answerable(one, one.questions), wanted.sample or DEFAULT_SAMPLE) for one in sets}
+    """Measure every ordered pair of sets in one language: own questions against those of the other set."""
+    sets = [read_set(folder, split=options.split, adversarial=options.adversarial) for folder in folders]
+    asked = {one.name: sampled(answerable(one, one.questions), options.sample or DEFAULT_SAMPLE) for one in sets}
     languages = {one.name: language_of(question.text for question in one.questions) for one in sets}
-    settings = effective(wanted.settings, (way,))
+    settings = effective_settings(options.settings, (variant,))
     pairs: list[ForeignPair] = []
-    heard: list[tuple[_Heard, _Heard]] = []
+    outcomes: list[tuple[_Outcomes, _Outcomes]] = []
     model, floor, changed = "", 0.0, {}
     for texts in sets:
-        strangers = [one for one in sets if one is not texts and languages[one.name] == languages[texts.name]]
-        if not strangers:
+        foreign_sets = [one for one in sets if one is not texts and languages[one.name] == languages[texts.name]]
+        if not foreign_sets:
             continue
         with ExitStack() as opened:
-            made = opened.enter_context(filled(texts, settings, cache, report=report))
-            measured = opened.enter_context(MeasuredMemory(made.database, settings, cache))
+            populated = opened.enter_context(populated_set(texts, settings, cache, report=report))
+            measured = opened.enter_context(MeasuredMemory(populated.database, settings, cache))
             memory = measured.memory
-            asker = question_runner_for(texts, made, measured, timed=0)
+            runner = question_runner_for(texts, populated, measured, timed=0)
             floor, changed = memory.settings.number("search.floor"), changed_settings(memory.settings)
             model = memory.models.embedder.model.name if memory.models.embedder else ""
-            own = _hear(asker, asked[texts.name], way, None, report, f"{texts.name} own")
+            own = _ask_all(runner, asked[texts.name], variant, None, report, f"{texts.name} own")
             groups = sorted({question.group for question in texts.questions})
-            for other in strangers:
+            for other in foreign_sets:
                 label = f"{other.name} → {texts.name}"
-                foreign = _hear(asker, asked[other.name], way, groups, report, label)
+                foreign = _ask_all(runner, asked[other.name], variant, groups, report, label)
                 pairs.append(_pair(other.name, texts.name, own, foreign))
-                heard.append((own, foreign))
+                outcomes.append((own, foreign))
     if not pairs:
-        told = ", ".join(f"{name} {language}" for name, language in languages.items())
-        raise UsageError(f"no two of these sets are in one language ({told})", "name at least two that are")
+        known = ", ".join(f"{name} {language}" for name, language in languages.items())
+        raise UsageError(f"no two of these sets are in one language ({known})", "name at least two that are")
     alone = [name for name in languages if all(name not in (pair.questions, pair.texts) for pair in pairs)]
     notes = tuple(f"{name} is the only set in its language ({languages[name]})" for name in alone)
-    return ForeignTopics(floor, model, changed, languages, tuple(pairs), _tried(heard), notes)
+    return ForeignTopics(floor, model, changed, languages, tuple(pairs), _other_floors(outcomes), notes)
 
 
-def _tried(heard: Sequence[tuple[_Heard, _Heard]]) -> tuple[FloorResult, ...]:
-    """Other floors, told from what was heard without one: near enough to choose among them, without asking again."""
+def _other_floors(outcomes: Sequence[tuple[_Outcomes, _Outcomes]]) -> tuple[FloorResult, ...]:
+    """What other floors would do, from the answers without a floor: close enough to choose among them."""
     found = []
     for floor in _FLOORS:
-        refused = [foreign.below(floor) for _, foreign in heard]
-        found.append(FloorResult(floor, mean([own.below(floor) for own, _ in heard]), mean(refused), min(refused)))
+        refused = [foreign.below(floor) for _, foreign in outcomes]
+        found.append(FloorResult(floor, mean([own.below(floor) for own, _ in outcomes]), mean(refused), min(refused)))
     return tuple(found)
 
 
-def _hear(
-    asker: QuestionRunner,
+def _ask_all(
+    runner: QuestionRunner,
     questions: Sequence[Question],
-    way: str,
+    variant: str,
     groups: Sequence[str] | None,
     report: Report | None,
     name: str,
-) -> _Heard:
-    """Ask twice: without a floor for the relevance of the top hit, and with the one of the settings."""
+) -> _Outcomes:
+    """Run each question twice: without a floor for the relevance of the top hit, and with the floor of the settings."""
     relevances, best, silent = [], [], 0
     for done, question in enumerate(questions):
         if report is not None and done % 10 == 0:
             report(Progress("ask", done, len(questions), name))
-        group = question.group if groups is None else _some(groups, question)
-        page = asker.ask(question, way, group=group, depth=1).answer.hits
+        group = question.group if groups is None else _group_for(groups, question)
+        page = runner.ask(question, variant, group=group, depth=1).answer.hits
         relevances.append(page[0].relevance if page else 0.0)
         best.append(max((hit.relevance for hit in page), default=0.0))
-        silent += not asker.ask(question, way, group=group, depth=1, floor=None).hits
-    return _Heard(tuple(relevances), tuple(best), silent)
+        silent += not runner.ask(question, variant, group=group, depth=1, floor=None).hits
+    return _Outcomes(tuple(relevances), tuple(best), silent)
 
 
-def _some(groups: Sequence[str], question: Question) -> str:
-    """A group for a question that has none here: always the same one, and all of them in turn."""
+def _group_for(groups: Sequence[str], question: Question) -> str:
+    """A group for a foreign question: always the same one, spread over all groups."""
     return groups[int(hashlib.sha256(question.id.encode("utf-8", "surrogatepass")).hexdigest(), 16) % len(groups)]
 
 
-def _pair(questions: str, texts: str, own: _Heard, foreign: _Heard) -> ForeignPair:
+def _pair(questions: str, texts: str, own: _Outcomes, foreign: _Outcomes) -> ForeignPair:
     return ForeignPair(
         questions,
         texts,

@@ -1,4 +1,4 @@
-"""Which language texts are in, near enough to keep questions from being put to texts nobody would expect to answer."""
+"""Detects the language of texts, well enough to pair only sets in one language."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-# Scripts that settle it by themselves. Kana before Han: Japanese has both.
+# Scripts that decide by themselves. Kana before Han: Japanese has both.
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "zh": re.compile("[\u3400-\u9fff]"),
@@ -18,7 +18,7 @@ _SCRIPTS = {
     "hi": re.compile("[\u0900-\u097f]"),
     "th": re.compile("[\u0e00-\u0e7f]"),
 }
-# The small words of which every sentence has some, those that several of these languages share left out.
+# Function words, without those that several of these languages share.
 _SMALL_WORDS = {
     "en": "the of and to is was were what how which that with for are does did my you your it",
     "es": "el los las del que y por qué cuál fue cómo cuándo está para una su al lo como más",
@@ -35,7 +35,7 @@ _ENOUGH = 0.2  # of the letters
 
 
 def language_of(texts: Iterable[str]) -> str:
-    """A two-letter code, or `und` where nothing speaks for any: by script, else by the small words."""
+    """A two-letter code by script, else by function words; `und` when neither decides."""
     sample = " ".join(texts)[:_SAMPLE].casefold()
     words = _LETTERS.findall(sample)
     letters = sum(map(len, words))

@@ -57,17 +57,17 @@ class CachedProviders:
     def calls(self) -> int:
         """How often a reranker or a generator itself had to work."""
         models = (self.reranker, self.generator)
-        return sum(model.asked for model in models if isinstance(model, CachedReranker | CachedGenerator))
+        return sum(model.calls for model in models if isinstance(model, CachedReranker | CachedGenerator))
 
 
 class MeasuredMemory:
     """A memory and its cached models. It keeps no caches and no accesses: the last query finds it as the first did."""
 
     def __init__(self, db: Path, settings: Mapping[str, str], cache: Store) -> None:
-        effective = settings_for(settings, db)
-        self.providers = CachedProviders(effective, cache)
-        store = open_store(effective.database, keeps_usage=False)
-        self.memory = Memory(settings=effective, store=store, providers=self.providers)
+        effective_settings = settings_for(settings, db)
+        self.providers = CachedProviders(effective_settings, cache)
+        store = open_store(effective_settings.database, keeps_usage=False)
+        self.memory = Memory(settings=effective_settings, store=store, providers=self.providers)
 
     def __enter__(self) -> MeasuredMemory:
         return self

@@ -1,4 +1,4 @@
-"""What a ranking is worth: pure functions of ranked ids and the gains of the right ones."""
+"""Metrics of a ranking: pure functions of ranked ids and the gains of the right ones."""
 
 from __future__ import annotations
 

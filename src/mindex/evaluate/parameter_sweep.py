@@ -1,4 +1,4 @@
-"""One setting at several values, and which value would have been chosen without looking at a set."""
+"""Measures a setting at several values, and which value the other sets would choose for each set."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from mindex.config import Settings
 from mindex.errors import UsageError
-from mindex.evaluate.assessment import EvaluationOptions, effective
+from mindex.evaluate.assessment import EvaluationOptions, effective_settings
 from mindex.evaluate.measured_memory import MeasuredMemory, settings_for, shown_value
 from mindex.evaluate.metrics import mean
-from mindex.evaluate.populate import filled
+from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import answerable, read_set, sampled
 from mindex.evaluate.run_questions import measure, question_runner_for
 from mindex.model import Progress
@@ -25,45 +25,46 @@ _FLOOR = "search.floor"
 def sweep(
     folders: Sequence[Path],
     swept: Mapping[str, Sequence[str]],
-    wanted: EvaluationOptions,
+    options: EvaluationOptions,
     cache: Store,
     *,
-    way: str = "hybrid",
+    variant: str = "hybrid",
     metric: str = NDCG,
     report: Report | None = None,
 ) -> tuple[Sweep, ...]:
-    """Each key at its present value and at those given, the other keys as they are, over every set."""
+    """Measure each key at its present value and at the given ones, the other keys unchanged, on every set."""
     if _FLOOR in swept:
         raise UsageError(
             f"ranking is measured without a floor, so {_FLOOR} changes nothing here",
             "`mindex eval DIR DIR --silence` says what other floors would do",
         )
-    values = {key: _values(wanted.settings, key, given) for key, given in swept.items()}
+    values = {key: _values(options.settings, key, given) for key, given in swept.items()}
     scores: dict[str, dict[str, dict[str, float]]] = {key: {value: {} for value in values[key]} for key in swept}
-    sets = [read_set(folder, split=wanted.split, adversarial=wanted.adversarial) for folder in folders]
-    asked = [answerable(found, sampled(found.questions, wanted.sample)) for found in sets]
+    sets = [read_set(folder, split=options.split, adversarial=options.adversarial) for folder in folders]
+    asked = [answerable(found, sampled(found.questions, options.sample)) for found in sets]
     for found, questions in zip(sets, asked, strict=True):
         known: dict[tuple[tuple[str, str], ...], float] = {}  # every key's present value is the same run
         for key, value in [(one, value) for one in swept for value in values[one]]:
-            tried = effective({**wanted.settings, key: value}, (way,))
+            tried = effective_settings({**options.settings, key: value}, (variant,))
             same = tuple((one.setting.key, shown_value(one.value)) for one in settings_for(tried))
             if same not in known:
                 with (
-                    filled(found, tried, cache, report=report) as made,
-                    MeasuredMemory(made.database, tried, cache) as measured,
+                    populated_set(found, tried, cache, report=report) as populated,
+                    MeasuredMemory(populated.database, tried, cache) as measured,
                 ):
                     run = measure(
-                        question_runner_for(found, made, measured, timed=0), questions, way, report, found.name
+                        question_runner_for(found, populated, measured, timed=0), questions, variant, report, found.name
                     )
                 known[same] = run.scores[metric]
             scores[key][value][found.name] = known[same]
     return tuple(
-        Sweep(key, metric, way, values[key][0], by_value, left_one_out(by_value)) for key, by_value in scores.items()
+        Sweep(key, metric, variant, values[key][0], by_value, held_out_choices(by_value))
+        for key, by_value in scores.items()
     )
 
 
 def _values(settings: Mapping[str, str], key: str, given: Sequence[str]) -> list[str]:
-    """The present value first, then those to try; every one is checked before anything is measured."""
+    """The present value first, then those to try. Every value is validated before anything is measured."""
 
     def value_of(read: Settings) -> str:
         return next(shown_value(one.value) for one in read if one.setting.key == key)
@@ -75,10 +76,10 @@ def _values(settings: Mapping[str, str], key: str, given: Sequence[str]) -> list
     return list(dict.fromkeys((value_of(present), *tried)))
 
 
-def left_one_out(scores: Mapping[str, Mapping[str, float]]) -> tuple[HeldOutSet, ...]:
-    """For each set: the value the others choose by their mean, and what the set gets by it.
+def held_out_choices(scores: Mapping[str, Mapping[str, float]]) -> tuple[HeldOutSet, ...]:
+    """For each set: the value that the other sets choose by their mean, and its score on the set.
 
-    Where values are equally good, the first one stands: the present value.
+    Among equally good values the first one wins: the present value.
     """
     sets = list(next(iter(scores.values()), {}))
     if len(sets) < 2:

@@ -1,4 +1,4 @@
-"""Puts a set into a memory of its own, through the same doors as everybody's words: `index` and `add_conversation`."""
+"""Populates a memory with a question set, through `Memory.index` and `Memory.conversations` as any user would."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from mindex.store.base import Store
 Report = Callable[[Progress], None]
 
 _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
-# Filled memories that are kept for the next run; the ones not used for longest go first.
+# Populated memories that are kept for the next run; the least recently used are dropped first.
 _MOST_KEPT = 24
-# What decides the content of a filled memory beside the set itself.
+# The code that decides the content of a populated memory, beside the set itself.
 _SOURCES = (
     "analyzer.py", "embedding", "embedding_text.py", "evaluate/populate.py", "ids.py", "ingest", "memories", "model",
     "providers/embed", "redaction", "store",
@@ -37,7 +37,7 @@ _SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
 
 @dataclass(frozen=True, slots=True)
 class PopulatedSet:
-    """A filled memory's file, and the way from what it finds back to the set's ids."""
+    """The database of a populated memory, and the map from its records to the ids of the set."""
 
     database: Path
     documents: int
@@ -52,7 +52,7 @@ class PopulatedSet:
 
 
 @contextlib.contextmanager
-def filled(
+def populated_set(
     found: QuestionSet,
     settings: Mapping[str, str],
     cache: Store,
@@ -60,26 +60,26 @@ def filled(
     keep: Path | None = None,
     report: Report | None = None,
 ) -> Iterator[PopulatedSet]:
-    """A memory that holds the set. It goes when the block ends; a corpus that was filled before is taken as it was.
+    """A memory that holds the set, deleted when the block ends. An unchanged corpus is populated only once.
 
     With `keep` it is made in that folder and stays there.
     """
     if keep is not None:
-        yield _fill(found, settings, cache, _kept_in(keep / found.name), report)
+        yield _fill(found, settings, cache, _empty_folder(keep / found.name), report)
         return
     with tempfile.TemporaryDirectory(prefix="mindex-eval-", ignore_cleanup_errors=True) as folder:
         if not found.digest:
             yield _fill(found, settings, cache, Path(folder), report)
             return
         kept = evaluation_folder() / "filled" / _key(found, settings)
-        known = _taken(kept)
+        known = _load_kept(kept)
         if known is None:
-            made = _fill(found, settings, cache, Path(folder), report)
-            known = _given(made, kept)
+            populated = _fill(found, settings, cache, Path(folder), report)
+            known = _keep_copy(populated, kept)
         yield known
 
 
-def _kept_in(work: Path) -> Path:
+def _empty_folder(work: Path) -> Path:
     try:
         work.mkdir(parents=True, exist_ok=True)
         taken = any(work.iterdir())
@@ -90,7 +90,7 @@ def _kept_in(work: Path) -> Path:
     return work
 
 
-# ── filling ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── populating ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _fill(
@@ -99,15 +99,15 @@ def _fill(
     database = work / _DATABASE
     groups = {group: f"g{number:04}" for number, group in enumerate(dict.fromkeys(one.group for one in found.texts))}
     ids = _write_files(found, work / _DOCUMENTS, groups)
-    told = [one for one in found.texts if one.is_turn]
-    if told:
+    turns = [one for one in found.texts if one.is_turn]
+    if turns:
         # Without a model: the vectors follow in one go, as they do after an import.
         quiet = {**settings, "embedding.provider": "none", "generation.provider": "none"}
         with MeasuredMemory(database, quiet, cache) as measured:
-            for done, one in enumerate(told):
+            for done, one in enumerate(turns):
                 if report is not None and done % 50 == 0:
-                    report(Progress("tell", done, len(told), found.name))
-                ids[tell(measured.memory, one, groups[one.group])] = one.id
+                    report(Progress("tell", done, len(turns), found.name))
+                ids[add_turn(measured.memory, one, groups[one.group])] = one.id
     with MeasuredMemory(database, settings, cache) as measured:
         memory = measured.memory
         notes = _index(memory, found, work / _DOCUMENTS, report)
@@ -118,17 +118,19 @@ def _fill(
                     f"{remaining} {'record has' if remaining == 1 else 'records have'} no vector",
                     "mend the model, or use --modes keyword",
                 )
-        documents = len(told) + sum(one.documents for one in memory.status().collections)
+        documents = len(turns) + sum(one.documents for one in memory.status().collections)
     if not documents:
         raise UsageError(f"nothing of {found.folder} could be indexed", "; ".join(notes[:3]) or "is it empty?")
     return PopulatedSet(database, documents, ids, groups, notes)
 
 
-def tell(memory: Memory, turn: Text, agent: str) -> str:
-    """One turn of a conversation, as a client would tell it; answers the record's id."""
+def add_turn(memory: Memory, turn: Text, agent: str) -> str:
+    """Add one turn of a conversation as a client would. Returns the id of its record."""
     session = f"{turn.group} {turn.session}".strip()
-    said = f"{turn.title}\n{turn.text}" if turn.title else turn.text
-    record, _ = memory.conversations.add(said, "", session_id=session, speaker=turn.speaker, at=turn.date, agent=agent)
+    message = f"{turn.title}\n{turn.text}" if turn.title else turn.text
+    record, _ = memory.conversations.add(
+        message, "", session_id=session, speaker=turn.speaker, at=turn.date, agent=agent
+    )
     return record.id
 
 
@@ -168,11 +170,11 @@ def _index(memory: Memory, found: QuestionSet, folder: Path, report: Report | No
             f"not everything has a vector: {outcome.notes[0]}", "mend the model, or use --modes keyword"
         )
     skipped = (f"{skip.path} was left out: {skip.reason}" for skip in outcome.skipped)
-    return (*skipped, *_lost(memory, found, outcome.collections))
+    return (*skipped, *_unindexed_answers(memory, found, outcome.collections))
 
 
-def _lost(memory: Memory, found: QuestionSet, indexed: Sequence[CollectionReport]) -> Iterator[str]:
-    """Answers in real files that nothing was indexed of: whoever asks for them is told why they score nothing."""
+def _unindexed_answers(memory: Memory, found: QuestionSet, indexed: Sequence[CollectionReport]) -> Iterator[str]:
+    """Notes about answer files without a chunk: they explain why such questions score nothing."""
     if found.root is None:
         return
     documents = {one.path: one.id for report in indexed for one in memory.collections.documents_of(report.name)}
@@ -187,8 +189,8 @@ def _lost(memory: Memory, found: QuestionSet, indexed: Sequence[CollectionReport
 
 
 def _key(found: QuestionSet, settings: Mapping[str, str]) -> str:
-    """Names everything that decides what a filled memory holds."""
-    parts = [mindex.__version__, found.digest, _sources()]
+    """A name made of everything that decides what a populated memory holds."""
+    parts = [mindex.__version__, found.digest, _source_hash()]
     parts += [
         f"{one.setting.key}={one.value}"
         for one in settings_for(settings)
@@ -197,18 +199,18 @@ def _key(found: QuestionSet, settings: Mapping[str, str]) -> str:
     return f"{found.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
 
 
-def _sources() -> str:
-    """A hash of the code that cuts, describes and stores: whoever changes it must not be shown old chunks."""
+def _source_hash() -> str:
+    """A hash of the code that chunks and stores: after a change, old chunks must not be measured."""
     root = Path(mindex.__file__).parent
     digest = hashlib.sha256()
-    for room in _SOURCES:
-        path = root / room
+    for name in _SOURCES:
+        path = root / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
-def _taken(kept: Path) -> PopulatedSet | None:
+def _load_kept(kept: Path) -> PopulatedSet | None:
     try:
         read = json.loads((kept / _MAP).read_text(encoding="utf-8"))
         (kept / _MAP).touch()
@@ -217,24 +219,29 @@ def _taken(kept: Path) -> PopulatedSet | None:
         return None
 
 
-def _given(made: PopulatedSet, kept: Path) -> PopulatedSet:
-    """Copy a memory to where the next run finds it, whole or not at all: others may be looking for the same."""
+def _keep_copy(populated: PopulatedSet, kept: Path) -> PopulatedSet:
+    """Copy a memory to where the next run finds it, whole or not at all: another process may do the same."""
     staged = kept.with_name(f"{kept.name}.{os.getpid()}")
     try:
         staged.mkdir(parents=True)
-        shutil.copyfile(made.database, staged / _DATABASE)
-        said = {"documents": made.documents, "ids": made.ids, "groups": made.groups, "notes": made.notes}
+        shutil.copyfile(populated.database, staged / _DATABASE)
+        said = {
+            "documents": populated.documents,
+            "ids": populated.ids,
+            "groups": populated.groups,
+            "notes": populated.notes,
+        }
         (staged / _MAP).write_text(json.dumps(said), encoding="utf-8")
         staged.rename(kept)
-        _bound(kept.parent)
-    except OSError:  # somebody was faster, or the disk is full: no reason not to measure
+        _drop_oldest(kept.parent)
+    except OSError:  # another process was faster, or the disk is full: no reason not to measure
         pass
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-    return made
+    return populated
 
 
-def _bound(folder: Path) -> None:
+def _drop_oldest(folder: Path) -> None:
     def used(path: Path) -> float:
         return (path / _MAP).stat().st_mtime if (path / _MAP).exists() else 0.0
 

@@ -1,4 +1,4 @@
-"""Sets of questions whose answers are known, and which of three layouts a folder has."""
+"""Question sets: questions with known answers, and the detection of a folder's layout."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from mindex.errors import NotFoundError, UsageError
 
 QUESTIONS_FILE = "questions.yaml"
-# Labels that a table is split by without being asked.
+# Labels that split the table by default.
 CATEGORIES = ("category", "difficulty")
 _LONGEST_LABEL = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One document of a corpus. With speaker and date it is a turn of a conversation, else it becomes a file."""
+    """One document of a corpus. With speaker and date it is a conversation turn, else it becomes a file."""
 
     id: str
     text: str
@@ -35,7 +35,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines of a file that hold the answer: what else the file says is no answer."""
+    """Lines of a file that hold the answer: other lines of the file are no answer."""
 
     path: str
     first: int
@@ -48,7 +48,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and what answers it: ids with their gains. With `silent` nothing answers it, and nothing should."""
+    """A question and its answers: ids with their gains. A `silent` question has no answer and must get none."""
 
     id: str
     text: str
@@ -62,7 +62,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """A folder as it was read. Either `texts` or `root`, a folder of real files, holds what is searched."""
+    """A question set as read. The corpus is either `texts` or `root`, a folder of real files."""
 
     name: str
     folder: Path
@@ -74,14 +74,14 @@ class QuestionSet:
     notes: tuple[str, ...] = ()
 
     def label(self) -> str:
-        """The label that tells its questions apart, if they carry one of the usual ones."""
+        """The label to split the table by, if the questions have one of the usual ones."""
         return next((name for name in CATEGORIES if any(name in one.labels for one in self.questions)), "")
 
 
 def read_set(folder: Path, *, split: str = "test", adversarial: bool = False) -> QuestionSet:
-    """Read a folder in whichever layout it has. Questions made to mislead are left out unless asked for."""
+    """Read a folder in BEIR or questions.yaml layout. Adversarial questions are left out unless wanted."""
     from mindex.evaluate.beir import read_beir
-    from mindex.evaluate.questions_yaml import read_notes
+    from mindex.evaluate.questions_yaml import read_questions_yaml
 
     if not folder.is_dir():
         raise NotFoundError(f"there is no folder {folder}", "name a folder with questions and what they are put to")
@@ -89,7 +89,7 @@ def read_set(folder: Path, *, split: str = "test", adversarial: bool = False) ->
     if (folder / "queries.jsonl").is_file():
         reader = read_beir
     elif (folder / QUESTIONS_FILE).is_file():
-        reader = read_notes
+        reader = read_questions_yaml
     else:
         raise NotFoundError(
             f"{folder} holds neither queries.jsonl nor {QUESTIONS_FILE}",
@@ -111,15 +111,15 @@ def _without_adversarial(found: QuestionSet) -> QuestionSet:
 
 
 def sampled(questions: Sequence[Question], count: int | None) -> tuple[Question, ...]:
-    """The same `count` questions each time, in whatever order the file has them: the first by a hash of their ids."""
+    """The same `count` questions each time, whatever their order in the file: the first by a hash of their ids."""
     if count is None or count >= len(questions):
         return tuple(questions)
-    chosen = {question.id for question in sorted(questions, key=lambda one: _place(one.id))[:count]}
+    chosen = {question.id for question in sorted(questions, key=lambda one: _hash_of(one.id))[:count]}
     return tuple(question for question in questions if question.id in chosen)
 
 
 def answerable(found: QuestionSet, questions: Sequence[Question]) -> tuple[Question, ...]:
-    """Those with an answer. Where only they say anything, a set without any is an error."""
+    """The questions with an answer. Raises UsageError when there is none."""
     kept = tuple(question for question in questions if not question.silent)
     if not kept:
         raise UsageError(
@@ -129,22 +129,22 @@ def answerable(found: QuestionSet, questions: Sequence[Question]) -> tuple[Quest
     return kept
 
 
-def _place(id_: str) -> str:
+def _hash_of(id_: str) -> str:
     return hashlib.sha256(id_.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def labels_of(given: Mapping[str, object], fields: Collection[str]) -> dict[str, str]:
-    """Whatever else is said of a question in a word: what questions may be told apart by."""
-    said = {
+    """The further short fields of a question: the labels that a table may be split by."""
+    labels = {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in given.items()
         if name not in fields and isinstance(value, str | int | float | date)
     }
-    return {name: word for name, word in said.items() if word and (name in CATEGORIES or len(word) <= _LONGEST_LABEL)}
+    return {name: word for name, word in labels.items() if word and (name in CATEGORIES or len(word) <= _LONGEST_LABEL)}
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file that say something, with their numbers. Only `\\n` ends a line."""
+    """The non-blank lines of a text file with their numbers. Only `\\n` ends a line."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

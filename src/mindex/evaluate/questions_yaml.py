@@ -1,4 +1,4 @@
-"""One's own notes: any folder with a `questions.yaml` in it."""
+"""Reads question sets made of a user's own notes: any folder with a `questions.yaml`."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from mindex.model import SkippedFile
 
 _FIELDS = ("id", "question", "answer", "none", "lines", "group", "adversarial")
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
-# So much alike, a field of one's own is more likely a slip of the pen: `anwser`, `line`, `dificulty`.
+# An unknown field this similar to a known one is more likely a typo: `anwser`, `line`, `dificulty`.
 _ALIKE = 0.8
 _AS_WRITTEN = "begin each with `- question: …` and write `answer: path` below it, two spaces further in"
 
 
 class _Loader(yaml.SafeLoader):
-    """Remembers where a question stands, so that an error can say it."""
+    """Keeps the line of each question, so that an error can name it."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
@@ -47,15 +47,15 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def read_notes(folder: Path, split: str) -> QuestionSet:
+def read_questions_yaml(folder: Path, split: str) -> QuestionSet:
     """`- question: …`, `answer: path` or a list of paths, `lines: 10-40`, `id`, `group`, or `none: true`.
 
-    Whatever else is said of a question tells categories apart.
+    Further fields of a question are labels to split the table by.
     """
     path = folder / QUESTIONS_FILE
     if split != "test":
         raise UsageError(f"{path} has no splits", "leave --split out")
-    text = "\n".join(_whole(path))
+    text = "\n".join(_all_lines(path))
     try:
         loaded = yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -71,8 +71,8 @@ def read_notes(folder: Path, split: str) -> QuestionSet:
     return QuestionSet(folder.resolve().name, folder, questions, root=folder)
 
 
-def _whole(path: Path) -> list[str]:
-    """Every line, the empty ones in their places."""
+def _all_lines(path: Path) -> list[str]:
+    """Every line, blank ones included."""
     lines: list[str] = []
     for number, line in numbered_lines(path):
         lines += [""] * (number - 1 - len(lines))
@@ -85,7 +85,7 @@ def _whole(path: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Notes:
-    """The folder, and what of it would be indexed whatever the settings: only that can be an answer."""
+    """The folder and its indexable files: only these can be an answer."""
 
     folder: Path
     files: frozenset[str]
@@ -101,7 +101,7 @@ class _Notes:
         )
 
     def path_of(self, said: str, place: str) -> str:
-        """As the index has it: below the folder, with `/`."""
+        """The path as the index has it: relative to the folder, with `/`."""
         path = Path(os.path.relpath(self.folder / said, self.folder)).as_posix()
         if path.startswith("../") or path == "..":
             raise UsageError(f"{place} names {said}, which is outside {self.folder}", "name a file or folder below it")
@@ -158,7 +158,7 @@ def _question(notes: _Notes, path: Path, given: object, number: int) -> Question
 
 
 def _check_fields(said: Mapping[str, object], place: str) -> None:
-    """Further fields are welcome, unless they look like one of ours: a misspelt one would go unnoticed."""
+    """Further fields are allowed, unless they look like a misspelt known one."""
     known = (*_FIELDS, *CATEGORIES)
     for name in said:
         meant = [] if name in known else get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)

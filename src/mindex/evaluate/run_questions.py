@@ -1,4 +1,4 @@
-"""Puts a set's questions to a filled memory, one way of searching after the other, and measures the answers."""
+"""Runs the questions of a set against a populated memory, one search variant after the other, and measures them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from mindex.search.pipeline import MAX_LIMIT
 
 Report = Callable[[Progress], None]
 
-# What `search` is told for each row of the table.
-WAYS: Mapping[str, Mapping[str, Any]] = {
+# The options of `Memory.search` for each search variant.
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "keyword": {"mode": "keyword"},
     "vector": {"mode": "vector"},
     "hybrid": {"mode": "hybrid"},
@@ -29,7 +29,7 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "hybrid+expand": {"mode": "hybrid", "expand": True},
     "hybrid+expand+rerank": {"mode": "hybrid", "expand": True, "rerank": True},
 }
-# So many questions a way are timed; the others take their vectors from the cache of earlier runs.
+# So many questions of a variant are timed; the others take their vectors from the cache of earlier runs.
 TIMED = 100
 _SHOWN = 5
 _DEEPEST = 1_000
@@ -37,7 +37,7 @@ _DEEPEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """What one question was answered with: documents in order, each where its best chunk stands."""
+    """The answer to one question: documents in order, each at the rank of its best chunk."""
 
     ranked: tuple[str, ...]
     hits: tuple[tuple[str, Hit], ...]  # the best chunk of each
@@ -47,26 +47,33 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRunner:
-    """One filled memory and the set it was filled with."""
+    """Runs questions against one populated memory."""
 
     measured: MeasuredMemory
-    filled: PopulatedSet
+    populated: PopulatedSet
     turns: bool
     timed: frozenset[str] = frozenset()
 
     def ask(
-        self, question: Question, way: str, *, group: str | None = None, depth: int = DEPTH, floor: float | None = 0.0
+        self,
+        question: Question,
+        variant: str,
+        *,
+        group: str | None = None,
+        depth: int = DEPTH,
+        floor: float | None = 0.0,
     ) -> QuestionResult:
-        """Ask, and read on until `depth` documents are there. Only the first page is timed, and only of some."""
-        asked = {**self._told(way), **self._scope(question.group if group is None else group), "floor": floor}
-        paying = question.id in self.timed
+        """Search, and page on until there are `depth` documents. Only the first page is timed, and only for some."""
+        scope = self._scope(question.group if group is None else group)
+        options = {**self._search_options(variant), **scope, "floor": floor}
+        is_timed = question.id in self.timed
         before = self.measured.providers.calls
-        self.measured.embed_queries_anew(paying)
+        self.measured.embed_queries_anew(is_timed)
         started = perf_counter()
-        answer = self.measured.memory.search(question.text, limit=DEPTH, **asked)
+        answer = self.measured.memory.search(question.text, limit=DEPTH, **options)
         ms = (perf_counter() - started) * 1000
         self.measured.embed_queries_anew(False)
-        from_models = self.measured.providers.calls > before or not _is_costly(way)
+        from_models = self.measured.providers.calls > before or not _uses_models(variant)
         found: dict[str, Hit] = {}
         page, seen = answer, 0
         while True:
@@ -75,75 +82,75 @@ class QuestionRunner:
             seen += len(page.hits)
             if len(found) >= depth or not page.has_more or not page.hits:
                 break
-            page = self.measured.memory.search(question.text, limit=MAX_LIMIT, offset=seen, **asked)
-        return QuestionResult(tuple(found), tuple(found.items()), answer, ms if paying and from_models else None)
+            page = self.measured.memory.search(question.text, limit=MAX_LIMIT, offset=seen, **options)
+        return QuestionResult(tuple(found), tuple(found.items()), answer, ms if is_timed and from_models else None)
 
-    def prepare(self, question: Question, way: str) -> None:
-        """Load whatever is loaded once. A model that cannot be had is an error: nobody means to measure without."""
-        self.ask(question, way.partition("+")[0], depth=1)
-        if "rerank" in way and self.measured.providers.reranker is not None:
+    def prepare(self, question: Question, variant: str) -> None:
+        """Load the models of a variant. A model that cannot be had is an error: measuring without it is not wanted."""
+        self.ask(question, variant.partition("+")[0], depth=1)
+        if "rerank" in variant and self.measured.providers.reranker is not None:
             self.measured.providers.reranker.load()
-        if "expand" in way and self.measured.providers.generator is not None:
+        if "expand" in variant and self.measured.providers.generator is not None:
             self.measured.providers.generator.load()
 
-    def _told(self, way: str) -> dict[str, Any]:
-        """With a reranker in the settings, the ways without one say that they want none."""
-        told = dict(WAYS[way])
-        if "rerank" not in told and self.measured.providers.reranker is not None:
-            told["rerank"] = False
-        return told
+    def _search_options(self, variant: str) -> dict[str, Any]:
+        """With a reranker in the settings, the variants without reranking switch it off."""
+        options = dict(VARIANTS[variant])
+        if "rerank" not in options and self.measured.providers.reranker is not None:
+            options["rerank"] = False
+        return options
 
     def _scope(self, group: str) -> dict[str, Any]:
         """Each group is a store of its own: a collection, an agent, or, of real files, a folder."""
-        if not self.filled.groups:
+        if not self.populated.groups:
             return {"path": f"{group}/"} if group else {}
         if self.turns:
-            everyone = not group and "" not in self.filled.groups
-            return {"agent": "*" if everyone else self.filled.groups[group]}
-        return {"collections": [self.filled.groups[group]]} if group else {}
+            everyone = not group and "" not in self.populated.groups
+            return {"agent": "*" if everyone else self.populated.groups[group]}
+        return {"collections": [self.populated.groups[group]]} if group else {}
 
     def _id_of(self, question: Question, hit: Hit) -> str:
         for lines in question.lines:
             record = hit.record
             if record.path == lines.path and record.first_line <= lines.last and record.last_line >= lines.first:
                 return lines.id
-        return self.filled.id_of(hit.record)
+        return self.populated.id_of(hit.record)
 
 
 def question_runner_for(
-    found: QuestionSet, filled: PopulatedSet, measured: MeasuredMemory, *, timed: int = TIMED
+    found: QuestionSet, populated: PopulatedSet, measured: MeasuredMemory, *, timed: int = TIMED
 ) -> QuestionRunner:
     chosen = frozenset(question.id for question in sampled(found.questions, timed))
     turns = any(text.is_turn for text in found.texts)
-    if turns and len(filled.groups) > 1 and not all(text.is_turn for text in found.texts):
+    if turns and len(populated.groups) > 1 and not all(text.is_turn for text in found.texts):
         raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
-    return QuestionRunner(measured, filled, turns, chosen)
+    return QuestionRunner(measured, populated, turns, chosen)
 
 
-def _is_costly(way: str) -> bool:
-    return "+" in way
+def _uses_models(variant: str) -> bool:
+    return "+" in variant
 
 
 def measure(
-    asker: QuestionRunner, questions: Sequence[Question], way: str, report: Report | None = None, name: str = ""
+    runner: QuestionRunner, questions: Sequence[Question], variant: str, report: Report | None = None, name: str = ""
 ) -> SearchRun:
-    """One way of searching over the questions that have an answer."""
-    asked = [question for question in questions if not question.silent]
-    if asked:
-        asker.prepare(asked[0], way)
+    """Measure one search variant over the questions that have an answer."""
+    answerable = [question for question in questions if not question.silent]
+    if answerable:
+        runner.prepare(answerable[0], variant)
     scores: dict[str, Scores] = {}
     tokens: list[float] = []
     times: list[float] = []
-    said: Counter[str] = Counter()
-    for done, question in enumerate(asked):
+    notes: Counter[str] = Counter()
+    for done, question in enumerate(answerable):
         if report is not None and done % 10 == 0:
-            report(Progress("ask", done, len(asked), f"{name} {way}"))
-        outcome = asker.ask(question, way)
+            report(Progress("ask", done, len(answerable), f"{name} {variant}"))
+        outcome = runner.ask(question, variant)
         scores[question.id] = scores_of(outcome.ranked, question.gains)
         tokens.append(_cost(outcome.answer))
         if outcome.ms is not None:
             times.append(outcome.ms)
-        said.update(note.partition(";")[0] for note in outcome.answer.notes)  # what follows differs each time
+        notes.update(note.partition(";")[0] for note in outcome.answer.notes)  # what follows differs each time
     return SearchRun(
         scores=mean_scores(list(scores.values())) if scores else {},
         tokens=mean(tokens),
@@ -151,7 +158,7 @@ def measure(
         p95_ms=percentile(times, 0.95) if times else None,
         timed=len(times),
         per_question=scores,
-        notes=tuple(f"{count} of {len(asked)} answers: {note}" for note, count in said.most_common(5)),
+        notes=tuple(f"{count} of {len(answerable)} answers: {note}" for note, count in notes.most_common(5)),
     )
 
 
@@ -160,27 +167,27 @@ def _cost(answer: Answer) -> int:
     return show(replace(answer, hits=answer.hits[:_SHOWN], notes=()), "full").tokens
 
 
-def measure_silence(asker: QuestionRunner, questions: Sequence[Question]) -> Silence:
-    heard = {question.id: bool(asker.ask(question, "hybrid", depth=1, floor=None).ranked) for question in questions}
+def measure_silence(runner: QuestionRunner, questions: Sequence[Question]) -> Silence:
+    answered = {question.id: bool(runner.ask(question, "hybrid", depth=1, floor=None).ranked) for question in questions}
     with_answer = [question for question in questions if not question.silent]
     without = [question for question in questions if question.silent]
     return Silence(
         len(with_answer),
-        sum(not heard[question.id] for question in with_answer),
+        sum(not answered[question.id] for question in with_answer),
         len(without),
-        sum(not heard[question.id] for question in without),
+        sum(not answered[question.id] for question in without),
     )
 
 
 def worst_of(
-    asker: QuestionRunner, questions: Sequence[Question], run: SearchRun, way: str, count: int, label: str = ""
+    runner: QuestionRunner, questions: Sequence[Question], run: SearchRun, variant: str, count: int, label: str = ""
 ) -> tuple[Failure, ...]:
-    """The questions with the lowest scores, looked at as deep as there are candidates."""
-    asked = [one for one in questions if one.id in run.per_question and run.per_question[one.id][NDCG] < 1]
-    asked.sort(key=lambda one: (*(run.per_question[one.id][name] for name in run.scores), one.id))
+    """The questions with the lowest scores, each with the ranks of its expected documents among all candidates."""
+    imperfect = [one for one in questions if one.id in run.per_question and run.per_question[one.id][NDCG] < 1]
+    imperfect.sort(key=lambda one: (*(run.per_question[one.id][name] for name in run.scores), one.id))
     failures = []
-    for question in asked[:count]:
-        outcome = asker.ask(question, way, depth=_DEEPEST)
+    for question in imperfect[:count]:
+        outcome = runner.ask(question, variant, depth=_DEEPEST)
         places = {id_: Place(id_, rank, hit) for rank, (id_, hit) in enumerate(outcome.hits, start=1)}
         first = next(iter(places.values()), None)
         expected = tuple(places.get(id_, Place(id_, None, None)) for id_ in question.gains)
