@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.memories.anchors import anchor, anchor_state
+from mindex.memories.anchors import anchor_state, make_anchor
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.records import view_records
@@ -33,7 +33,7 @@ def state(kept: dict[str, object]) -> tuple[str, str]:
 
 
 def test_it_is_fresh_until_its_lines_change(code: Path) -> None:
-    kept = anchor("src/app.py:10-20", Path.cwd())
+    kept = make_anchor("src/app.py:10-20", Path.cwd())
     assert state(kept) == ("10-20", "fresh")
     code.write_text(CODE.replace("line 40", "line forty"))
     assert state(kept) == ("10-20", "fresh")
@@ -44,7 +44,7 @@ def test_it_is_fresh_until_its_lines_change(code: Path) -> None:
 
 
 def test_lines_that_moved_are_found_where_they_are_now(code: Path) -> None:
-    kept = anchor("src/app.py:10-20", Path.cwd())
+    kept = make_anchor("src/app.py:10-20", Path.cwd())
     code.write_text("# new\n# head\n" + CODE)
     assert state(kept) == ("12-22", "drifted")
     code.write_text("\n".join(CODE.split("\n")[5:]))
@@ -52,7 +52,7 @@ def test_lines_that_moved_are_found_where_they_are_now(code: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_gone(code: Path) -> None:
-    kept = anchor(f"{code}:3", Path("/"))
+    kept = make_anchor(f"{code}:3", Path("/"))
     assert state(kept) == ("3-3", "fresh")
     code.unlink()
     assert state(kept) == ("3-3", "gone")
@@ -62,7 +62,7 @@ def test_a_file_that_is_not_there_is_gone(code: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
 def test_a_pipe_in_its_place_is_not_waited_for(code: Path) -> None:
-    kept = anchor("src/app.py:1-2", Path.cwd())
+    kept = make_anchor("src/app.py:1-2", Path.cwd())
     code.unlink()
     os.mkfifo(code)
     assert within(60, lambda: state(kept)) == ("1-2", "gone")
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_gone_and_no_error(kept: dict[str, object]) -> No
 
 def test_looking_for_moved_lines_costs_little_however_alike_they_are(code: Path) -> None:
     code.write_text("x\n" * 50_000)
-    kept = anchor("src/app.py:1-2000", Path.cwd())
+    kept = make_anchor("src/app.py:1-2000", Path.cwd())
     code.write_text("x\ny\n" * 50_000)
     assert within(15, lambda: anchor_state(kept)).state == "drifted"
 

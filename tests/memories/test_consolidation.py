@@ -20,7 +20,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.memories import lifecycle as life
-from mindex.memories.merge import MADE_OF, apply_merge
+from mindex.memories.merge import MERGED_FROM, apply_merge
 from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Change, Consolidation, Filters, Proposal, Record
@@ -678,7 +678,7 @@ def test_who_stands_for_several_says_of_all_of_them(opened: Open, tell: Tell) ->
     (second,) = memory.maintenance.consolidate(apply=True).proposals
     kept = memory.store.retrieval.record(second.applied)
     assert kept is not None and second.applied == first.applied == ids[1]
-    assert kept.fields[MADE_OF] == [ids[0], late]
+    assert kept.fields[MERGED_FROM] == [ids[0], late]
     change, _ = memory.undo(str(memory.history(ids[1])[0].change))  # that it was ever told
     assert change.notes == (f"retired for it, and still are: {ids[0]}, {late}; restore them by id",)
 

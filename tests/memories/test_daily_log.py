@@ -175,7 +175,7 @@ from pathlib import Path
 from mindex.model import Record
 from mindex.memories import daily_log
 from mindex.memories.daily_log import DailyLog
-daily_log._PATIENCE_SECONDS = 60.0  # whoever is turned away is another test's matter
+daily_log._LOCK_SECONDS = 60.0  # whoever is turned away is another test's matter
 workspace, name = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 while not (workspace / "go").exists():
@@ -436,7 +436,7 @@ def test_a_log_that_somebody_holds_is_waited_for_not_for_ever(
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr("mindex.memories.daily_log._PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("mindex.memories.daily_log._LOCK_SECONDS", 0.05)
     memory.add("Before")
     folder = os.open(workspace / "memory", os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mindex.errors import UsageError
-from mindex.memories.skill_schedule import checked_trigger, due_at
+from mindex.memories.skill_schedule import due_at, validate_trigger
 from mindex.memory import Memory
 from mindex.model import Record
 
@@ -74,7 +74,7 @@ def test_a_moment_is_due_once() -> None:
 @pytest.mark.parametrize("trigger", ["event", "manual"])
 def test_what_waits_for_something_else_is_never_due(trigger: str) -> None:
     assert due_at(made(trigger, {"at": "whenever mail comes", "interval_minutes": "?"})) is None
-    checked_trigger(trigger, {"at": "whenever mail comes", "interval_minutes": "?"})
+    validate_trigger(trigger, {"at": "whenever mail comes", "interval_minutes": "?"})
 
 
 def test_what_is_not_enabled_is_never_due() -> None:
@@ -106,7 +106,7 @@ def test_what_is_not_enabled_is_never_due() -> None:
 )
 def test_a_trigger_that_could_never_be_worked_out_is_refused(trigger: str, config: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        checked_trigger(trigger, config)
+        validate_trigger(trigger, config)
 
 
 def test_the_longest_due_comes_first_and_a_run_makes_it_wait(keyword_memory: Memory) -> None:
