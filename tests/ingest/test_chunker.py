@@ -341,7 +341,7 @@ def test_no_input_makes_it_raise_and_lines_are_exact(text: str) -> None:
 def test_every_line_that_says_something_is_in_a_chunk(text: str) -> None:
     parsed = chunk_markdown(text)
     covered = {line for chunk in parsed.chunks for line in range(chunk.first_line, chunk.last_line + 1)}
-    if not parsed.front_matter.says_more:
+    if not parsed.front_matter.has_prose:
         covered |= set(range(1, parsed.front_matter.lines + 1))
     lines = re.split(r"\r\n?|\n", text)
     headings = heading_lines(lines, parsed.front_matter.lines)

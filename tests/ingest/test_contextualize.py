@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mindex.embedding_text import embedding_pieces
-from mindex.ingest.contextualize import MOST_CHARACTERS, prompt_of
+from mindex.ingest.contextualize import LONGEST_CONTEXT, prompt_of
 from mindex.memory import Memory
 from mindex.model import Document, Progress, Record
 from mindex.present.reports import index_json, index_text
@@ -133,7 +133,7 @@ def test_an_answer_becomes_plain_sentences_of_bounded_length(
     memory = opened(model)
     assert memory.index(write(tmp_path / "docs", {"a.md": "# Caching\n\nOne."}), contextualize=True).notes == ()
     context = contexts(memory)["One."]
-    assert len(context) <= MOST_CHARACTERS
+    assert len(context) <= LONGEST_CONTEXT
     assert context == kept if kept is not None else context.startswith(("Caching is meant. More", "caching caching"))
     assert context.endswith((".", "…"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mindex.ingest.file_scan as scan_module
-from mindex.ingest.file_scan import ScannedFile, read, scan
+from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
 from mindex.model import SkippedFile
 
 LIMIT = 1_000
@@ -42,9 +42,9 @@ def test_a_file_carries_what_the_index_needs(tmp_path: Path) -> None:
     write(tmp_path, {"a/b.md": "hello"})
     (file,) = scan(tmp_path, max_bytes=LIMIT)
     assert isinstance(file, ScannedFile)
-    assert (file.path, file.absolute, file.size) == ("a/b.md", tmp_path / "a" / "b.md", 5)
+    assert (file.path, file.location, file.size) == ("a/b.md", str(tmp_path / "a" / "b.md"), 5)
     assert file.mtime_ns == (tmp_path / "a" / "b.md").stat().st_mtime_ns
-    assert read(file, max_bytes=LIMIT) == b"hello"
+    assert read_bytes(file, max_bytes=LIMIT) == b"hello"
 
 
 def test_gitignore_is_honoured_with_negation_and_nesting(tmp_path: Path) -> None:
@@ -140,21 +140,21 @@ def test_a_file_that_becomes_a_link_after_the_scan_is_not_read(tmp_path: Path) -
     write(tmp_path, {"root/a.md": "", "secret.md": "secret"})
     (file,) = scan(tmp_path / "root", max_bytes=LIMIT)
     assert isinstance(file, ScannedFile)
-    file.absolute.unlink()
-    file.absolute.symlink_to(tmp_path / "secret.md")
-    assert isinstance(read(file, max_bytes=LIMIT), SkippedFile)
+    Path(file.location).unlink()
+    Path(file.location).symlink_to(tmp_path / "secret.md")
+    assert isinstance(read_bytes(file, max_bytes=LIMIT), SkippedFile)
 
 
 def test_a_file_that_grew_or_went_away_after_the_scan_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "x"})
     (file,) = scan(tmp_path, max_bytes=LIMIT)
     assert isinstance(file, ScannedFile)
-    file.absolute.write_text("x" * (LIMIT + 1))
-    assert read(file, max_bytes=LIMIT) == SkippedFile(
+    Path(file.location).write_text("x" * (LIMIT + 1))
+    assert read_bytes(file, max_bytes=LIMIT) == SkippedFile(
         "a.md", "too large: 1,001 bytes, the limit is 1,000 (index.max_bytes)"
     )
-    file.absolute.unlink()
-    gone = read(file, max_bytes=LIMIT)
+    Path(file.location).unlink()
+    gone = read_bytes(file, max_bytes=LIMIT)
     assert isinstance(gone, SkippedFile) and gone.reason.startswith("cannot be read: ")
 
 
@@ -163,7 +163,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     assert look(tmp_path) == ([], {"pipe.md": "not a regular file"})
     pipe = ScannedFile("pipe.md", str(tmp_path / "pipe.md"), 0, 0)
-    assert read(pipe, max_bytes=LIMIT) == SkippedFile("pipe.md", "not a regular file")
+    assert read_bytes(pipe, max_bytes=LIMIT) == SkippedFile("pipe.md", "not a regular file")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such names cannot exist there")

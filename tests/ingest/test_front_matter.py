@@ -58,13 +58,13 @@ def test_anything_else_is_not_front_matter(text: str) -> None:
 
 def test_broken_yaml_still_gives_what_can_be_read_and_its_words_are_kept() -> None:
     front = read_front_matter('---\ntitle: "Redis: setup\ntags: [a, b\nnote: x: y\n---\nbody\n')
-    assert front == FrontMatter("Redis: setup", ("a", "b"), lines=5, says_more=True)
+    assert front == FrontMatter("Redis: setup", ("a", "b"), lines=5, has_prose=True)
 
 
 def test_an_alias_bomb_is_not_expanded() -> None:
     bomb = "a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(30))
     front = read_front_matter(f"---\ntitle: Boom\n{bomb}---\nbody")
-    assert front == FrontMatter("Boom", lines=34, says_more=True)
+    assert front == FrontMatter("Boom", lines=34, has_prose=True)
 
 
 def test_huge_and_deep_yaml_is_not_built() -> None:
@@ -77,9 +77,9 @@ def test_values_that_yaml_would_choke_on_are_just_words() -> None:
     assert (front.title, front.type, front.lines) == ("2024-13-45", "no", 5)
 
 
-def test_a_description_says_more_than_the_fields() -> None:
-    assert read_front_matter("---\ntitle: x\ndescription: how we deploy on Fridays\n---\n").says_more
-    assert not read_front_matter("---\ntitle: a b c d\nlayout: post\ndate: 2024-01-01\n---\n").says_more
+def test_a_description_is_prose_and_short_fields_are_not() -> None:
+    assert read_front_matter("---\ntitle: x\ndescription: how we deploy on Fridays\n---\n").has_prose
+    assert not read_front_matter("---\ntitle: a b c d\nlayout: post\ndate: 2024-01-01\n---\n").has_prose
 
 
 @given(

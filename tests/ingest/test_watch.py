@@ -22,7 +22,7 @@ from tests.running import wait_until
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """The watcher of the product, in less of a hurry to rest."""
-    monkeypatch.setattr(watch_module, "QUIET_MS", 60)
+    monkeypatch.setattr(watch_module, "DEBOUNCE_MS", 60)
     monkeypatch.setattr(watch_module, "_TICK_MS", 100)
 
 
@@ -234,7 +234,7 @@ def test_everything_is_looked_at_now_and_then(
 ) -> None:
     """Events get lost; the next look finds what they would have said."""
     keyword_memory.index(root)
-    monkeypatch.setattr(watch_module, "_matters", lambda *_: False)
+    monkeypatch.setattr(watch_module, "_affects_index", lambda *_: False)
     looks: list[int] = []
     stop = threading.Event()
 

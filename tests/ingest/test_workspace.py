@@ -315,7 +315,7 @@ def test_a_workspace_that_cannot_be_is_one_error(tmp_path: Path) -> None:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_module, "QUIET_MS", 60)
+    monkeypatch.setattr(watch_module, "DEBOUNCE_MS", 60)
     monkeypatch.setattr(watch_module, "_TICK_MS", 100)
 
 
