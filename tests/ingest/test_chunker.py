@@ -107,7 +107,7 @@ def test_a_one_line_note_is_a_chunk() -> None:
     assert chunks("ok") == (Chunk("ok", (), 1, 1),)
 
 
-def test_nothing_gives_nothing() -> None:
+def test_an_empty_text_has_no_chunks() -> None:
     assert [chunks(text) for text in ("", "\n\n", " \t\n\u00a0\n", "---\n", "\f")] == [()] * 5
 
 
@@ -189,7 +189,7 @@ def test_a_line_without_spaces_is_cut_by_characters_and_nothing_is_lost() -> Non
     assert "".join(chunk.text for chunk in chunks("é" * 5_050)) == "é" * 5_050
 
 
-def test_accents_and_joined_emoji_are_not_torn_apart() -> None:
+def test_accents_and_joined_emoji_are_not_split() -> None:
     for character in ("e\u0301", "👩\u200d💻"):
         found = chunks("ab"[: LIMIT % 2] + "x" + character * 3_000)
         assert len(found) > 1 and all(chunk.text[0] in "xe👩" for chunk in found)
@@ -338,7 +338,7 @@ def test_no_input_makes_it_raise_and_lines_are_exact(text: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(DOCUMENTS)
-def test_every_line_that_says_something_is_in_a_chunk(text: str) -> None:
+def test_every_line_with_content_is_in_a_chunk(text: str) -> None:
     parsed = chunk_markdown(text)
     covered = {line for chunk in parsed.chunks for line in range(chunk.first_line, chunk.last_line + 1)}
     if not parsed.front_matter.has_prose:

@@ -85,7 +85,7 @@ def test_wiki_links_become_paths() -> None:
     )
 
 
-def test_what_lies_outside_is_dropped() -> None:
+def test_links_outside_the_root_are_dropped() -> None:
     text = "[a](https://x.org/a.md) [b](mailto:a@b.c) [c](../../etc/passwd) [d](#here) [e](//host/x) [f](setup.md)\n"
     text += "![i](i.png)"
     assert links(text) == ()
@@ -129,7 +129,7 @@ def test_the_map_comes_first_and_its_longest_match_wins(current: str, expected: 
 
 
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3), st.lists(st.text(), max_size=3))
-def test_no_path_makes_domain_of_raise(current: str, domain_map: dict[str, str], known: list[str]) -> None:
+def test_no_path_makes_domain_of_current_file_raise(current: str, domain_map: dict[str, str], known: list[str]) -> None:
     found = domain_of_current_file(current, domain_map, known)
     assert found is None or found in {*known, *domain_map.values()}
 

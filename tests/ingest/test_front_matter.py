@@ -33,7 +33,7 @@ def test_three_dots_close_it_too() -> None:
     assert read_front_matter("---\ntitle: x\n...\nbody") == FrontMatter("x", lines=3)
 
 
-def test_it_may_be_all_there_is() -> None:
+def test_a_file_may_be_front_matter_only() -> None:
     assert read_front_matter("---\ntitle: x\n---") == FrontMatter("x", lines=3)
     assert read_front_matter("---\n---\n") == FrontMatter(lines=2)
 
@@ -72,7 +72,7 @@ def test_huge_and_deep_yaml_is_not_built() -> None:
     assert read_front_matter("---\na: " + "x" * MAX_SIZE + "\n---\n").lines == 3
 
 
-def test_values_that_yaml_would_choke_on_are_just_words() -> None:
+def test_values_that_yaml_would_convert_stay_words() -> None:
     front = read_front_matter("---\ntitle: 2024-13-45\ntype: no\ndate: 0000-99-99\n---\n")
     assert (front.title, front.type, front.lines) == ("2024-13-45", "no", 5)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mindex.memories.entities import extract_entities
 
 
-def test_the_example_of_the_seed() -> None:
+def test_the_example_of_the_spec() -> None:
     text = "User builds with Python, TypeScript and React behind an API"
     assert extract_entities(text) == ("Python", "TypeScript", "React", "API")
 
@@ -42,7 +42,7 @@ def test_quoted_names(text: str, names: tuple[str, ...]) -> None:
     assert extract_entities(text) == names
 
 
-def test_a_particle_belongs_between_names_only() -> None:
+def test_a_particle_is_part_of_a_name_only_between_names() -> None:
     assert extract_entities("on the Monday of Anna and at the Bank of May") == ("Anna", "Bank")
 
 
@@ -71,7 +71,7 @@ def test_acronyms_without_their_plural() -> None:
 @pytest.mark.parametrize(
     "text", ["DO NOT DEPLOY ON FRIDAY", "NEVER push to main", "this is VERY IMPORTANT", "OK, TODO"]
 )
-def test_shouting_names_nothing(text: str) -> None:
+def test_words_in_capitals_for_emphasis_are_no_names(text: str) -> None:
     assert extract_entities(text) == ()
 
 
@@ -96,7 +96,7 @@ def test_handles_tags_and_addresses_keep_their_sign() -> None:
         "Breakfast at eight.",
     ],
 )
-def test_a_capital_from_its_place_is_no_name(text: str) -> None:
+def test_a_word_capitalised_by_its_place_is_no_name(text: str) -> None:
     assert extract_entities(text) == ()
 
 
@@ -111,15 +111,17 @@ def test_a_capital_from_its_place_is_no_name(text: str) -> None:
         ("Editor: Neovim", ("Neovim",)),
     ],
 )
-def test_a_capital_at_the_start_is_a_name_when_it_behaves_like_one(text: str, names: tuple[str, ...]) -> None:
+def test_a_capitalised_first_word_is_a_name_when_a_verb_of_people_or_a_list_follows(
+    text: str, names: tuple[str, ...]
+) -> None:
     assert extract_entities(text) == names
 
 
-def test_a_name_comes_once_in_its_best_case_where_it_first_stood() -> None:
+def test_a_name_is_listed_once_in_its_best_case_where_it_first_occurs() -> None:
     assert extract_entities("ask `postgresql`, Redis, Postgresql or PostgreSQL") == ("PostgreSQL", "Redis")
 
 
-def test_no_more_names_than_asked_for() -> None:
+def test_at_most_so_many_names_are_returned() -> None:
     assert extract_entities("Use Redis, Kafka and Python", most=2) == ("Redis", "Kafka")
     assert extract_entities("Redis", most=0) == ()
 
@@ -133,7 +135,7 @@ TEXTS = st.text() | st.lists(
 
 
 @given(TEXTS)
-def test_every_name_stands_in_the_text_and_none_twice(text: str) -> None:
+def test_every_name_occurs_in_the_text_and_none_is_listed_twice(text: str) -> None:
     names = extract_entities(text)
     assert all(name and name in text for name in names)
     assert len({name.casefold() for name in names}) == len(names) <= 20

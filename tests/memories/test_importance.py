@@ -29,7 +29,7 @@ TYPES = (
         ("User prefers dark mode", "preference", 6),
     ],
 )
-def test_what_must_not_be_forgotten_is_high(text: str, type_: str, least: int) -> None:
+def test_vital_and_weighty_memories_are_important(text: str, type_: str, least: int) -> None:
     assert estimate_importance(text, type_) >= least
 
 
@@ -46,17 +46,17 @@ def test_what_must_not_be_forgotten_is_high(text: str, type_: str, least: int) -
         ("lorem ipsum " * 400, "reference", 2),
     ],
 )
-def test_small_talk_and_guesses_are_low(text: str, type_: str, most: int) -> None:
+def test_small_talk_and_guesses_are_unimportant(text: str, type_: str, most: int) -> None:
     assert estimate_importance(text, type_) <= most
 
 
-def test_who_and_when_raise_it() -> None:
+def test_names_and_dates_raise_importance() -> None:
     plain = estimate_importance("the review was moved", "event")
     assert estimate_importance("the review was moved to 2026-03-14", "event") > plain
     assert estimate_importance("the review was moved by Anna", "event") > plain
 
 
-def test_decisions_weigh_more_than_facts_and_facts_more_than_events() -> None:
+def test_decisions_are_more_important_than_facts_and_facts_than_events() -> None:
     text = "the cache lives in memory"
     assert (
         estimate_importance(text, "decision")
@@ -67,7 +67,7 @@ def test_decisions_weigh_more_than_facts_and_facts_more_than_events() -> None:
 
 
 @pytest.mark.parametrize("type_", TYPES)
-def test_every_type_has_a_weight_of_its_own(type_: str) -> None:
+def test_every_type_has_a_base_importance(type_: str) -> None:
     assert 3 <= estimate_importance("the cache lives in memory", type_) <= 7
 
 
@@ -85,17 +85,17 @@ TEXTS = st.text() | st.lists(
 
 
 @given(TEXTS, st.sampled_from(TYPES))
-def test_it_is_from_one_to_ten_and_always_the_same(text: str, type_: str) -> None:
+def test_importance_is_from_one_to_ten_and_always_the_same(text: str, type_: str) -> None:
     assert 1 <= estimate_importance(text, type_) == estimate_importance(text, type_) <= 10
 
 
 @given(TEXTS, st.sampled_from(TYPES), st.sampled_from(["critical", "must", "security", "never"]))
-def test_a_word_of_weight_never_lowers_it(text: str, type_: str, word: str) -> None:
+def test_a_weighty_word_never_lowers_importance(text: str, type_: str, word: str) -> None:
     assert estimate_importance(f"{text} {word}", type_) >= estimate_importance(text, type_)
     assert estimate_importance(f"{word} {text}", type_) >= estimate_importance(text, type_)
 
 
-def test_a_word_of_weight_does_not_make_a_text_too_long() -> None:
+def test_the_length_of_a_text_with_a_weighty_word_does_not_matter() -> None:
     text = "a b " * 1_000
     assert len(text) == 4_000
     assert estimate_importance(text + "critical", "fact") > estimate_importance(text, "fact")
@@ -103,7 +103,7 @@ def test_a_word_of_weight_does_not_make_a_text_too_long() -> None:
 
 
 @given(TEXTS, st.sampled_from(TYPES), st.sampled_from(["maybe", "probably", "trivial"]))
-def test_a_hedge_never_raises_a_text_of_some_length(text: str, type_: str, hedge: str) -> None:
+def test_a_hedge_never_raises_the_importance_of_a_text_of_some_length(text: str, type_: str, hedge: str) -> None:
     text = "the cache lives in memory " + text
     assert estimate_importance(f"{text}. {hedge}", type_) <= estimate_importance(text, type_)
 

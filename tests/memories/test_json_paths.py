@@ -22,7 +22,7 @@ OBJECTS = st.dictionaries(NAMES, VALUES, max_size=4)
 
 
 @given(OBJECTS, WAYS, VALUES)
-def test_what_is_written_is_read(data: dict[str, Any], way: list[str], value: Any) -> None:
+def test_a_value_that_was_set_is_read_back(data: dict[str, Any], way: list[str], value: Any) -> None:
     before = copy.deepcopy(data)
     try:
         after = json_paths.with_value(data, ".".join(way), value)
@@ -34,7 +34,7 @@ def test_what_is_written_is_read(data: dict[str, Any], way: list[str], value: An
 
 
 @given(OBJECTS, WAYS, VALUES)
-def test_what_is_removed_is_gone_and_the_rest_stays(data: dict[str, Any], way: list[str], value: Any) -> None:
+def test_a_removed_value_is_gone_and_the_others_stay(data: dict[str, Any], way: list[str], value: Any) -> None:
     path = ".".join(["only_here", *way])
     written = json_paths.with_value(data, path, value)
     removed = json_paths.without_value(written, path)
@@ -45,7 +45,7 @@ def test_what_is_removed_is_gone_and_the_rest_stays(data: dict[str, Any], way: l
 
 
 @given(st.lists(LEAVES, min_size=1, max_size=5), st.data(), LEAVES)
-def test_places_of_lists_are_written_read_and_removed(items: list[Any], data: st.DataObject, value: Any) -> None:
+def test_items_of_lists_are_set_read_and_removed(items: list[Any], data: st.DataObject, value: Any) -> None:
     at = data.draw(st.integers(-len(items), len(items) - 1))
     whole = {"list": items}
     written = json_paths.with_value(whole, f"list[{at}]", value)
@@ -55,14 +55,14 @@ def test_places_of_lists_are_written_read_and_removed(items: list[Any], data: st
     assert json_paths.with_value(whole, f"list[{len(items)}]", value)["list"] == [*items, value]
 
 
-def test_objects_and_lists_on_the_way_are_made() -> None:
+def test_missing_objects_and_lists_are_made() -> None:
     assert json_paths.with_value({}, "user.languages[0].name", "Python") == {
         "user": {"languages": [{"name": "Python"}]}
     }
 
 
 @pytest.mark.parametrize("path", ["", ".", "a..b", "a[", "a[x]", "a]", "[", ".a", "a.", "a" + ".b" * 60])
-def test_what_is_no_path_is_an_error(path: str) -> None:
+def test_a_malformed_path_is_an_error(path: str) -> None:
     if path == "a.":  # a dot at the end says nothing more
         with pytest.raises(UsageError):
             json_paths.value_at({"a": {}}, path)
@@ -72,7 +72,7 @@ def test_what_is_no_path_is_an_error(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["b", "a.x", "list[3]", "list[-4]", "a.b.c", "list.a", "a[0]"])
-def test_a_place_that_is_not_there_is_not_found(path: str) -> None:
+def test_a_path_to_nothing_is_not_found(path: str) -> None:
     with pytest.raises(NotFoundError, match="there is nothing at"):
         json_paths.value_at({"a": {"b": 1}, "list": [1, 2, 3]}, path)
 
@@ -81,12 +81,12 @@ def test_a_place_that_is_not_there_is_not_found(path: str) -> None:
     ("path", "complaint"),
     [("a.b.c", "not an object"), ("a[0]", "not a list"), ("list[5]", "beyond the end"), ("list.x", "not an object")],
 )
-def test_writing_through_something_else_is_refused(path: str, complaint: str) -> None:
+def test_a_path_through_something_else_than_objects_and_lists_is_refused(path: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         json_paths.with_value({"a": {"b": 1}, "list": [1]}, path, 2)
 
 
-def test_every_leaf_becomes_a_line_to_search() -> None:
+def test_every_leaf_is_returned_with_its_path() -> None:
     data = {"user": {"name": "Anna", "langs": ["py", "go"]}, "n": 0, "empty": "", "none": None}
     assert json_paths.leaves(data) == [
         ("user.name", "Anna"),

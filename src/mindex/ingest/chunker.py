@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mindex.ingest.chunk_sizes import LIMIT, Span, fit, paragraphs
+from mindex.ingest.chunk_sizes import Span, fit, paragraphs
 from mindex.ingest.front_matter import FrontMatter, read_front_matter
 from mindex.ingest.markdown_blocks import Block, Section, line_starts, normalise_newlines, parse_blocks, sections
 from mindex.model import Chunk
@@ -85,6 +85,3 @@ def _without_blank_lines(text: str, span: Span) -> tuple[int, int]:
     # The last line keeps its trailing spaces: two of them are a line break in markdown.
     line_end = text.find("\n", end, span.end)
     return start, span.end if line_end < 0 else line_end
-
-
-__all__ = ["CHUNKER_VERSION", "LIMIT", "ParsedDocument", "chunk_markdown", "chunk_text"]

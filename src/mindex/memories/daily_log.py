@@ -17,7 +17,7 @@ from mindex.daily_log_format import LOG_FOLDER, is_line_of, local_day, log_heade
 from mindex.model import Record
 
 # The source of memories that come from files: they are not written back into one.
-FILE_INDEX = "file-index"
+_FILE_INDEX = "file-index"
 
 # Longer than any line takes to write, shorter than a person waits for a log.
 _LOCK_SECONDS = 2.0
@@ -31,7 +31,7 @@ class DailyLog:
 
     def append(self, record: Record) -> None:
         """Append a memory's line to the log of the day it was created; other kinds of records have none."""
-        if record.kind != "memory" or record.source == FILE_INDEX:
+        if record.kind != "memory" or record.source == _FILE_INDEX:
             return
         day = local_day(record.created_at)
         entry = f"{log_line(record, record.created_at)}\n"
@@ -123,6 +123,3 @@ def _replace(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-__all__ = ["FILE_INDEX", "DailyLog", "log_line"]
