@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mindex.ingest.chunk_sizes import Span, fit, paragraphs
+from mindex.ingest.block_splitter import Span, paragraphs, split_blocks
 from mindex.ingest.front_matter import FrontMatter, read_front_matter
 from mindex.ingest.markdown_blocks import Block, Section, line_starts, normalise_newlines, parse_blocks, sections
 from mindex.model import Chunk
@@ -45,10 +45,10 @@ def chunk_markdown(text: str) -> ParsedDocument:
     blocks = parse_blocks(text, starts, front.lines)
     chunks: list[Chunk] = []
     if front.has_prose:
-        chunks += _chunks(text, starts, (), fit(text, [Block("paragraph", 0, min(starts[front.lines], len(text)))]))
+        chunks += _chunks(text, starts, (), [Block("paragraph", 0, min(starts[front.lines], len(text)))])
     for section in sections(blocks):
         if body := _blocks_with_body(text, section):
-            chunks += _chunks(text, starts, section.breadcrumb, fit(text, body))
+            chunks += _chunks(text, starts, section.breadcrumb, body)
     title = front.title or next((block.title for block in blocks if block.level == 1 and block.title), "")
     return ParsedDocument(title, front, tuple(chunks))
 
@@ -56,7 +56,7 @@ def chunk_markdown(text: str) -> ParsedDocument:
 def chunk_text(text: str) -> ParsedDocument:
     """Chunk a plain text by its paragraphs, to the same sizes."""
     text = normalise_newlines(text)
-    chunks = _chunks(text, line_starts(text), (), fit(text, paragraphs(text)))
+    chunks = _chunks(text, line_starts(text), (), paragraphs(text))
     return ParsedDocument("", FrontMatter(), tuple(chunks))
 
 
@@ -70,8 +70,8 @@ def _blocks_with_body(text: str, section: Section) -> list[Block]:
     return blocks if any(block.kind != "heading" for block in blocks) else []
 
 
-def _chunks(text: str, starts: Sequence[int], breadcrumb: tuple[str, ...], spans: Iterable[Span]) -> Iterable[Chunk]:
-    for span in spans:
+def _chunks(text: str, starts: Sequence[int], breadcrumb: tuple[str, ...], blocks: Sequence[Block]) -> Iterator[Chunk]:
+    for span in split_blocks(text, blocks):
         start, end = _without_blank_lines(text, span)
         if start < end:
             first, last = bisect_right(starts, start), bisect_right(starts, end - 1)

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from mindex.ingest.markdown_blocks import Block, BlockKind
 
-LIMIT = 2_000  # characters of a chunk, about 500 tokens
+CHUNK_LIMIT = 2_000  # characters of a chunk, about 500 tokens
 ATOM_LIMIT = 8_000  # characters of a code block or table, which is not split below that
 FRAGMENT = 100  # characters: a smaller piece is joined to a neighbour
 
@@ -29,7 +29,7 @@ Preferences = tuple[tuple[re.Pattern[str], float], ...]
 _PROSE: Preferences = (
     (_BLANK_LINE, 0.5),
     (_SENTENCE_LINE, 0.5),
-    (_LINE, FRAGMENT / LIMIT),
+    (_LINE, FRAGMENT / CHUNK_LIMIT),
     (_SENTENCE, 0.5),
     (_SPACE, 0.5),
 )
@@ -56,10 +56,10 @@ class Span:
         return self.end - self.start + len(self.lead)
 
 
-def fit(text: str, blocks: Sequence[Block]) -> list[Span]:
+def split_blocks(text: str, blocks: Sequence[Block]) -> list[Span]:
     """Return spans up to the limit: long blocks are cut, those that belong together stay so, small ones are joined."""
     heading = next((block.end - block.start for block in blocks[:1] if block.kind == "heading"), 0)
-    space = max(LIMIT - heading, LIMIT // 2)  # the heading and the first piece of its body share a chunk
+    space = max(CHUNK_LIMIT - heading, CHUNK_LIMIT // 2)  # the heading and the first piece of its body share a chunk
     pieces = [piece for group in _subsections(blocks) for piece in _group_pieces(text, group, space)]
     return _absorb_fragments(text, list(_pack(_bind(text, pieces))))
 
@@ -93,7 +93,7 @@ def _pieces(text: str, block: Block, start: int, end: int, space: int) -> Iterat
         yield from _numbered(block.kind, _cuts(text, start, end, ATOM_LIMIT, _CODE))
     elif block.kind == "table":
         yield from _table(text, start, end)
-    elif end - start <= (LIMIT if block.kind == "heading" else space):
+    elif end - start <= (CHUNK_LIMIT if block.kind == "heading" else space):
         yield Span(start, end, block.kind)
     elif block.children:
         # The text between two children (blank lines, link definitions) goes with the first of them.
@@ -175,11 +175,11 @@ def _bind(text: str, pieces: Iterable[Span]) -> Iterator[Span]:
 
 def _belong_together(text: str, before: Span, after: Span) -> bool:
     if before.kind == "heading":
-        return before.size <= LIMIT
+        return before.size <= CHUNK_LIMIT
     if after.kind == "code":
         return before.kind == "paragraph"
     introduces = before.kind == "paragraph" and text[before.start : before.end].rstrip().endswith(":")
-    return introduces and (after.kind == "table" or before.size + after.size <= LIMIT)
+    return introduces and (after.kind == "table" or before.size + after.size <= CHUNK_LIMIT)
 
 
 def _pack(pieces: Iterable[Span]) -> Iterator[Span]:
@@ -188,7 +188,7 @@ def _pack(pieces: Iterable[Span]) -> Iterator[Span]:
     for piece in pieces:
         if current is None:
             current = piece
-        elif current.parts == piece.parts == 1 and piece.end - current.start <= LIMIT:
+        elif current.parts == piece.parts == 1 and piece.end - current.start <= CHUNK_LIMIT:
             current = replace(current, end=piece.end)
         else:
             yield current
