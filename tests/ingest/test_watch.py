@@ -13,6 +13,7 @@ import pytest
 
 from mindex.errors import StoreBusyError
 from mindex.ingest import watch as watch_module
+from mindex.ingest.service import IndexService
 from mindex.memory import Memory
 from mindex.model import IndexReport
 from tests.conftest import write
@@ -205,8 +206,8 @@ def test_a_refresh_that_fails_is_repeated(
     keyword_memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     keyword_memory.index(root)
-    index, calls = failing_once(keyword_memory.index, StoreBusyError("memory.db was locked for 30 s", "try again"))
-    monkeypatch.setattr(keyword_memory, "index", index)
+    index, calls = failing_once(IndexService.index, StoreBusyError("memory.db was locked for 30 s", "try again"))
+    monkeypatch.setattr(IndexService, "index", index)
     with watching(keyword_memory) as watched:
         write(root, {"c.md": "gamma"})
         watched.sees(a="alpha", deep__b="beta", c="gamma")
