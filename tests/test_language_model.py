@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.ingest.contextualize import MOST_CHARACTERS
+from mindex.ingest.contextualize import LONGEST_CONTEXT
 from mindex.memories.fact_extraction import FROM, LEAST_CONFIDENCE, LONGEST_FACT, MOST_FACTS
 from mindex.memory import Memory
 from mindex.providers.llama_cpp import stop_servers
@@ -45,7 +45,7 @@ def test_chunks_are_placed_and_not_asked_for_again(memory: Memory, tmp_path: Pat
     report = memory.index(docs, contextualize=True)
     assert (report.contextualized, report.notes) == (2, ())
     for record in memory.list().records:
-        assert 0 < len(record.context) <= MOST_CHARACTERS
+        assert 0 < len(record.context) <= LONGEST_CONTEXT
         assert "\n" not in record.context
     assert memory.index(docs, contextualize=True, force=True).contextualized == 0
 

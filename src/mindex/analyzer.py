@@ -1,4 +1,4 @@
-"""The one analyzer: text in, finished tokens out, the same for every engine at index and at query time.
+"""The analyzer: turns text into tokens, the same for every engine at index and at query time.
 
 Prose becomes folded Porter stems. Identifiers are kept whole (`PolicyController` → `policycontroller`,
 `v2.1.4` → `v2_1_4`) and in parts. Scripts without spaces become overlapping pairs of characters. Tokens hold
@@ -24,7 +24,7 @@ ANALYZER_VERSION = 2
 
 MAX_TOKEN = 64
 
-# Scripts written without spaces; Hangul has them, but its words carry their particles, so pairs serve it better.
+# Scripts without spaces; Hangul has them, but its words include their particles, so pairs serve it better.
 _UNSEGMENTED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u2e80-\u2fdf\u3005-\u3007"
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -37,7 +37,7 @@ _RUNS = (
     rf"(?P<cjk>[{_UNSEGMENTED}]+)"
     rf"|(?P<word>{_LETTER}+(?:[-_./\\:@#+'’]{{1,3}}{_LETTER}+)*(?:\+\+|#)?)"
 )
-# The same for plain ASCII: read twice as fast, and compiled in no time where the other takes as long as a search.
+# The same for plain ASCII: twice as fast to match, and compiled at once where the other takes as long as a search.
 _ASCII_RUNS = re.compile(r"(?P<word>[^\W_]+(?:[-_./\\:@#+']{1,3}[^\W_]+)*(?:\+\+|#)?)")
 _APOSTROPHE = re.compile(r"['’]")
 _SEPARATOR = re.compile(r"[^\w" + _MARKS + r"]+|_+")
@@ -58,7 +58,7 @@ STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Stems in reading order, and the identifiers among them as one token each."""
+    """The tokens of a text: stems in reading order, and each identifier among them as one token."""
 
     words: tuple[str, ...]
     identifiers: tuple[str, ...]
@@ -66,13 +66,13 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """One word as it was asked: its stems (several for an identifier or a CJK run) and how it may stand whole."""
+    """One word of a query: its stems (several for an identifier or a CJK run) and its forms as one token."""
 
     words: tuple[str, ...]
     identifiers: tuple[str, ...]
     stop: bool = False
-    lone_character: bool = False  # a single CJK character: only a prefix of the indexed pairs
-    unsegmented: bool = False  # of a script without spaces: its tokens are pairs of characters
+    lone_character: bool = False  # a single CJK character: a prefix of the indexed pairs
+    unsegmented: bool = False  # in a script without spaces: its tokens are pairs of characters
 
 
 _local = threading.local()
@@ -86,7 +86,7 @@ def _stem(word: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Case, width, ligatures and Latin accents gone: `Größe` and `GROSSE` are one word."""
+    """Return `text` without case, ligatures and Latin accents: `Größe` and `GROSSE` are one word."""
     folded = text.casefold()
     if folded.isascii():
         return folded
@@ -95,7 +95,7 @@ def fold(text: str) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """`RedisClient2` → Redis, Client, 2; `sha256` → sha, 256; `l6` stays whole: one letter says nothing."""
+    """Return the parts of a name: `RedisClient2` → Redis, Client, 2; `sha256` → sha, 256; `l6` stays whole."""
     if _ACRONYM.fullmatch(name) or (len(name) > 1 and name[1:].isdigit()):
         return [name]
     starts = [0, *(i for i in range(1, len(name)) if _starts_part(name, i)), len(name)]
@@ -111,7 +111,7 @@ def _starts_part(name: str, i: int) -> bool:
 
 @lru_cache(maxsize=65536)
 def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The stems and the whole forms of one run of letters, digits and joiners."""
+    """Return the stems and the whole forms of one run of letters, digits and joiners."""
     if raw.endswith(("++", "#")):
         bare = raw.rstrip("+#")
         stems, forms = _word(bare)
@@ -133,7 +133,7 @@ def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 wholes.append(fold("_".join(names)))
         wholes.append(fold("_".join(pieces)))
     wholes.extend(whole[1:] for whole in list(wholes) if _VERSION.fullmatch(whole))
-    # A whole made of letters alone is finished like a word of prose, so that `policycontroller` finds it, too.
+    # A whole form of letters alone is stemmed like prose, so that the query `policycontroller` finds it, too.
     finished = (_finish(whole) for whole in wholes if len(whole) <= MAX_TOKEN)
     return tuple(words), tuple(dict.fromkeys(whole for whole in finished if whole))
 
@@ -148,12 +148,12 @@ def _pairs(run: str) -> tuple[str, ...]:
 
 
 def is_lone(token: str) -> bool:
-    """Whether a token is a single character of a script without spaces: texts hold it as the first of a pair."""
+    """Return whether a token is one character of a script without spaces, which texts hold as the first of a pair."""
     return len(token) == 1 and _is_unsegmented(token)
 
 
 def is_segmented(text: str) -> bool:
-    """Whether nothing of a text is in a script without spaces."""
+    """Return whether a text has no character of a script without spaces."""
     return text.isascii() or not any(map(_is_unsegmented, set(unicodedata.normalize("NFKC", text))))
 
 
@@ -168,14 +168,14 @@ def _wide_runs() -> re.Pattern[str]:
 
 
 def _runs(text: str) -> Iterator[re.Match[str]]:
-    """The runs of letters, digits and joiners in a text, and those of scripts without spaces."""
+    """Return the runs of letters, digits and joiners in a text, and those of scripts without spaces."""
     if text.isascii():
         return _ASCII_RUNS.finditer(text)
     return _wide_runs().finditer(unicodedata.normalize("NFKC", text))
 
 
 def analyze(text: str) -> Analysis:
-    """The finished tokens of a text, as they are indexed."""
+    """Return the tokens of a text, as they are indexed."""
     words: list[str] = []
     identifiers: list[str] = []
     for match in _runs(text):
@@ -189,7 +189,7 @@ def analyze(text: str) -> Analysis:
 
 
 def analyze_query(text: str) -> tuple[QueryWord, ...]:
-    """The finished tokens of a question, word by word, so that a query can say any-of or all-of."""
+    """Return the tokens of a query, word by word, so that a search can require any or all of the words."""
     found: list[QueryWord] = []
     for match in _runs(text):
         if match.lastgroup == "cjk":
@@ -203,7 +203,7 @@ def analyze_query(text: str) -> tuple[QueryWord, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A record's tokens by searchable column, joined by spaces: what every engine's keyword index holds."""
+    """A record's tokens by searchable column, joined by spaces: the content of every engine's keyword index."""
 
     title: str
     text: str
@@ -212,14 +212,14 @@ class Columns:
     identifiers: str
 
 
-# How much a word counts by where it stands; `tags` hold context, entities and path, too.
+# The weight of a word by its column; `tags` include context, entities and path.
 COLUMN_WEIGHTS = {"title": 1.0, "text": 1.0, "summary": 0.5, "tags": 0.5, "identifiers": 1.0}
 COLUMNS = tuple(COLUMN_WEIGHTS)
 
 
 def analyze_record(record: Record) -> Columns:
-    """Everything of a record that words can find: what it says, what it is called and where it stands."""
-    # The title of an exchange is its date, which its text begins with; `root` is our word for no domain.
+    """Return the tokens of everything that a keyword search can find of a record."""
+    # The title of a turn is its date, with which its text begins; `root` means no domain.
     title = analyze(record.title if record.kind != "turn" else "")
     text = analyze(record.text)
     summary = analyze(record.summary if record.kind != "turn" else "")

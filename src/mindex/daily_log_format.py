@@ -1,4 +1,4 @@
-"""The one format of the daily log: `remember` writes it, `ingest` recognises it and does not read it back."""
+"""The format of the daily log: `memories` writes its lines, `ingest` recognises them and does not index them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mindex.model import TYPES, Record
 
 LOG_FOLDER = "memory"
 
-# Part of every document's fingerprint: raise it whenever other lines would be taken for ours.
+# Part of every document's fingerprint: raise it whenever other lines would be recognised.
 FORMAT_VERSION = 1
 
 _DEFAULT_SOURCE = "manual"
-_LONGEST, _CUT = 200, 197
+_LONGEST_TEXT, _CUT_TEXT = 200, 197
 
-# A type that is one of ours: people write times, labels and brackets into their own logs, too.
+# The label must be a type of memories: people write times and labels in brackets into their own logs, too.
 _LINE = re.compile(
     rf"(?<![^\r\n])- \*\*(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\*\* \[(?:{'|'.join(TYPES)})\] \([^\r\n]+?\) [^\r\n]+"
 )
@@ -41,16 +41,16 @@ def is_daily_log(path: str) -> bool:
 
 
 def log_line(record: Record, moment: int) -> str:
-    """`- **14:30:05** [fact] (manual) text`, in local time, without its end. The text alone is cut."""
+    """Return `- **14:30:05** [fact] (manual) text`, in local time, without a line end. Only the text is shortened."""
     clock = datetime.fromtimestamp(moment / 1000).strftime("%H:%M:%S")
     text = _on_one_line(record.text)
-    if len(text) > _LONGEST:
-        text = text[:_CUT] + "..."
+    if len(text) > _LONGEST_TEXT:
+        text = text[:_CUT_TEXT] + "..."
     return f"- **{clock}** [{record.type}] ({_on_one_line(record.source) or _DEFAULT_SOURCE}) {text}"
 
 
 def is_line_of(line: str, record: Record, moment: int) -> bool:
-    """Whether a line was written for a record at a moment, in whatever time zone its writer lived."""
+    """Return whether a line was written for a record at a moment, in any time zone."""
     if not is_log_line(line):
         return False
     own = log_line(record, moment)
@@ -64,12 +64,12 @@ def is_log_line(line: str) -> bool:
     return _LINE.fullmatch(line) is not None
 
 
-def blank_lines(text: str) -> str:
-    """The text with our lines emptied: all others keep their numbers."""
+def blank_log_lines(text: str) -> str:
+    """Return `text` with the lines that mindex wrote made empty: all others keep their numbers."""
     return _LINE.sub("", text)
 
 
 def _on_one_line(text: str) -> str:
-    """No line break of any kind, and nothing that a text file cannot hold: a NUL would make it a binary one."""
+    """Return `text` without line breaks and control characters: a NUL would make the log a binary file."""
     encodable = _CONTROL.sub(" ", text).encode("utf-8", "replace").decode()
     return " ".join(encodable.split())

@@ -1,4 +1,4 @@
-"""What an embedder is given to read: a record's text behind its title, cut so that no part of it goes unread."""
+"""The texts that are embedded for a record: its title and text, split so that the model reads all of it."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from mindex.model import Record
 PIECE_SIZE = 800
 _TITLE_SIZE = 200
 _CONTEXT_SIZE = 400
-# Each character of these scripts is a word piece of its own, where Latin text needs three or four for one.
+# Each character of these scripts is a token of the model, where Latin text has one for three or four characters.
 _DENSE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-# Something that can be read: three letters, or one of a script whose characters are words.
+# A word: three letters, or one character of a script whose characters are words.
 _WORD = re.compile(r"[^\W\d_]{3}|[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？；])\s*"), re.compile(r"\s+"))
 
 
 def embedding_pieces(record: Record) -> list[str]:
-    """The texts to embed for a record: one, or one per piece of at most 800 characters, each behind the title.
+    """Return the texts to embed for a record: one per piece of at most 800 characters, each with the title in front.
 
-    A chunk that was placed in its document is read with that, too.
+    The context of a chunk is put in front, too.
     """
     title = embedding_title(record)
     context = record.context if record.kind == "chunk" else ""
     context = context[: _CONTEXT_SIZE * len(context) // max(_weight(context), 1)]
     header = "\n".join(part for part in (title, context) if part)
-    # What places a chunk in its document takes its room from the piece: the model's window stays as large as it is.
+    # The context makes the piece shorter: the model's window does not grow.
     size = max(PIECE_SIZE - _weight(context), PIECE_SIZE // 2)
     return [f"{header}\n{piece}" if header else piece for piece in split(record.text, size)]
 
 
 def embedding_title(record: Record) -> str:
-    """A title that says something: an exchange has its date in its text, and `000123` would only blur what is meant."""
+    """Return the title to embed: none for a turn, whose text has its date, nor for one without a word (`000123`)."""
     if record.kind == "turn" or not _WORD.search(record.title):
         return ""
     return record.title[:_TITLE_SIZE]
 
 
 def split(text: str, size: int = PIECE_SIZE) -> list[str]:
-    """Cut a text into pieces of about equal weight, at the most natural break near each cut."""
+    """Split a text into pieces of about equal weight, at the most natural break near each cut."""
     text = text.strip()
     weight = _weight(text)
     if weight <= size:

@@ -132,7 +132,7 @@ class Maintenance:
         notes = [f"limit cut to {_MOST_PROPOSALS}"] if limit > _MOST_PROPOSALS else []
         embedder = self._selection.embedder
         model = embedder.model if embedder is not None else None
-        consolidator = Consolidator(self._store, model, self._generator(notes), self._redactor.redact_text)
+        consolidator = Consolidator(self._store, model, self._generator(notes), self._redactor)
         done: list[Proposal] = []
         for proposal in islice(consolidator.proposals(memories), min(limit, _MOST_PROPOSALS)):
             if not apply:

@@ -32,11 +32,11 @@ SLOWLY = """
 import time
 from mindex.cli.main import main
 from mindex.ingest import indexer
-read = indexer.read
+read = indexer.read_bytes
 def slow_read(*arguments, **options):
     time.sleep(0.004)
     return read(*arguments, **options)
-indexer.read = slow_read
+indexer.read_bytes = slow_read
 main()
 """
 # The same of 400 pages, but it never gets past the last one: however late it is interrupted, it is in the middle.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from mindex.ingest.chunk_sizes import ATOM_LIMIT, FRAGMENT, LIMIT
+from mindex.ingest.block_splitter import ATOM_LIMIT, CHUNK_LIMIT, FRAGMENT
 from mindex.ingest.chunker import MAX_LINES, ParsedDocument, chunk_markdown, chunk_text
 from mindex.model import Chunk
 
@@ -107,7 +107,7 @@ def test_a_one_line_note_is_a_chunk() -> None:
     assert chunks("ok") == (Chunk("ok", (), 1, 1),)
 
 
-def test_nothing_gives_nothing() -> None:
+def test_an_empty_text_has_no_chunks() -> None:
     assert [chunks(text) for text in ("", "\n\n", " \t\n\u00a0\n", "---\n", "\f")] == [()] * 5
 
 
@@ -164,7 +164,7 @@ def test_lines_end_as_commonmark_says(newline: str) -> None:
 def test_a_long_section_is_cut_between_paragraphs() -> None:
     found = chunks("# A\n\n" + "\n\n".join([paragraph(700)] * 6))
     assert len(found) == 3
-    assert all(chunk.breadcrumb == ("A",) and len(chunk.text) <= LIMIT for chunk in found)
+    assert all(chunk.breadcrumb == ("A",) and len(chunk.text) <= CHUNK_LIMIT for chunk in found)
     assert all(chunk.text.endswith(".") for chunk in found)
 
 
@@ -172,7 +172,7 @@ def test_a_long_paragraph_is_cut_at_lines() -> None:
     text = "# A\n\n" + paragraph(5_000)
     found = chunks(text)
     assert len(found) == 3
-    assert all(len(chunk.text) <= LIMIT and chunk.parts == 1 for chunk in found)
+    assert all(len(chunk.text) <= CHUNK_LIMIT and chunk.parts == 1 for chunk in found)
     assert [chunk.first_line for chunk in found[1:]] == [chunk.last_line + 1 for chunk in found[:-1]]
 
 
@@ -180,7 +180,7 @@ def test_a_long_line_is_cut_at_sentences_and_its_parts_are_numbered() -> None:
     found = chunks("# A\n\n" + SENTENCE * 80)
     assert {(chunk.first_line, chunk.last_line) for chunk in found[1:]} == {(3, 3)}
     assert [(chunk.part, chunk.parts) for chunk in found] == [(i, len(found)) for i in range(1, len(found) + 1)]
-    assert all(len(chunk.text) <= LIMIT and chunk.text.rstrip().endswith("rest.") for chunk in found)
+    assert all(len(chunk.text) <= CHUNK_LIMIT and chunk.text.rstrip().endswith("rest.") for chunk in found)
 
 
 def test_a_line_without_spaces_is_cut_by_characters_and_nothing_is_lost() -> None:
@@ -189,9 +189,9 @@ def test_a_line_without_spaces_is_cut_by_characters_and_nothing_is_lost() -> Non
     assert "".join(chunk.text for chunk in chunks("é" * 5_050)) == "é" * 5_050
 
 
-def test_accents_and_joined_emoji_are_not_torn_apart() -> None:
+def test_accents_and_joined_emoji_are_not_split() -> None:
     for character in ("e\u0301", "👩\u200d💻"):
-        found = chunks("ab"[: LIMIT % 2] + "x" + character * 3_000)
+        found = chunks("ab"[: CHUNK_LIMIT % 2] + "x" + character * 3_000)
         assert len(found) > 1 and all(chunk.text[0] in "xe👩" for chunk in found)
 
 
@@ -199,7 +199,7 @@ def test_a_long_list_is_cut_between_items() -> None:
     found = chunks("# A\n\n" + "".join(f"- item {i}: {SENTENCE}\n  - sub {i}\n" for i in range(80)))
     assert len(found) > 2
     assert all(chunk.text.startswith("- item") for chunk in found[1:])
-    assert all(len(chunk.text) <= LIMIT for chunk in found)
+    assert all(len(chunk.text) <= CHUNK_LIMIT for chunk in found)
 
 
 def test_a_long_item_is_cut_inside_but_its_code_is_not() -> None:
@@ -228,7 +228,7 @@ def test_a_deeper_heading_is_the_best_place_to_cut() -> None:
 
 def test_a_run_of_bare_headings_does_not_make_an_endless_chunk() -> None:
     found = chunks("# A\n\n" + "#### Step\n" * 2_000 + "\nDone.\n")
-    assert max(len(chunk.text) for chunk in found) <= LIMIT + 2 * FRAGMENT
+    assert max(len(chunk.text) for chunk in found) <= CHUNK_LIMIT + 2 * FRAGMENT
     assert found[-1].text.endswith("Done.")
 
 
@@ -289,7 +289,7 @@ def test_plain_text_has_paragraphs_and_no_headings() -> None:
     text = "# not a heading\n\n" + "\n\n".join([paragraph(800)] * 4)
     found = chunk_text(text).chunks
     assert len(found) == 2
-    assert all(chunk.breadcrumb == () and len(chunk.text) <= LIMIT for chunk in found)
+    assert all(chunk.breadcrumb == () and len(chunk.text) <= CHUNK_LIMIT for chunk in found)
     assert chunk_text("one\r\n\r\ntwo\r\n").chunks == (Chunk("one\n\ntwo", (), 1, 3),)
 
 
@@ -322,7 +322,7 @@ def check(text: str, parsed: ParsedDocument) -> None:
         assert chunk.text.strip()
         assert 1 <= chunk.first_line <= chunk.last_line <= len(lines)
         assert 1 <= chunk.part <= chunk.parts
-        assert len(chunk.text) <= ATOM_LIMIT + LIMIT + 2 * FRAGMENT
+        assert len(chunk.text) <= ATOM_LIMIT + CHUNK_LIMIT + 2 * FRAGMENT
         if chunk.parts == 1:
             assert chunk.text == "\n".join(lines[chunk.first_line - 1 : chunk.last_line])
             assert lines[chunk.first_line - 1].strip() and lines[chunk.last_line - 1].strip()
@@ -338,10 +338,10 @@ def test_no_input_makes_it_raise_and_lines_are_exact(text: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(DOCUMENTS)
-def test_every_line_that_says_something_is_in_a_chunk(text: str) -> None:
+def test_every_line_with_content_is_in_a_chunk(text: str) -> None:
     parsed = chunk_markdown(text)
     covered = {line for chunk in parsed.chunks for line in range(chunk.first_line, chunk.last_line + 1)}
-    if not parsed.front_matter.says_more:
+    if not parsed.front_matter.has_prose:
         covered |= set(range(1, parsed.front_matter.lines + 1))
     lines = re.split(r"\r\n?|\n", text)
     headings = heading_lines(lines, parsed.front_matter.lines)

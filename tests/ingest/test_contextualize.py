@@ -1,4 +1,4 @@
-"""Chunks placed in their documents by a language model, over a real socket; and what happens when it misbehaves."""
+"""Contexts of chunks by a language model, over a real socket; and what happens when it misbehaves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mindex.embedding_text import embedding_pieces
-from mindex.ingest.contextualize import MOST_CHARACTERS, prompt_of
+from mindex.ingest.contextualize import LONGEST_CONTEXT, prompt_of
 from mindex.memory import Memory
 from mindex.model import Document, Progress, Record
 from mindex.present.reports import index_json, index_text
@@ -37,7 +37,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 def placed(system: str, user: str) -> str:
-    """What a good model says: the document's name, and a word that stands nowhere else."""
+    """Answer as a good model: the document's name, and a word that occurs nowhere else."""
     title = re.search(r"^Document:\n(.+)$", user, re.MULTILINE)
     assert title is not None
     return f"This passage belongs to the zeppelin chapter of {title[1]}."
@@ -67,7 +67,7 @@ def found(memory: Memory, query: str) -> set[str]:
 # ── what it gives ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_chunk_is_placed_and_found_by_it(opened: Open, model: ChatServer, docs: Path) -> None:
+def test_every_chunk_gets_a_context_and_is_found_by_it(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model)
     report = memory.index(docs, contextualize=True)
     assert (report.contextualized, report.notes) == (CHUNKS, ())
@@ -80,9 +80,7 @@ def test_every_chunk_is_placed_and_found_by_it(opened: Open, model: ChatServer, 
     assert shown.context.startswith("This passage")
 
 
-def test_without_the_flag_nothing_is_asked_and_the_setting_is_the_flag(
-    opened: Open, model: ChatServer, docs: Path
-) -> None:
+def test_the_model_is_called_only_with_the_flag_or_the_setting(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model)
     report = memory.index(docs)
     assert (report.contextualized, model.asked) == (None, [])
@@ -133,7 +131,7 @@ def test_an_answer_becomes_plain_sentences_of_bounded_length(
     memory = opened(model)
     assert memory.index(write(tmp_path / "docs", {"a.md": "# Caching\n\nOne."}), contextualize=True).notes == ()
     context = contexts(memory)["One."]
-    assert len(context) <= MOST_CHARACTERS
+    assert len(context) <= LONGEST_CONTEXT
     assert context == kept if kept is not None else context.startswith(("Caching is meant. More", "caching caching"))
     assert context.endswith((".", "…"))
 
@@ -159,15 +157,15 @@ def test_strict_mode_keeps_no_context_with_a_secret(opened: Open, model: ChatSer
 # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_only_a_chunk_is_read_with_its_context_between_title_and_text() -> None:
+def test_only_a_chunk_is_embedded_with_its_context_between_title_and_text() -> None:
     chunk = Record(id="a", kind="chunk", text="The text.", title="Title", context="Where it stands.")
     assert embedding_pieces(chunk) == ["Title\nWhere it stands.\nThe text."]
-    told = Record(id="a", kind="memory", text="The text.", title="Title", context="Where it stands.")
-    assert embedding_pieces(told) == ["Title\nThe text."]
+    entry = Record(id="a", kind="memory", text="The text.", title="Title", context="Where it stands.")
+    assert embedding_pieces(entry) == ["Title\nThe text."]
 
 
 @pytest.mark.parametrize("text", ["word " * 800, "缓存" * 900])
-def test_a_context_takes_its_room_from_the_piece(text: str) -> None:
+def test_a_context_makes_the_embedded_piece_shorter(text: str) -> None:
     context = "缓存" * 200 if text.startswith("缓") else "where it stands " * 25
     bare = Record(id="a", kind="chunk", text=text, title="Title")
     long = Record(id="a", kind="chunk", text=text, title="Title", context=context)
@@ -208,10 +206,10 @@ def keys(memory: Memory) -> list[str]:
         connection.close()
 
 
-# ── asked once ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── one request each ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_nothing_is_asked_twice(opened: Open, model: ChatServer, docs: Path) -> None:
+def test_no_request_is_sent_twice(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model)
     memory.index(docs, contextualize=True)
     assert memory.index(docs, contextualize=True).contextualized == 0
@@ -220,7 +218,7 @@ def test_nothing_is_asked_twice(opened: Open, model: ChatServer, docs: Path) -> 
     assert len([context for context in contexts(memory).values() if context]) == CHUNKS
 
 
-def test_a_file_that_comes_back_is_placed_from_the_cache(opened: Open, model: ChatServer, docs: Path) -> None:
+def test_a_file_that_comes_back_gets_its_contexts_from_the_cache(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model)
     memory.index(docs, contextualize=True)
     before = contexts(memory)
@@ -233,7 +231,7 @@ def test_a_file_that_comes_back_is_placed_from_the_cache(opened: Open, model: Ch
     assert len(model.asked) == CHUNKS
 
 
-def test_another_model_is_asked_for_itself(opened: Open, model: ChatServer, docs: Path) -> None:
+def test_another_model_has_its_own_cached_answers(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model)
     memory.index(docs, contextualize=True)
     memory.store.settle()
@@ -246,7 +244,7 @@ def test_another_model_is_asked_for_itself(opened: Open, model: ChatServer, docs
     assert len(model.asked) == CHUNKS + 3
 
 
-def test_a_changed_section_is_asked_and_the_others_keep_their_context(
+def test_a_changed_section_gets_a_new_context_and_the_others_keep_theirs(
     opened: Open, model: ChatServer, docs: Path
 ) -> None:
     memory = opened(model)
@@ -268,7 +266,7 @@ def test_a_moved_file_is_still_found_by_its_context(opened: Open, model: ChatSer
     assert len(model.asked) == CHUNKS
 
 
-class AtOnce:
+class CountsConcurrentRequests:
     """Answers after a while, and counts how many waited for an answer at the same time."""
 
     def __init__(self, seconds: float, *, one_by_one: bool = False) -> None:
@@ -287,22 +285,22 @@ class AtOnce:
         return placed(system, user)
 
 
-def test_four_are_asked_at_a_time(opened: Open, model: ChatServer, tmp_path: Path) -> None:
+def test_four_requests_are_sent_at_a_time(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(16)})
-    model.answers = answers = AtOnce(0.4)
+    model.answers = answers = CountsConcurrentRequests(0.4)
     assert opened(model, generation__timeout=20.0).index(docs, contextualize=True).contextualized == 16
     assert answers.most == 4
 
 
 def test_a_model_that_answers_one_at_a_time_is_not_overrun(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(6)})
-    model.answers = answers = AtOnce(0.75, one_by_one=True)
+    model.answers = answers = CountsConcurrentRequests(0.75, one_by_one=True)
     report = opened(model, generation__timeout=2.5).index(docs, contextualize=True)
     assert answers.most <= 2  # the fourth in line would wait for 3 s, and the third for more than the careful 70 %
     assert report.contextualized is not None and report.contextualized >= 4
 
 
-def test_a_model_that_is_not_ready_is_not_asked(opened: Open, model: ChatServer, docs: Path) -> None:
+def test_a_model_that_is_not_ready_gets_no_request(opened: Open, model: ChatServer, docs: Path) -> None:
     model.ready = Fails(503)
     report = opened(model, generation__timeout=0.3).index(docs, contextualize=True)
     assert (report.contextualized, model.asked) == (0, [])
@@ -312,7 +310,7 @@ def test_a_model_that_is_not_ready_is_not_asked(opened: Open, model: ChatServer,
 # ── what it costs ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_dry_run_tells_calls_and_tokens_of_files_that_are_not_indexed_yet(
+def test_a_dry_run_counts_calls_and_tokens_of_files_that_are_not_indexed_yet(
     opened: Open, model: ChatServer, docs: Path
 ) -> None:
     memory = opened(model)
@@ -347,7 +345,7 @@ def test_a_dry_run_counts_only_what_is_new_changed_or_left(opened: Open, model: 
     assert memory.index(docs, contextualize=True).contextualized == 2
 
 
-def test_a_dry_run_without_a_model_tells_the_cost_all_the_same(opened: Open, docs: Path) -> None:
+def test_a_dry_run_without_a_model_reports_the_cost_all_the_same(opened: Open, docs: Path) -> None:
     report = opened(None).index(docs, contextualize=True, dry_run=True)
     assert report.contexts is not None and report.contexts.calls == CHUNKS
     assert "no language model is configured" in report.notes[0]
@@ -373,16 +371,16 @@ MISBEHAVING: dict[str, tuple[Answers, str]] = {
 
 
 @pytest.mark.parametrize("name", MISBEHAVING)
-def test_a_model_that_misbehaves_ends_the_job_with_a_note_and_the_index_stands(
+def test_a_model_that_misbehaves_ends_the_job_with_a_note_and_the_index_stays(
     opened: Open, docs: Path, name: str
 ) -> None:
-    answers, told = MISBEHAVING[name]
+    answers, reason = MISBEHAVING[name]
     with chat_server(answers) as server:
         memory = opened(server, generation__timeout=0.5 if name in ("500", "hangs") else 20.0)
         report = memory.index(docs, contextualize=True)
         assert report.contextualized == 0
         (note,) = report.notes
-        assert told in note
+        assert reason in note
         assert memory.list().total == report.collections[0].chunks_added == CHUNKS
         assert found(memory, "gigabytes") == {"redis.md"}
     with chat_server(placed) as server:  # and the next run takes it up again
@@ -411,7 +409,7 @@ def test_single_failures_do_not_end_it(opened: Open, model: ChatServer, docs: Pa
     assert memory.index(docs, contextualize=True).contextualized == 1
 
 
-def test_a_chunk_whose_answers_cannot_be_used_is_not_asked_for_ever(
+def test_a_chunk_whose_answers_cannot_be_used_is_not_tried_for_ever(
     opened: Open, model: ChatServer, docs: Path
 ) -> None:
     def answer(system: str, user: str) -> str:
@@ -460,7 +458,7 @@ def test_an_unknown_provider_is_a_note(opened: Open, docs: Path) -> None:
 # ── stopped half way ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_was_done_before_ctrl_c_stays(opened: Open, model: ChatServer, docs: Path) -> None:
+def test_contexts_written_before_ctrl_c_stay(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model)
     memory.index(docs)
 
@@ -475,7 +473,7 @@ def test_what_was_done_before_ctrl_c_stays(opened: Open, model: ChatServer, docs
     assert memory.index(docs, contextualize=True).contextualized == CHUNKS - kept
 
 
-def test_a_chunk_that_is_gone_meanwhile_gets_none(opened: Open, model: ChatServer, docs: Path) -> None:
+def test_a_chunk_that_was_deleted_meanwhile_gets_no_context(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model)
     memory.index(docs)
     (first, *_) = ids(memory)
@@ -485,7 +483,7 @@ def test_a_chunk_that_is_gone_meanwhile_gets_none(opened: Open, model: ChatServe
 # ── what is erased ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_collection_that_is_forgotten_takes_its_contexts_along(
+def test_removing_a_collection_removes_its_contexts(
     opened: Open, model: ChatServer, docs: Path, tmp_path: Path
 ) -> None:
     memory = opened(model)
@@ -503,9 +501,9 @@ def test_purging_empties_the_cache_of_the_records_text(opened: Open, model: Chat
     model.answers = always("Caching and Deployment as Anna keeps them in the blue house.")
     memory.index(docs, contextualize=True)
     memory.store.settle()
-    told = memory.add("Anna keeps them in the blue house")
+    added = memory.add("Anna keeps them in the blue house")
     assert len(keys(memory)) == CHUNKS
-    memory.purge(told.id)
+    memory.purge(added.id)
     assert keys(memory) == []
 
 
@@ -556,7 +554,7 @@ def memory_total(memory: Memory) -> int:
     return memory.list().total
 
 
-def test_what_was_written_is_taken_back_by_force(opened: Open, model: ChatServer, tmp_path: Path) -> None:
+def test_force_without_contextualize_removes_the_contexts(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     """A model that wrote nonsense must not be the end of a folder's index."""
     memory = opened(model)
     root = write(tmp_path / "docs", FILES)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.ingest.chunker import chunk_markdown
-from mindex.ingest.document_metadata import MAX_TAGS, chunk_tags, describe, domain, domain_of
+from mindex.ingest.document_metadata import MAX_TAGS, chunk_tags, describe, domain_of_current_file, domain_of_path
 
 
 def links(text: str, path: str = "guide/setup.md") -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def links(text: str, path: str = "guide/setup.md") -> tuple[str, ...]:
     ],
 )
 def test_domain_is_named_by_the_path(path: str, expected: str) -> None:
-    assert domain(path) == expected
+    assert domain_of_path(path) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_wiki_links_become_paths() -> None:
     )
 
 
-def test_what_lies_outside_is_dropped() -> None:
+def test_links_outside_the_root_are_dropped() -> None:
     text = "[a](https://x.org/a.md) [b](mailto:a@b.c) [c](../../etc/passwd) [d](#here) [e](//host/x) [f](setup.md)\n"
     text += "![i](i.png)"
     assert links(text) == ()
@@ -108,7 +108,7 @@ KNOWN = ("caching", "Billing", "root")
     ],
 )
 def test_a_path_part_names_a_known_domain(current: str, expected: str | None) -> None:
-    assert domain_of(current, {}, KNOWN) == expected
+    assert domain_of_current_file(current, {}, KNOWN) == expected
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_a_path_part_names_a_known_domain(current: str, expected: str | None) ->
 )
 def test_the_map_comes_first_and_its_longest_match_wins(current: str, expected: str | None) -> None:
     domain_map = {"src/web/": "frontend", "src\\web\\api": "api", "lib/**/Invoice.*": "billing"}
-    assert domain_of(current, domain_map, KNOWN) == expected
+    assert domain_of_current_file(current, domain_map, KNOWN) == expected
 
 
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3), st.lists(st.text(), max_size=3))
-def test_no_path_makes_domain_of_raise(current: str, domain_map: dict[str, str], known: list[str]) -> None:
-    found = domain_of(current, domain_map, known)
+def test_no_path_makes_domain_of_current_file_raise(current: str, domain_map: dict[str, str], known: list[str]) -> None:
+    found = domain_of_current_file(current, domain_map, known)
     assert found is None or found in {*known, *domain_map.values()}
 
 

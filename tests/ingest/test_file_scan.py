@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mindex.ingest.file_scan as scan_module
-from mindex.ingest.file_scan import ScannedFile, read, scan
+from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
 from mindex.model import SkippedFile
 
 LIMIT = 1_000
@@ -20,14 +20,14 @@ def write(root: Path, files: dict[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def look(root: Path, exclude: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:
+def scan_folder(root: Path, exclude: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:
     found = list(scan(root, exclude=exclude, max_bytes=LIMIT))
     paths = [item.path for item in found if isinstance(item, ScannedFile)]
     return paths, {item.path: item.reason for item in found if isinstance(item, SkippedFile)}
 
 
 def paths(root: Path, exclude: Sequence[str] = ()) -> list[str]:
-    found, skipped = look(root, exclude)
+    found, skipped = scan_folder(root, exclude)
     assert skipped == {}
     return found
 
@@ -38,13 +38,13 @@ def test_markdown_and_text_are_found_in_order_of_their_paths(tmp_path: Path) -> 
     assert paths(tmp_path) == sorted(names)
 
 
-def test_a_file_carries_what_the_index_needs(tmp_path: Path) -> None:
+def test_a_scanned_file_has_its_path_location_and_size(tmp_path: Path) -> None:
     write(tmp_path, {"a/b.md": "hello"})
     (file,) = scan(tmp_path, max_bytes=LIMIT)
     assert isinstance(file, ScannedFile)
-    assert (file.path, file.absolute, file.size) == ("a/b.md", tmp_path / "a" / "b.md", 5)
+    assert (file.path, file.location, file.size) == ("a/b.md", str(tmp_path / "a" / "b.md"), 5)
     assert file.mtime_ns == (tmp_path / "a" / "b.md").stat().st_mtime_ns
-    assert read(file, max_bytes=LIMIT) == b"hello"
+    assert read_bytes(file, max_bytes=LIMIT) == b"hello"
 
 
 def test_gitignore_is_honoured_with_negation_and_nesting(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_malformed_patterns_match_nothing(tmp_path: Path) -> None:
 
 def test_a_file_over_the_limit_is_skipped_and_named(tmp_path: Path) -> None:
     write(tmp_path, {"big.md": "x" * (LIMIT + 1), "just.md": "x" * LIMIT, "big.py": "x" * (LIMIT + 1)})
-    found, skipped = look(tmp_path)
+    found, skipped = scan_folder(tmp_path)
     assert found == ["just.md"]
     assert skipped == {"big.md": "too large: 1,001 bytes, the limit is 1,000 (index.max_bytes)"}
 
@@ -129,7 +129,7 @@ def test_links_are_never_followed(tmp_path: Path) -> None:
     (root / "broken.md").symlink_to("nowhere")
     (root / "self.md").symlink_to("self.md")
     (root / "other.py").symlink_to(root / "a.md")
-    found, skipped = look(root)
+    found, skipped = scan_folder(root)
     assert found == ["a.md"]
     assert set(skipped) == {"loop", "out", "file.md", "broken.md", "self.md"}
     assert {skipped[name] for name in ("loop", "out", "file.md", "broken.md")} == {"symbolic link, not followed"}
@@ -140,30 +140,30 @@ def test_a_file_that_becomes_a_link_after_the_scan_is_not_read(tmp_path: Path) -
     write(tmp_path, {"root/a.md": "", "secret.md": "secret"})
     (file,) = scan(tmp_path / "root", max_bytes=LIMIT)
     assert isinstance(file, ScannedFile)
-    file.absolute.unlink()
-    file.absolute.symlink_to(tmp_path / "secret.md")
-    assert isinstance(read(file, max_bytes=LIMIT), SkippedFile)
+    Path(file.location).unlink()
+    Path(file.location).symlink_to(tmp_path / "secret.md")
+    assert isinstance(read_bytes(file, max_bytes=LIMIT), SkippedFile)
 
 
 def test_a_file_that_grew_or_went_away_after_the_scan_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "x"})
     (file,) = scan(tmp_path, max_bytes=LIMIT)
     assert isinstance(file, ScannedFile)
-    file.absolute.write_text("x" * (LIMIT + 1))
-    assert read(file, max_bytes=LIMIT) == SkippedFile(
+    Path(file.location).write_text("x" * (LIMIT + 1))
+    assert read_bytes(file, max_bytes=LIMIT) == SkippedFile(
         "a.md", "too large: 1,001 bytes, the limit is 1,000 (index.max_bytes)"
     )
-    file.absolute.unlink()
-    gone = read(file, max_bytes=LIMIT)
+    Path(file.location).unlink()
+    gone = read_bytes(file, max_bytes=LIMIT)
     assert isinstance(gone, SkippedFile) and gone.reason.startswith("cannot be read: ")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
-    assert look(tmp_path) == ([], {"pipe.md": "not a regular file"})
+    assert scan_folder(tmp_path) == ([], {"pipe.md": "not a regular file"})
     pipe = ScannedFile("pipe.md", str(tmp_path / "pipe.md"), 0, 0)
-    assert read(pipe, max_bytes=LIMIT) == SkippedFile("pipe.md", "not a regular file")
+    assert read_bytes(pipe, max_bytes=LIMIT) == SkippedFile("pipe.md", "not a regular file")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such names cannot exist there")
@@ -180,20 +180,20 @@ def test_a_name_that_is_not_utf8_is_skipped_in_printable_form(tmp_path: Path) ->
     for name in (b"caf\xe9.md", b"f\xe9/a.md", b"caf\xe9.py"):
         with open(os.fsencode(tmp_path) + b"/" + name, "wb"):  # noqa: PTH123
             pass
-    found, skipped = look(tmp_path)
+    found, skipped = scan_folder(tmp_path)
     assert found == ["good.md"]
     assert skipped == dict.fromkeys(["caf\\xe9.md", "f\\xe9/"], "its name is not valid UTF-8; rename it")
 
 
 def test_a_missing_root_is_reported_not_raised(tmp_path: Path) -> None:
-    found, skipped = look(tmp_path / "nowhere")
+    found, skipped = scan_folder(tmp_path / "nowhere")
     assert found == [] and skipped["./"].startswith("folder cannot be read: ")
 
 
 def test_a_folder_that_cannot_be_read_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"a.md": "", "locked/b.md": "", "z.md": ""})
     refuse(monkeypatch, tmp_path / "locked", PermissionError(13, "Permission denied"))
-    assert look(tmp_path) == (["a.md", "z.md"], {"locked/": "folder cannot be read: Permission denied"})
+    assert scan_folder(tmp_path) == (["a.md", "z.md"], {"locked/": "folder cannot be read: Permission denied"})
 
 
 def test_a_folder_deleted_during_the_scan_is_simply_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

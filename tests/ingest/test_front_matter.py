@@ -33,7 +33,7 @@ def test_three_dots_close_it_too() -> None:
     assert read_front_matter("---\ntitle: x\n...\nbody") == FrontMatter("x", lines=3)
 
 
-def test_it_may_be_all_there_is() -> None:
+def test_a_file_may_be_front_matter_only() -> None:
     assert read_front_matter("---\ntitle: x\n---") == FrontMatter("x", lines=3)
     assert read_front_matter("---\n---\n") == FrontMatter(lines=2)
 
@@ -58,13 +58,13 @@ def test_anything_else_is_not_front_matter(text: str) -> None:
 
 def test_broken_yaml_still_gives_what_can_be_read_and_its_words_are_kept() -> None:
     front = read_front_matter('---\ntitle: "Redis: setup\ntags: [a, b\nnote: x: y\n---\nbody\n')
-    assert front == FrontMatter("Redis: setup", ("a", "b"), lines=5, says_more=True)
+    assert front == FrontMatter("Redis: setup", ("a", "b"), lines=5, has_prose=True)
 
 
 def test_an_alias_bomb_is_not_expanded() -> None:
     bomb = "a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(30))
     front = read_front_matter(f"---\ntitle: Boom\n{bomb}---\nbody")
-    assert front == FrontMatter("Boom", lines=34, says_more=True)
+    assert front == FrontMatter("Boom", lines=34, has_prose=True)
 
 
 def test_huge_and_deep_yaml_is_not_built() -> None:
@@ -72,14 +72,14 @@ def test_huge_and_deep_yaml_is_not_built() -> None:
     assert read_front_matter("---\na: " + "x" * MAX_SIZE + "\n---\n").lines == 3
 
 
-def test_values_that_yaml_would_choke_on_are_just_words() -> None:
+def test_values_that_yaml_would_convert_stay_words() -> None:
     front = read_front_matter("---\ntitle: 2024-13-45\ntype: no\ndate: 0000-99-99\n---\n")
     assert (front.title, front.type, front.lines) == ("2024-13-45", "no", 5)
 
 
-def test_a_description_says_more_than_the_fields() -> None:
-    assert read_front_matter("---\ntitle: x\ndescription: how we deploy on Fridays\n---\n").says_more
-    assert not read_front_matter("---\ntitle: a b c d\nlayout: post\ndate: 2024-01-01\n---\n").says_more
+def test_a_description_is_prose_and_short_fields_are_not() -> None:
+    assert read_front_matter("---\ntitle: x\ndescription: how we deploy on Fridays\n---\n").has_prose
+    assert not read_front_matter("---\ntitle: a b c d\nlayout: post\ndate: 2024-01-01\n---\n").has_prose
 
 
 @given(

@@ -36,7 +36,7 @@ def ids(memory: Memory) -> dict[str, str]:
     return {record.text: record.id for record in memory.list(limit=50).records}
 
 
-def test_the_seeds_example_gives_three_chunks_with_their_paths(keyword_memory: Memory, tmp_path: Path) -> None:
+def test_the_example_of_the_spec_gives_three_chunks_with_their_paths(keyword_memory: Memory, tmp_path: Path) -> None:
     index(keyword_memory, write(tmp_path / "docs", {"architecture.md": ARCHITECTURE}))
     found = {record.title: record.path for record in keyword_memory.list().records}
     assert found == {
@@ -192,13 +192,13 @@ def test_a_sibling_with_a_similar_name_is_another_collection(keyword_memory: Mem
     assert len(keyword_memory.store.files.collections()) == 2
 
 
-def test_an_indexed_root_cannot_be_renamed_by_the_way(keyword_memory: Memory, handbook: Path) -> None:
+def test_indexing_again_cannot_rename_a_collection(keyword_memory: Memory, handbook: Path) -> None:
     index(keyword_memory, handbook, name="team")
     with pytest.raises(CollectionError, match="already indexed as 'team'"):
         index(keyword_memory, handbook, name="other")
 
 
-def test_folders_that_are_none_are_named(keyword_memory: Memory, handbook: Path) -> None:
+def test_a_missing_folder_and_a_file_are_named_in_the_error(keyword_memory: Memory, handbook: Path) -> None:
     with pytest.raises(NotFoundError, match="no folder"):
         index(keyword_memory, handbook / "nowhere")
     with pytest.raises(UsageError, match="is a file"):
@@ -215,7 +215,7 @@ def test_without_a_folder_every_known_one_is_brought_up_to_date(keyword_memory: 
     assert {one.name: one.new for one in report.collections} == {"one": 0, "two": 1}
 
 
-def test_a_folder_that_is_gone_keeps_its_index_and_is_named(keyword_memory: Memory, tmp_path: Path) -> None:
+def test_a_missing_folder_keeps_its_index_and_is_named(keyword_memory: Memory, tmp_path: Path) -> None:
     root = write(tmp_path / "docs", {"x.md": "words"})
     keyword_memory.index(root)
     root.rename(tmp_path / "elsewhere")

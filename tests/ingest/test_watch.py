@@ -13,6 +13,7 @@ import pytest
 
 from mindex.errors import StoreBusyError
 from mindex.ingest import watch as watch_module
+from mindex.ingest.service import IndexService
 from mindex.memory import Memory
 from mindex.model import IndexReport
 from tests.conftest import write
@@ -22,7 +23,7 @@ from tests.running import wait_until
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """The watcher of the product, in less of a hurry to rest."""
-    monkeypatch.setattr(watch_module, "QUIET_MS", 60)
+    monkeypatch.setattr(watch_module, "DEBOUNCE_MS", 60)
     monkeypatch.setattr(watch_module, "_TICK_MS", 100)
 
 
@@ -31,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     return write(tmp_path / "docs", {"a.md": "alpha", "deep/b.md": "beta"})
 
 
-class CanaryEmbedder:
+class WatchedMemory:
     """A memory that is being watched in a thread."""
 
     def __init__(self, memory: Memory) -> None:
@@ -54,8 +55,8 @@ class CanaryEmbedder:
 
 
 @contextmanager
-def watching(memory: Memory, *, poll: bool = False) -> Iterator[CanaryEmbedder]:
-    watched = CanaryEmbedder(memory)
+def watching(memory: Memory, *, poll: bool = False) -> Iterator[WatchedMemory]:
+    watched = WatchedMemory(memory)
     stop = threading.Event()
 
     def run() -> None:
@@ -78,13 +79,13 @@ def watching(memory: Memory, *, poll: bool = False) -> Iterator[CanaryEmbedder]:
 
 
 @pytest.fixture(params=[False, True], ids=["events", "polling"])
-def watched(request: pytest.FixtureRequest, keyword_memory: Memory, root: Path) -> Iterator[CanaryEmbedder]:
+def watched(request: pytest.FixtureRequest, keyword_memory: Memory, root: Path) -> Iterator[WatchedMemory]:
     keyword_memory.index(root)
     with watching(keyword_memory, poll=request.param) as one:
         yield one
 
 
-def test_new_changed_and_deleted_files(watched: CanaryEmbedder, root: Path) -> None:
+def test_new_changed_and_deleted_files(watched: WatchedMemory, root: Path) -> None:
     watched.sees(a="alpha", deep__b="beta")
     write(root, {"c.md": "gamma"})
     watched.sees(a="alpha", deep__b="beta", c="gamma")
@@ -94,7 +95,7 @@ def test_new_changed_and_deleted_files(watched: CanaryEmbedder, root: Path) -> N
     watched.sees(a="alpha again", deep__b="beta")
 
 
-def test_two_versions_of_one_size_in_one_second(watched: CanaryEmbedder, root: Path) -> None:
+def test_two_versions_of_one_size_in_one_second(watched: WatchedMemory, root: Path) -> None:
     second = 1_790_000_000 * 10**9
     for moment, text in enumerate(("first", "again", "third")):
         write(root, {"a.md": text})
@@ -102,20 +103,20 @@ def test_two_versions_of_one_size_in_one_second(watched: CanaryEmbedder, root: P
         watched.sees(a=text, deep__b="beta")
 
 
-def test_an_atomic_save_is_a_change(watched: CanaryEmbedder, root: Path) -> None:
+def test_an_atomic_save_is_a_change(watched: WatchedMemory, root: Path) -> None:
     write(root, {".a.md.tmp": "alpha saved by an editor"})
     os.replace(root / ".a.md.tmp", root / "a.md")  # noqa: PTH105 - as editors do
     watched.sees(a="alpha saved by an editor", deep__b="beta")
 
 
-def test_a_renamed_file_keeps_its_id(watched: CanaryEmbedder, root: Path) -> None:
+def test_a_renamed_file_keeps_its_id(watched: WatchedMemory, root: Path) -> None:
     before = {record.path: record.id for record in watched.memory.list().records}
     (root / "a.md").rename(root / "renamed.md")
     watched.sees(renamed="alpha", deep__b="beta")
     assert {record.id for record in watched.memory.list().records} == set(before.values())
 
 
-def test_folders_come_move_and_go(watched: CanaryEmbedder, root: Path) -> None:
+def test_folders_come_move_and_go(watched: WatchedMemory, root: Path) -> None:
     write(root, {"new/place/c.md": "gamma"})
     watched.sees(a="alpha", deep__b="beta", new__place__c="gamma")
     (root / "new").rename(root / "old")
@@ -124,7 +125,7 @@ def test_folders_come_move_and_go(watched: CanaryEmbedder, root: Path) -> None:
     watched.sees(a="alpha", deep__b="beta")
 
 
-def test_a_whole_root_deleted_and_made_again(watched: CanaryEmbedder, root: Path) -> None:
+def test_a_whole_root_deleted_and_made_again(watched: WatchedMemory, root: Path) -> None:
     shutil.rmtree(root)
     wait_until(lambda: watched.memory.status().collections[0].missing)
     assert watched.texts == {"a.md": "alpha", "deep/b.md": "beta"}  # it may be a drive that comes back
@@ -134,7 +135,7 @@ def test_a_whole_root_deleted_and_made_again(watched: CanaryEmbedder, root: Path
     watched.sees(a="alpha is back", c="gamma")
 
 
-def test_a_branch_switch_of_two_hundred_files(watched: CanaryEmbedder, root: Path) -> None:
+def test_a_branch_switch_of_two_hundred_files(watched: WatchedMemory, root: Path) -> None:
     for name in range(200):
         write(root, {f"src/{name % 10}/{name}.md": f"page {name}"})
     wait_until(lambda: watched.memory.list().total == 202)
@@ -146,7 +147,7 @@ def test_a_branch_switch_of_two_hundred_files(watched: CanaryEmbedder, root: Pat
     assert all(check.ok for check in watched.memory.doctor())
 
 
-def test_an_ignore_file_takes_effect_when_it_is_written(watched: CanaryEmbedder, root: Path) -> None:
+def test_an_ignore_file_takes_effect_when_it_is_written(watched: WatchedMemory, root: Path) -> None:
     write(root, {".mindexignore": "deep/\n"})
     watched.sees(a="alpha")
 
@@ -176,7 +177,7 @@ def test_a_collection_added_later_is_watched_too(keyword_memory: Memory, root: P
 def test_what_changes_before_the_first_event_is_not_missed(
     keyword_memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the first look and the first event nobody looks."""
+    """Between the first scan and the first event nothing is watched."""
     keyword_memory.index(root)
     begin = watch_module.watch_files
 
@@ -201,12 +202,12 @@ def failing_once(real: Callable[..., IndexReport], error: Exception) -> tuple[Ca
     return index, calls
 
 
-def test_a_look_that_fails_is_made_again(
+def test_a_refresh_that_fails_is_repeated(
     keyword_memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     keyword_memory.index(root)
-    index, calls = failing_once(keyword_memory.index, StoreBusyError("memory.db was locked for 30 s", "try again"))
-    monkeypatch.setattr(keyword_memory, "index", index)
+    index, calls = failing_once(IndexService.index, StoreBusyError("memory.db was locked for 30 s", "try again"))
+    monkeypatch.setattr(IndexService, "index", index)
     with watching(keyword_memory) as watched:
         write(root, {"c.md": "gamma"})
         watched.sees(a="alpha", deep__b="beta", c="gamma")
@@ -214,7 +215,7 @@ def test_a_look_that_fails_is_made_again(
     assert "not indexed yet: memory.db was locked" in caplog.text
 
 
-def test_where_there_are_no_events_files_are_polled(
+def test_files_are_polled_when_there_are_no_events(
     keyword_memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     keyword_memory.index(root)
@@ -229,12 +230,12 @@ def test_where_there_are_no_events_files_are_polled(
     assert "polling instead" in caplog.text
 
 
-def test_everything_is_looked_at_now_and_then(
+def test_everything_is_scanned_now_and_then(
     keyword_memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Events get lost; the next look finds what they would have said."""
     keyword_memory.index(root)
-    monkeypatch.setattr(watch_module, "_matters", lambda *_: False)
+    monkeypatch.setattr(watch_module, "_affects_index", lambda *_: False)
     looks: list[int] = []
     stop = threading.Event()
 

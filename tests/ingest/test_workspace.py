@@ -1,4 +1,4 @@
-"""The workspace: a folder of notes that is indexed and watched, and whose daily log is not read back."""
+"""The workspace: a folder of notes that is indexed and watched, and whose daily log lines are not indexed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def append(file: Path, text: str) -> None:
 # ── which lines are ours ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_our_lines_are_left_empty_and_every_other_stays_where_it_was() -> None:
+def test_log_lines_become_empty_and_every_other_line_keeps_its_number() -> None:
     text = f"# Daily Log - 2026-03-01\n\n{OURS}\nMine\n{OURS}\n"
     assert without_log_lines(DAY, text) == "# Daily Log - 2026-03-01\n\n\nMine\n\n"
     assert without_log_lines(DAY, text.replace("\n", "\r\n")).count("\r\n") == text.count("\n")
@@ -66,7 +66,7 @@ def test_our_lines_are_left_empty_and_every_other_stays_where_it_was() -> None:
 
 
 @pytest.mark.parametrize("type_", TYPES)
-def test_every_type_of_memory_makes_a_line_of_ours(type_: str) -> None:
+def test_a_line_of_every_type_of_memory_is_recognised(type_: str) -> None:
     assert without_log_lines(DAY, f"- **00:00:59** [{type_}] (chat (Ada)) x") == ""
 
 
@@ -84,12 +84,12 @@ def test_every_type_of_memory_makes_a_line_of_ours(type_: str) -> None:
         "- **14:30:05** [fact] (manual)",
     ],
 )
-def test_what_only_looks_alike_is_the_users(line: str) -> None:
+def test_a_line_that_only_looks_alike_is_the_users(line: str) -> None:
     assert without_log_lines(DAY, line) == line
 
 
 @pytest.mark.parametrize("path", ["/w/memory/2026-03-01.md", "C:\\w\\memory\\2026-03-01.md", "memory/2026-03-01.md"])
-def test_a_daily_log_is_known_by_its_name(path: str) -> None:
+def test_a_daily_log_is_recognised_by_its_name(path: str) -> None:
     assert without_log_lines(path, OURS) == ""
 
 
@@ -100,7 +100,7 @@ def test_other_files_are_read_as_they_are(path: str) -> None:
     assert without_log_lines(path, OURS) == OURS
 
 
-def test_a_thought_between_our_lines_is_a_chunk_of_its_own(keyword_memory: Memory, tmp_path: Path) -> None:
+def test_a_note_between_log_lines_is_a_chunk_of_its_own(keyword_memory: Memory, tmp_path: Path) -> None:
     ours = "\n".join([OURS] * 50)
     text = (
         f"# Daily Log - 2026-03-01\n\n{ours}\n\nOne thought,\non two lines.\n\n{ours}\n## Evening\n{ours}\nAnother.\n"
@@ -120,15 +120,15 @@ def test_a_thought_between_our_lines_is_a_chunk_of_its_own(keyword_memory: Memor
 # ── no feedback ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_memory_stands_once_in_an_answer(memory: Memory, workspace: Path) -> None:
-    told = ("The cache lives in Redis", "The cache expires after an hour", "The cache is warmed at night")
-    memory.add(told[0])
-    memory.add(told[1])
+def test_a_memory_is_found_once(memory: Memory, workspace: Path) -> None:
+    texts = ("The cache lives in Redis", "The cache expires after an hour", "The cache is warmed at night")
+    memory.add(texts[0])
+    memory.add(texts[1])
     append(log_in(workspace), "\nI wonder whether the cache needs a second server at all.\n\n")
-    memory.add(told[2])
+    memory.add(texts[2])
     index(memory)
     hits = memory.search("cache", limit=20).hits
-    assert sorted(hit.record.text for hit in hits if hit.record.kind == "memory") == sorted(told)
+    assert sorted(hit.record.text for hit in hits if hit.record.kind == "memory") == sorted(texts)
     (mine,) = (hit.record for hit in hits if hit.record.kind == "chunk")
     assert mine.text == "I wonder whether the cache needs a second server at all."
     lines = log_in(workspace).read_text().splitlines()
@@ -136,7 +136,7 @@ def test_a_memory_stands_once_in_an_answer(memory: Memory, workspace: Path) -> N
     assert (mine.first_line, len(lines)) == (6, 8)
 
 
-def test_a_log_of_our_lines_alone_yields_nothing(memory: Memory) -> None:
+def test_a_log_of_log_lines_only_has_no_chunks(memory: Memory) -> None:
     memory.add("The cache lives in Redis")
     report = index(memory)
     assert (report.collections[0].new, report.collections[0].chunks_added) == (1, 0)
@@ -145,7 +145,7 @@ def test_a_log_of_our_lines_alone_yields_nothing(memory: Memory) -> None:
     assert memory.list(memory.filters(kinds=["chunk"])).total == 0
 
 
-def test_a_process_that_knows_of_no_workspace_does_not_read_the_lines_either(tmp_path: Path, memory: Memory) -> None:
+def test_a_process_without_a_workspace_does_not_index_the_lines_either(tmp_path: Path, memory: Memory) -> None:
     memory.add("The cache lives in Redis")
     index(memory)
     with Memory(tmp_path / "memory.db", options={"embedding.provider": "none"}) as other:
@@ -203,7 +203,7 @@ def test_an_edited_file_leaves_no_stale_copy(memory: Memory, workspace: Path) ->
     assert [hit.record.text for hit in memory.search("ship").hits] == ["We ship on Friday."]
 
 
-def test_lines_move_with_the_file_when_ours_is_purged(memory: Memory, workspace: Path) -> None:
+def test_chunks_get_new_line_numbers_when_a_log_line_is_purged(memory: Memory, workspace: Path) -> None:
     gone = memory.add("The cache lives in Redis")
     memory.add("The queue lives in RabbitMQ")
     append(log_in(workspace), "\nMy own thought.\n")
@@ -226,7 +226,7 @@ def test_the_folder_is_made_and_called_workspace(memory: Memory, tmp_path: Path)
     assert Path(collection.root).is_dir()
 
 
-def test_no_workspace_is_made_where_none_is_wanted(tmp_path: Path, workspace: Path, keyword_memory: Memory) -> None:
+def test_no_workspace_is_made_when_none_is_configured(tmp_path: Path, workspace: Path, keyword_memory: Memory) -> None:
     assert keyword_memory.collections.workspace() is None
     with opened(tmp_path, workspace, **{"workspace.auto_index": False}) as memory:
         assert memory.collections.workspace() is None
@@ -306,7 +306,7 @@ def test_watch_makes_the_workspace_of_the_settings(tmp_path: Path, workspace: Pa
     assert ran.code == 0, ran
 
 
-def test_a_workspace_that_cannot_be_is_one_error(tmp_path: Path) -> None:
+def test_an_impossible_workspace_is_one_error(tmp_path: Path) -> None:
     write(tmp_path, {"file": ""})
     ran = run_here("--db", tmp_path / "memory.db", "watch", "--workspace", tmp_path / "file")
     assert ran.code == 2
@@ -315,7 +315,7 @@ def test_a_workspace_that_cannot_be_is_one_error(tmp_path: Path) -> None:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_module, "QUIET_MS", 60)
+    monkeypatch.setattr(watch_module, "DEBOUNCE_MS", 60)
     monkeypatch.setattr(watch_module, "_TICK_MS", 100)
 
 
@@ -327,7 +327,9 @@ def service(tmp_path: Path, workspace: Path, eager: None) -> Iterator[MemoryHost
     service.close()
 
 
-def test_a_server_keeps_the_workspace_and_no_other_folder(service: MemoryHost, tmp_path: Path, workspace: Path) -> None:
+def test_a_server_watches_the_workspace_and_no_other_folder(
+    service: MemoryHost, tmp_path: Path, workspace: Path
+) -> None:
     docs = write(tmp_path / "docs", {"a.md": "alpha"})
     service.memory.index(docs)
     service.start()
@@ -350,7 +352,7 @@ def test_a_server_without_a_workspace_watches_nothing(tmp_path: Path) -> None:
     service.close()
 
 
-def test_a_server_says_why_a_workspace_is_not_kept(
+def test_a_server_reports_why_a_workspace_is_not_watched(
     service: MemoryHost, workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace.write_text("not a folder")

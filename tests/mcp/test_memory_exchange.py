@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp import Client
-from mindex.ingest.document_metadata import domain_of
+from mindex.ingest.document_metadata import domain_of_current_file
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.dialects.memory_exchange import domain_map
 from mindex.mcp.memory_host import MemoryHost, Options
@@ -248,4 +248,4 @@ def test_a_file_without_a_map_is_no_map(text: str) -> None:
     ],
 )
 def test_the_map_leads_from_code_to_domain(path: str, domain: str | None) -> None:
-    assert domain_of(path, domain_map(FILES["MemoryExchangeManagement.md"]), {"caching"}) == domain
+    assert domain_of_current_file(path, domain_map(FILES["MemoryExchangeManagement.md"]), {"caching"}) == domain

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.memories.anchors import anchor, anchor_state
+from mindex.memories.anchors import anchor_state, make_anchor
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.records import view_records
@@ -32,8 +32,8 @@ def state(kept: dict[str, object]) -> tuple[str, str]:
     return now.at.rpartition(":")[2], now.state
 
 
-def test_it_is_fresh_until_its_lines_change(code: Path) -> None:
-    kept = anchor("src/app.py:10-20", Path.cwd())
+def test_an_anchor_is_fresh_until_its_lines_change(code: Path) -> None:
+    kept = make_anchor("src/app.py:10-20", Path.cwd())
     assert state(kept) == ("10-20", "fresh")
     code.write_text(CODE.replace("line 40", "line forty"))
     assert state(kept) == ("10-20", "fresh")
@@ -44,15 +44,15 @@ def test_it_is_fresh_until_its_lines_change(code: Path) -> None:
 
 
 def test_lines_that_moved_are_found_where_they_are_now(code: Path) -> None:
-    kept = anchor("src/app.py:10-20", Path.cwd())
+    kept = make_anchor("src/app.py:10-20", Path.cwd())
     code.write_text("# new\n# head\n" + CODE)
     assert state(kept) == ("12-22", "drifted")
     code.write_text("\n".join(CODE.split("\n")[5:]))
     assert state(kept) == ("5-15", "drifted")
 
 
-def test_a_file_that_is_not_there_is_gone(code: Path) -> None:
-    kept = anchor(f"{code}:3", Path("/"))
+def test_an_anchor_to_a_missing_file_is_gone(code: Path) -> None:
+    kept = make_anchor(f"{code}:3", Path("/"))
     assert state(kept) == ("3-3", "fresh")
     code.unlink()
     assert state(kept) == ("3-3", "gone")
@@ -61,8 +61,8 @@ def test_a_file_that_is_not_there_is_gone(code: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-def test_a_pipe_in_its_place_is_not_waited_for(code: Path) -> None:
-    kept = anchor("src/app.py:1-2", Path.cwd())
+def test_a_pipe_in_place_of_the_file_does_not_block(code: Path) -> None:
+    kept = make_anchor("src/app.py:1-2", Path.cwd())
     code.unlink()
     os.mkfifo(code)
     assert within(60, lambda: state(kept)) == ("1-2", "gone")
@@ -71,13 +71,13 @@ def test_a_pipe_in_its_place_is_not_waited_for(code: Path) -> None:
 @pytest.mark.parametrize(
     "kept", [{}, {"path": "x"}, {"path": "\0", "first": 1, "last": 2}, {"path": "a", "first": "x", "last": None}]
 )
-def test_what_cannot_be_read_is_gone_and_no_error(kept: dict[str, object]) -> None:
+def test_an_unreadable_anchor_is_gone_and_no_error(kept: dict[str, object]) -> None:
     assert anchor_state(kept).state == "gone"
 
 
-def test_looking_for_moved_lines_costs_little_however_alike_they_are(code: Path) -> None:
+def test_finding_moved_lines_is_cheap_even_when_many_lines_are_equal(code: Path) -> None:
     code.write_text("x\n" * 50_000)
-    kept = anchor("src/app.py:1-2000", Path.cwd())
+    kept = make_anchor("src/app.py:1-2000", Path.cwd())
     code.write_text("x\ny\n" * 50_000)
     assert within(15, lambda: anchor_state(kept)).state == "drifted"
 
@@ -95,7 +95,7 @@ def test_looking_for_moved_lines_costs_little_however_alike_they_are(code: Path)
         ("\0:1", UsageError),
     ],
 )
-def test_a_place_that_is_none_is_refused_when_told(
+def test_a_reference_to_no_lines_is_refused_when_a_memory_is_added(
     code: Path, keyword_memory: Memory, reference: str, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -103,7 +103,7 @@ def test_a_place_that_is_none_is_refused_when_told(
     assert keyword_memory.list().total == 0
 
 
-def test_search_and_get_say_how_it_stands_in_every_view(code: Path, keyword_memory: Memory) -> None:
+def test_search_and_get_show_the_anchor_state_in_every_view(code: Path, keyword_memory: Memory) -> None:
     memory = keyword_memory
     id_ = memory.add("The cache is filled here", anchor="src/app.py:10-20").id
     plain = memory.add("Another memory").id
@@ -123,7 +123,7 @@ def test_search_and_get_say_how_it_stands_in_every_view(code: Path, keyword_memo
     assert "anchor" not in view_records(memory.get(plain)).json()["records"][0]  # type: ignore[index, operator]
 
 
-def test_an_update_sets_moves_and_takes_away_an_anchor(code: Path, keyword_memory: Memory) -> None:
+def test_an_update_sets_moves_and_removes_an_anchor(code: Path, keyword_memory: Memory) -> None:
     memory = keyword_memory
     id_ = memory.add("The cache is filled here", fields={"client": {"n": 1}}).id
 

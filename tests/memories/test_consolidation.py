@@ -1,4 +1,4 @@
-"""Fewer memories that say as much: what is proposed, what a model may write, and that nothing goes without `apply`."""
+"""Consolidation: what is proposed, what a model may write, and that nothing is changed without `apply`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.memories import lifecycle as life
-from mindex.memories.merge import MADE_OF, apply_merge
+from mindex.memories.merge import MERGED_FROM, apply_merge
 from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Change, Consolidation, Filters, Proposal, Record
@@ -35,7 +35,7 @@ TEA = ("Anna drinks green tea in the morning", "Anna drinks green tea in the mor
 KEY = "sk-ant-api03-" + "a1B2" * 10
 
 Open = Callable[..., Memory]
-Tell = Callable[..., str]
+AddOld = Callable[..., str]
 
 
 @pytest.fixture
@@ -43,8 +43,12 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     memories: list[Memory] = []
 
     def open_one(server: ChatServer | None = None, **options: object) -> Memory:
-        asked = server.options if server is not None else {}
-        given = {"embedding.provider": "none", **asked, **{key.replace("__", "."): v for key, v in options.items()}}
+        generation = server.options if server is not None else {}
+        given = {
+            "embedding.provider": "none",
+            **generation,
+            **{key.replace("__", "."): v for key, v in options.items()},
+        }
         memories.append(Memory(tmp_path / "memory.db", options=given))
         return memories[-1]
 
@@ -54,15 +58,15 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
 
 @pytest.fixture
-def tell(monkeypatch: pytest.MonkeyPatch) -> Tell:
-    """Tells a memory something, so many days ago."""
+def add_old(monkeypatch: pytest.MonkeyPatch) -> AddOld:
+    """Adds a memory as it would have been added so many days ago."""
 
-    def told(memory: Memory, text: str, *, days: float = 60, **properties: object) -> str:
+    def add(memory: Memory, text: str, *, days: float = 60, **properties: object) -> str:
         with monkeypatch.context() as patched:
             patched.setattr(life, "now_ms", lambda: now_ms() - int(days * DAY))
             return memory.add(text, **properties).id  # type: ignore[arg-type]
 
-    return told
+    return add
 
 
 @pytest.fixture
@@ -88,9 +92,9 @@ def unchanged(memory: Memory) -> Callable[[], bool]:
 # ── near-duplicates, by rule ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_most_complete_of_near_duplicates_is_kept(opened: Open, tell: Tell) -> None:
+def test_the_most_complete_of_near_duplicates_is_kept(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    short, long = (tell(memory, text) for text in TEA)
+    short, long = (add_old(memory, text) for text in TEA)
     as_it_was = unchanged(memory)
     found = memory.maintenance.consolidate()
     (proposal,) = found.proposals
@@ -101,9 +105,9 @@ def test_the_most_complete_of_near_duplicates_is_kept(opened: Open, tell: Tell) 
     assert as_it_was()
 
 
-def test_applying_retires_the_others_and_the_history_says_why(opened: Open, tell: Tell) -> None:
+def test_applying_retires_the_others_and_the_history_says_why(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    short, long = (tell(memory, text) for text in TEA)
+    short, long = (add_old(memory, text) for text in TEA)
     done = memory.maintenance.consolidate(apply=True)
     assert (done.retired, done.proposals[0].applied) == (1, long)
     assert live(memory) == {TEA[1]}
@@ -114,9 +118,9 @@ def test_applying_retires_the_others_and_the_history_says_why(opened: Open, tell
     assert memory.maintenance.consolidate().proposals == ()
 
 
-def test_what_was_retired_comes_back_by_undo_and_by_restore(opened: Open, tell: Tell) -> None:
+def test_retired_memories_come_back_by_undo_and_by_restore(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    short, _ = (tell(memory, text) for text in TEA)
+    short, _ = (add_old(memory, text) for text in TEA)
     memory.maintenance.consolidate(apply=True)
     memory.undo(short)
     assert live(memory) == set(TEA)
@@ -126,10 +130,10 @@ def test_what_was_retired_comes_back_by_undo_and_by_restore(opened: Open, tell: 
     assert live(memory) == set(TEA)
 
 
-def test_the_one_that_stays_takes_over_tags_names_and_importance(opened: Open, tell: Tell) -> None:
+def test_the_kept_memory_takes_over_tags_entities_and_importance(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    tell(memory, TEA[0], tags=["drinks"], entities=["Anna", "Samovar"], importance=9)
-    long = tell(memory, TEA[1], tags=["habits"], importance=3)
+    add_old(memory, TEA[0], tags=["drinks"], entities=["Anna", "Samovar"], importance=9)
+    long = add_old(memory, TEA[1], tags=["habits"], importance=3)
     done = memory.maintenance.consolidate(apply=True)
     kept = memory.store.retrieval.record(long)
     assert kept is not None and done.proposals[0].updated
@@ -147,49 +151,49 @@ def test_the_one_that_stays_takes_over_tags_names_and_importance(opened: Open, t
         ("The shop is hosted in Frankfurt by Weber", "The shop is hosted in Dublin by Weber"),
     ],
 )
-def test_memories_that_differ_in_what_they_say_are_left_alone(opened: Open, tell: Tell, one: str, other: str) -> None:
+def test_memories_that_say_different_things_are_not_merged(opened: Open, add_old: AddOld, one: str, other: str) -> None:
     memory = opened()
-    first, second = tell(memory, one), tell(memory, other)
-    memory.store.entries.link(first, second, NEAR_LINK, 1.0)  # however near somebody thought they are
+    first, second = add_old(memory, one), add_old(memory, other)
+    memory.store.entries.link(first, second, NEAR_LINK, 1.0)  # however near they were found before
     assert memory.maintenance.consolidate().proposals == ()
 
 
-def test_types_and_agents_do_not_mix(opened: Open, tell: Tell) -> None:
+def test_types_and_agents_do_not_mix(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    tell(memory, TEA[0], type="fact")
-    tell(memory, TEA[1], type="preference")
-    tell(memory, TEA[1], agent="eva")
+    add_old(memory, TEA[0], type="fact")
+    add_old(memory, TEA[1], type="preference")
+    add_old(memory, TEA[1], agent="eva")
     assert memory.maintenance.consolidate(agent="*").proposals == ()
-    tell(memory, TEA[0], agent="eva")
+    add_old(memory, TEA[0], agent="eva")
     (proposal,) = memory.maintenance.consolidate(agent="*").proposals
     assert {record.agent for record in proposal.originals} == {"eva"}
     assert memory.maintenance.consolidate().proposals == ()
 
 
-def test_only_old_ones_and_only_the_types_asked_for(opened: Open, tell: Tell) -> None:
+def test_only_old_memories_of_the_given_types_are_proposed(opened: Open, add_old: AddOld) -> None:
     memory = opened()
     for text in TEA:
-        tell(memory, text, days=10, type="preference")
+        add_old(memory, text, days=10, type="preference")
     assert memory.maintenance.consolidate().proposals == ()
     assert len(memory.maintenance.consolidate(older_than="7d").proposals) == 1
     assert len(memory.maintenance.consolidate(older_than=None, types=["preference"]).proposals) == 1
     assert memory.maintenance.consolidate(older_than=None, types=["fact"]).looked_at == 0
 
 
-def test_what_expires_or_is_tied_to_a_file_is_left_alone(opened: Open, tell: Tell, tmp_path: Path) -> None:
+def test_memories_that_expire_or_are_anchored_are_not_proposed(opened: Open, add_old: AddOld, tmp_path: Path) -> None:
     memory = opened()
     (tmp_path / "tea.py").write_text("kettle = 1\n")
-    tell(memory, TEA[0], expires="900d")
-    tell(memory, TEA[1])
-    tell(memory, "The kettle stands in the kitchen of Riga", anchor=f"{tmp_path / 'tea.py'}:1-1")
-    tell(memory, "The kettle stands in the kitchen of Riga now")
+    add_old(memory, TEA[0], expires="900d")
+    add_old(memory, TEA[1])
+    add_old(memory, "The kettle stands in the kitchen of Riga", anchor=f"{tmp_path / 'tea.py'}:1-1")
+    add_old(memory, "The kettle stands in the kitchen of Riga now")
     assert memory.maintenance.consolidate().proposals == ()
 
 
-def test_only_the_oldest_so_many_are_looked_at(opened: Open, tell: Tell) -> None:
+def test_only_the_oldest_so_many_are_read(opened: Open, add_old: AddOld) -> None:
     memory = opened()
     for days, text in ((90, "The harbour is old"), (80, TEA[0]), (70, TEA[1])):
-        tell(memory, text, days=days)
+        add_old(memory, text, days=days)
     assert (memory.maintenance.consolidate(most=2).looked_at, memory.maintenance.consolidate(most=2).proposals) == (
         2,
         (),
@@ -197,7 +201,7 @@ def test_only_the_oldest_so_many_are_looked_at(opened: Open, tell: Tell) -> None
     assert len(memory.maintenance.consolidate(most=3).proposals) == 1
 
 
-def test_limit_and_type_are_checked(opened: Open, tell: Tell) -> None:
+def test_limit_and_type_are_checked(opened: Open, add_old: AddOld) -> None:
     memory = opened()
     with pytest.raises(UsageError, match="limit 0 is too small"):
         memory.maintenance.consolidate(limit=0)
@@ -208,20 +212,20 @@ def test_limit_and_type_are_checked(opened: Open, tell: Tell) -> None:
     assert memory.maintenance.consolidate(limit=999).notes == ("limit cut to 200",)
 
 
-def test_limit_bounds_the_proposals_and_the_questions(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_limit_bounds_the_proposals_and_the_requests(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
     for place in ("Rome", "Oslo", "Lima"):
-        tell(memory, f"The warehouse of {place} is open on Sunday")
-        tell(memory, f"The warehouse of {place} is open on Sunday all day")
+        add_old(memory, f"The warehouse of {place} is open on Sunday")
+        add_old(memory, f"The warehouse of {place} is open on Sunday all day")
     assert len(memory.maintenance.consolidate(limit=2).proposals) == 2
     assert len(model.asked) == 2
 
 
-def test_a_near_duplicate_that_only_vectors_show(opened: Open, tell: Tell) -> None:
+def test_a_near_duplicate_that_only_vectors_show_is_proposed(opened: Open, add_old: AddOld) -> None:
     memory = opened(embedding__provider="local")
-    one = tell(memory, "The user likes the dark theme")
-    other = tell(memory, "The user likes dark themes")
-    alone = tell(memory, "The harbour has three cranes")
+    one = add_old(memory, "The user likes the dark theme")
+    other = add_old(memory, "The user likes dark themes")
+    alone = add_old(memory, "The harbour has three cranes")
     (proposal,) = memory.maintenance.consolidate().proposals
     assert {record.id for record in proposal.originals} == {one, other}
     assert alone in {record.id for record in memory.list(limit=50).records}
@@ -236,9 +240,9 @@ def test_a_near_duplicate_that_only_vectors_show(opened: Open, tell: Tell) -> No
         ("We pay the invoice to the supplier within a week.", "The supplier pays the invoice to us within a week."),
     ],
 )
-def test_vectors_alone_do_not_make_two_things_one(opened: Open, tell: Tell, one: str, other: str) -> None:
+def test_near_vectors_alone_do_not_merge_different_things(opened: Open, add_old: AddOld, one: str, other: str) -> None:
     memory = opened(embedding__provider="local")
-    first, second = tell(memory, one), tell(memory, other)
+    first, second = add_old(memory, one), add_old(memory, other)
     assert memory.models.embedder is not None
     a, b = memory.store.vectors.stored(memory.models.embedder.model, [first, second]).values()
     assert float(a[0] @ b[0]) > 0.8  # close enough to be looked at, or nearly so
@@ -249,10 +253,10 @@ def test_vectors_alone_do_not_make_two_things_one(opened: Open, tell: Tell, one:
 # ── what a model writes ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_model_writes_what_stands_for_all(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_a_model_writes_the_text_that_replaces_all(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
-    one = tell(memory, "Anna likes black tea", tags=["drinks"], confidence=0.8, importance=4)
-    other = tell(memory, "Anna likes black coffee", importance=6)
+    one = add_old(memory, "Anna likes black tea", tags=["drinks"], confidence=0.8, importance=4)
+    other = add_old(memory, "Anna likes black coffee", importance=6)
     model.answers = writes("Anna likes black tea\nand black coffee.")
     (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert (proposal.by, proposal.kept, proposal.result) == ("model", "", "Anna likes black tea and black coffee.")
@@ -271,10 +275,10 @@ def test_a_model_writes_what_stands_for_all(opened: Open, tell: Tell, model: Cha
     assert "data" in system
 
 
-def test_a_new_memory_is_embedded(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_a_new_memory_is_embedded(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model, embedding__provider="local")
     for text in ("Anna likes black tea", "Anna likes black coffee"):
-        tell(memory, text)
+        add_old(memory, text)
     model.answers = writes("Anna likes black tea and black coffee.")
     (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert memory.models.embedder is not None
@@ -294,29 +298,29 @@ def test_a_new_memory_is_embedded(opened: Open, tell: Tell, model: ChatServer) -
         "",
     ],
 )
-def test_a_text_that_loses_something_is_refused_and_the_rule_decides(
-    opened: Open, tell: Tell, model: ChatServer, text: str
+def test_a_text_that_loses_something_is_rejected_and_the_rule_decides(
+    opened: Open, add_old: AddOld, model: ChatServer, text: str
 ) -> None:
     memory = opened(model)
-    _, long = (tell(memory, told) for told in TEA)
+    _, long = (add_old(memory, tea) for tea in TEA)
     model.answers = writes(text)
     (proposal,) = memory.maintenance.consolidate().proposals
     assert (proposal.by, proposal.kept) == ("rule", long)
 
 
-def test_the_model_may_choose_one_of_them(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_the_model_may_choose_one_of_them(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
-    _, long = (tell(memory, told) for told in TEA)
+    _, long = (add_old(memory, tea) for tea in TEA)
     model.answers = writes(TEA[1])
     (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert (proposal.by, proposal.kept, proposal.applied) == ("model", long, long)
     assert live(memory) == {TEA[1]}
 
 
-def test_a_secret_that_the_model_writes_is_left_out(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_a_secret_that_the_model_writes_is_left_out(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
     for text in TEA:
-        tell(memory, text)
+        add_old(memory, text)
     model.answers = writes(f"{TEA[1]}, with {KEY}")
     (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert KEY not in str(proposal) and KEY not in str(live(memory))
@@ -333,20 +337,20 @@ MISBEHAVING: dict[str, Answers] = {
 
 
 @pytest.mark.parametrize("name", MISBEHAVING)
-def test_a_model_that_misbehaves_leaves_the_rule(opened: Open, tell: Tell, name: str) -> None:
+def test_the_rule_decides_when_a_model_misbehaves(opened: Open, add_old: AddOld, name: str) -> None:
     with chat_server(MISBEHAVING[name]) as server:
         memory = opened(server, generation__timeout=0.4)
-        _, long = (tell(memory, told) for told in TEA)
+        _, long = (add_old(memory, tea) for tea in TEA)
         done = memory.maintenance.consolidate(apply=True)
         assert [(proposal.by, proposal.applied) for proposal in done.proposals] == [("rule", long)]
         assert live(memory) == {TEA[1]}
 
 
-def test_a_model_that_fails_three_times_is_not_asked_any_more(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_a_model_that_fails_three_times_gets_no_more_requests(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
     for place in ("Rome", "Oslo", "Lima", "Bonn", "Kyiv"):
-        tell(memory, f"The warehouse of {place} is open on Sunday")
-        tell(memory, f"The warehouse of {place} is open on Sunday all day")
+        add_old(memory, f"The warehouse of {place} is open on Sunday")
+        add_old(memory, f"The warehouse of {place} is open on Sunday all day")
     model.answers = always("no")
     found = memory.maintenance.consolidate()
     assert [proposal.by for proposal in found.proposals] == ["rule"] * 5
@@ -354,10 +358,10 @@ def test_a_model_that_fails_three_times_is_not_asked_any_more(opened: Open, tell
     assert "not asked any more" in found.notes[0]
 
 
-def test_a_model_that_is_not_ready_leaves_the_rule(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_the_rule_decides_when_a_model_is_not_ready(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model, generation__timeout=0.3)
     for text in TEA:
-        tell(memory, text)
+        add_old(memory, text)
     model.ready = Fails(503)
     assert [proposal.by for proposal in memory.maintenance.consolidate().proposals] == ["rule"]
     assert model.asked == []
@@ -368,10 +372,10 @@ def test_a_model_that_is_not_ready_leaves_the_rule(opened: Open, tell: Tell, mod
 MEALS = "soup bread rice fish pasta beans curry stew salad".split()
 
 
-def meals(memory: Memory, tell: Tell, **properties: object) -> list[str]:
+def meals(memory: Memory, add_old: AddOld, **properties: object) -> list[str]:
     given = {"tags": ["canteen"], "importance": 2, **properties}
     return [
-        tell(memory, f"{dish.title()} was served for the {count}. guest", **given)
+        add_old(memory, f"{dish.title()} was served for the {count}. guest", **given)
         for count, dish in enumerate(MEALS, start=100)
     ]
 
@@ -381,9 +385,9 @@ def all_meals() -> str:
     return f"Served to guests in the canteen: {dishes}."
 
 
-def test_a_long_tail_becomes_a_summary(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_a_long_tail_becomes_a_summary(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
-    tail = meals(memory, tell, confidence=0.9)
+    tail = meals(memory, add_old, confidence=0.9)
     model.answers = writes(all_meals())
     (proposal,) = memory.maintenance.consolidate().proposals
     assert (proposal.kind, proposal.kept, proposal.by) == ("summary", "", "model")
@@ -397,18 +401,18 @@ def test_a_long_tail_becomes_a_summary(opened: Open, tell: Tell, model: ChatServ
     assert {record.id for record in memory.list(limit=50).records} == set(tail)
 
 
-def test_without_a_model_tails_are_left_out_with_a_note(opened: Open, tell: Tell) -> None:
+def test_without_a_model_tails_are_left_out_with_a_note(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    meals(memory, tell)
+    meals(memory, add_old)
     found = memory.maintenance.consolidate(apply=True)
     assert found.proposals == ()
     assert found.notes == ("summaries of long tails need a language model; set generation.provider",)
     assert len(live(memory)) == len(MEALS)
 
 
-def test_a_summary_that_loses_a_number_is_dropped(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_a_summary_that_loses_a_number_is_dropped(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
-    meals(memory, tell)
+    meals(memory, add_old)
     model.answers = writes(all_meals().replace("(104)", ""))
     found = memory.maintenance.consolidate()
     assert found.proposals == ()
@@ -417,18 +421,18 @@ def test_a_summary_that_loses_a_number_is_dropped(opened: Open, tell: Tell, mode
 
 @pytest.mark.parametrize("properties", [{"importance": 8}, {"days": 3}, {"tags": []}, {"expires": "900d"}])
 def test_a_tail_is_old_unimportant_and_about_one_thing(
-    opened: Open, tell: Tell, model: ChatServer, properties: dict[str, object]
+    opened: Open, add_old: AddOld, model: ChatServer, properties: dict[str, object]
 ) -> None:
     memory = opened(model)
-    meals(memory, tell, entities=(), **properties)
+    meals(memory, add_old, entities=(), **properties)
     model.answers = writes(all_meals())
     assert memory.maintenance.consolidate().proposals == ()
     assert model.asked == []
 
 
-def test_what_is_asked_for_is_no_tail(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_memories_that_are_read_are_no_long_tail(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
-    meals(memory, tell)
+    meals(memory, add_old)
     for _ in range(2):
         memory.search("soup bread served", limit=2)
     memory.store.settle()
@@ -439,9 +443,9 @@ def test_what_is_asked_for_is_no_tail(opened: Open, tell: Tell, model: ChatServe
 # ── carrying out ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_was_changed_meanwhile_is_not_retired(opened: Open, tell: Tell) -> None:
+def test_a_memory_that_was_changed_meanwhile_is_not_retired(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    short, _ = (tell(memory, text) for text in TEA)
+    short, _ = (add_old(memory, text) for text in TEA)
     (proposal,) = memory.maintenance.consolidate().proposals
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError, match="changed meanwhile"):
@@ -449,9 +453,9 @@ def test_what_was_changed_meanwhile_is_not_retired(opened: Open, tell: Tell) -> 
     assert "Anna drinks water" in live(memory)
 
 
-def test_nor_when_it_changes_between_the_two_looks(opened: Open, tell: Tell) -> None:
+def test_a_memory_that_changes_between_check_and_write_is_not_retired(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    short, long = (tell(memory, text) for text in TEA)
+    short, long = (add_old(memory, text) for text in TEA)
     before = memory.store.retrieval.record(short)
     assert before is not None
     memory.update(short, text="Anna drinks water")
@@ -459,17 +463,17 @@ def test_nor_when_it_changes_between_the_two_looks(opened: Open, tell: Tell) -> 
         life.EntryWriter(memory.store, Redactor()).supersede(before, long, "consolidated")
 
 
-def test_one_proposal_in_the_way_does_not_stop_the_others(
-    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+def test_a_proposal_that_conflicts_does_not_stop_the_others(
+    opened: Open, add_old: AddOld, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened(model)
     for place in ("Rome", "Oslo"):
-        tell(memory, f"The warehouse of {place} is open on Sunday")
-        tell(memory, f"The warehouse of {place} is open on Sunday all day")
+        add_old(memory, f"The warehouse of {place} is open on Sunday")
+        add_old(memory, f"The warehouse of {place} is open on Sunday all day")
     (first, second) = memory.maintenance.consolidate().proposals
 
     def answer(system: str, user: str) -> str:
-        if second.result in user:  # while the model thinks, somebody forgets one of the two
+        if second.result in user:  # while the model writes, one of the two is forgotten
             for record in second.originals:
                 if record.id != second.kept:
                     memory.forget(record.id)
@@ -519,12 +523,12 @@ def in_all(memory: Memory) -> list[tuple[object, ...]]:
         return rows
 
 
-def test_nobody_sees_a_proposal_half_carried_out(
-    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+def test_a_reader_never_sees_a_half_applied_proposal(
+    opened: Open, add_old: AddOld, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, other = opened(model), opened()
     for text in BOTH:
-        tell(memory, text)
+        add_old(memory, text)
     model.answers = writes(MERGED)
     seen: list[set[str]] = []
 
@@ -540,10 +544,10 @@ def test_nobody_sees_a_proposal_half_carried_out(
 
 @pytest.mark.parametrize("by_model", [False, True])
 def test_a_full_disk_leaves_everything_as_it_was(
-    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch, by_model: bool
+    opened: Open, add_old: AddOld, model: ChatServer, monkeypatch: pytest.MonkeyPatch, by_model: bool
 ) -> None:
     memory = opened(model if by_model else None)
-    ids = [tell(memory, text, tags=[f"tag{n}"], context="tea " * 9_000) for n, text in enumerate(MANY_TEAS)]
+    ids = [add_old(memory, text, tags=[f"tag{n}"], context="tea " * 9_000) for n, text in enumerate(MANY_TEAS)]
     model.answers = writes(f"{TEA[1]}.")
     before = in_all(memory)
     in_the_way(monkeypatch, lambda: no_space_left(memory), at=2)
@@ -561,10 +565,10 @@ def test_a_full_disk_leaves_everything_as_it_was(
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is not known there")
 @pytest.mark.parametrize("at", [1, 2])
-def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, tell: Tell, at: int) -> None:
+def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, add_old: AddOld, at: int) -> None:
     memory = opened()
     for n, text in enumerate(MANY_TEAS):
-        tell(memory, text, tags=[f"tag{n}"])
+        add_old(memory, text, tags=[f"tag{n}"])
     db, before = Path(memory.store.maintenance.status().location), in_all(memory)
     memory.close()
     program = textwrap.dedent(
@@ -591,11 +595,11 @@ def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, tell: Te
 
 
 @pytest.mark.parametrize("away", ["forget", "purge"])
-def test_a_new_memory_that_nothing_could_be_retired_for_is_not_told(
-    opened: Open, tell: Tell, model: ChatServer, away: str
+def test_no_merged_memory_is_added_when_an_original_cannot_be_retired(
+    opened: Open, add_old: AddOld, model: ChatServer, away: str
 ) -> None:
     memory, other = opened(model), opened()
-    ids = [tell(memory, text) for text in BOTH]
+    ids = [add_old(memory, text) for text in BOTH]
 
     def answer(system: str, user: str) -> str:
         for id_ in ids:
@@ -609,9 +613,11 @@ def test_a_new_memory_that_nothing_could_be_retired_for_is_not_told(
     assert not [row for row in in_all(memory) if MERGED in row]
 
 
-def test_what_the_one_that_stays_was_given_meanwhile_is_not_lost(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_changes_of_the_kept_memory_made_meanwhile_are_not_lost(
+    opened: Open, add_old: AddOld, model: ChatServer
+) -> None:
     memory, other = opened(model), opened()
-    short, long = tell(memory, TEA[0], tags=["drinks"]), tell(memory, TEA[1])
+    short, long = add_old(memory, TEA[0], tags=["drinks"]), add_old(memory, TEA[1])
 
     def answer(system: str, user: str) -> str:
         other.update(long, tags=["habits"])
@@ -624,9 +630,9 @@ def test_what_the_one_that_stays_was_given_meanwhile_is_not_lost(opened: Open, t
     assert kept is not None and kept.tags == ("habits", "tea")
 
 
-def test_two_processes_that_consolidate_at_once_do_it_once(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_two_processes_that_consolidate_at_once_do_it_once(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory, other = opened(model), opened()
-    _, long = (tell(memory, text) for text in TEA)
+    _, long = (add_old(memory, text) for text in TEA)
     model.answers = lambda *_: "no" if other.maintenance.consolidate(apply=True).retired else Fails(500)
     done = memory.maintenance.consolidate(apply=True)
     assert (done.retired, live(memory), len(memory.history(long))) == (0, {TEA[1]}, 2)
@@ -639,10 +645,10 @@ def test_two_processes_that_consolidate_at_once_do_it_once(opened: Open, tell: T
 @pytest.mark.parametrize("by_model", [False, True])
 @pytest.mark.parametrize("named", ["winner", "loser", "number"])
 def test_one_undo_brings_everything_back(
-    opened: Open, tell: Tell, model: ChatServer, by_model: bool, named: str
+    opened: Open, add_old: AddOld, model: ChatServer, by_model: bool, named: str
 ) -> None:
     memory = opened(model if by_model else None)
-    ids = [tell(memory, text, tags=[f"tag{n}"]) for n, text in enumerate(MANY_TEAS)]
+    ids = [add_old(memory, text, tags=[f"tag{n}"]) for n, text in enumerate(MANY_TEAS)]
     before = {id_: memory.store.retrieval.record(id_) for id_ in ids}
     model.answers = writes(f"{TEA[1]} with Ben.")
     (proposal,) = memory.maintenance.consolidate(apply=True).proposals
@@ -661,31 +667,31 @@ def test_one_undo_brings_everything_back(
     assert (live(memory), len(redone.notes)) == ({proposal.result}, 1)
 
 
-def test_an_undo_finds_one_that_gained_nothing(opened: Open, tell: Tell) -> None:
+def test_undo_finds_a_merge_in_which_the_kept_memory_gained_nothing(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    _, long = (tell(memory, text, entities=[], importance=5) for text in TEA)
+    _, long = (add_old(memory, text, entities=[], importance=5) for text in TEA)
     (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     assert (proposal.applied, proposal.updated) == (long, False)
     memory.undo(long)
     assert live(memory) == set(TEA)
 
 
-def test_who_stands_for_several_says_of_all_of_them(opened: Open, tell: Tell) -> None:
+def test_a_memory_merged_twice_lists_all_its_originals(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    ids = [tell(memory, text) for text in TEA]
+    ids = [add_old(memory, text) for text in TEA]
     (first,) = memory.maintenance.consolidate(apply=True).proposals
-    late = tell(memory, MANY_TEAS[1])
+    late = add_old(memory, MANY_TEAS[1])
     (second,) = memory.maintenance.consolidate(apply=True).proposals
     kept = memory.store.retrieval.record(second.applied)
     assert kept is not None and second.applied == first.applied == ids[1]
-    assert kept.fields[MADE_OF] == [ids[0], late]
-    change, _ = memory.undo(str(memory.history(ids[1])[0].change))  # that it was ever told
+    assert kept.fields[MERGED_FROM] == [ids[0], late]
+    change, _ = memory.undo(str(memory.history(ids[1])[0].change))  # its creation
     assert change.notes == (f"retired for it, and still are: {ids[0]}, {late}; restore them by id",)
 
 
-def test_an_undo_leaves_what_was_changed_since(opened: Open, tell: Tell, model: ChatServer) -> None:
+def test_undo_leaves_memories_that_were_changed_since(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
-    one, other = (tell(memory, text) for text in BOTH)
+    one, other = (add_old(memory, text) for text in BOTH)
     model.answers = writes(MERGED)
     (proposal,) = memory.maintenance.consolidate(apply=True).proposals
     memory.update(proposal.applied, text="Anna likes black tea, black coffee and cake")
@@ -697,9 +703,9 @@ def test_an_undo_leaves_what_was_changed_since(opened: Open, tell: Tell, model: 
     )
 
 
-def test_an_undo_that_is_refused_changes_nothing(opened: Open, tell: Tell) -> None:
+def test_an_undo_that_is_refused_changes_nothing(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    short, *_ = (tell(memory, text, tags=["tea"]) for text in MANY_TEAS)
+    short, *_ = (add_old(memory, text, tags=["tea"]) for text in MANY_TEAS)
     memory.maintenance.consolidate(apply=True)
     twin = memory.add(MANY_TEAS[1])
     before = in_all(memory)
@@ -709,11 +715,13 @@ def test_an_undo_that_is_refused_changes_nothing(opened: Open, tell: Tell) -> No
     assert memory.restore(short).record == short
 
 
-def test_what_other_proposals_did_stays_done(opened: Open, tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undo_of_one_proposal_leaves_the_others_applied(
+    opened: Open, add_old: AddOld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = opened()
     for place in ("Rome", "Oslo"):
-        tell(memory, f"The warehouse of {place} is open on Sunday")
-        tell(memory, f"The warehouse of {place} is open on Sunday all day")
+        add_old(memory, f"The warehouse of {place} is open on Sunday")
+        add_old(memory, f"The warehouse of {place} is open on Sunday all day")
     moment = now_ms()
     monkeypatch.setattr("mindex.store.sqlite.connection.now_ms", lambda: moment)  # on a fast machine, at one moment
     first, second = memory.maintenance.consolidate(apply=True).proposals
@@ -721,11 +729,11 @@ def test_what_other_proposals_did_stays_done(opened: Open, tell: Tell, monkeypat
     assert live(memory) == {second.result, *(record.text for record in first.originals)}
 
 
-def test_the_command_names_what_came_back(
-    opened: Open, tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_undo_command_names_the_restored_memories(
+    opened: Open, add_old: AddOld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened()
-    short, long = (tell(memory, text) for text in TEA)
+    short, long = (add_old(memory, text) for text in TEA)
     memory.close()
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
     assert "takes one back as a whole" in run_here("--db", tmp_path / "memory.db", "consolidate", "--apply").out
@@ -736,13 +744,13 @@ def test_the_command_names_what_came_back(
 
 
 def test_a_merge_whose_vector_cannot_be_made_says_so(
-    opened: Open, tell: Tell, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+    opened: Open, add_old: AddOld, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ModelServer() as server:
         served = {"embedding__provider": "ollama", "embedding__model": "a-model", "embedding__url": server.url}
         memory = opened(model, **served)
         for text in BOTH:
-            tell(memory, text)
+            add_old(memory, text)
         model.answers = writes(MERGED)
         server.always = status(401)
         done = memory.maintenance.consolidate(apply=True)
@@ -755,9 +763,9 @@ def test_a_merge_whose_vector_cannot_be_made_says_so(
 # ── as it is shown ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, tell: Tell) -> None:
+def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, add_old: AddOld) -> None:
     memory = opened()
-    short, long = (tell(memory, text) for text in TEA)
+    short, long = (add_old(memory, text) for text in TEA)
     found = memory.maintenance.consolidate()
     shown = consolidation_json(found)
     assert shown["looked_at"] == 2 and shown["applied"] == 0
@@ -770,7 +778,7 @@ def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, tell:
     assert consolidation_text(memory.maintenance.consolidate(most=1)) == "nothing to consolidate among 1 memory"
 
 
-def test_what_is_too_young_to_be_looked_at_is_counted(opened: Open) -> None:
+def test_memories_that_are_too_young_are_counted(opened: Open) -> None:
     memory = opened()
     assert consolidation_text(memory.maintenance.consolidate()) == "nothing to consolidate among 0 memories"
     memory.add("Tea is drunk at four.")
@@ -785,7 +793,7 @@ def test_what_is_too_young_to_be_looked_at_is_counted(opened: Open) -> None:
     assert "younger" not in consolidation_json(memory.maintenance.consolidate(older_than=None))
 
 
-def test_a_proposal_of_many_agents_says_whose_it_is() -> None:
+def test_a_proposal_for_all_agents_names_its_agent() -> None:
     records = tuple(Record(id=f"m{n}", kind="memory", text=f"text {n}", agent="eva", type="fact") for n in (1, 2))
     shown = consolidation_text(Consolidation((Proposal("merge", records, "text", "why", applied="m3"),), 2))
     assert "merge → m3: why, by rule" in shown and "m1 [eva] text 1" in shown
@@ -793,10 +801,10 @@ def test_a_proposal_of_many_agents_says_whose_it_is() -> None:
 
 
 def test_the_command_proposes_and_applies(
-    opened: Open, tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Open, add_old: AddOld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened()
-    short, long = (tell(memory, text) for text in TEA)
+    short, long = (add_old(memory, text) for text in TEA)
     memory.close()
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
     command = ["--db", tmp_path / "memory.db", "consolidate"]

@@ -18,9 +18,9 @@ import pytest
 
 from mindex.clock import now_ms
 from mindex.config import load_settings
-from mindex.daily_log_format import is_line_of
+from mindex.daily_log_format import is_line_of, log_line
 from mindex.errors import StoreError
-from mindex.memories.daily_log import DailyLog, log_line
+from mindex.memories.daily_log import DailyLog
 from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import TYPES, Record
@@ -56,7 +56,7 @@ def memory(tmp_path: Path, workspace: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 def public_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder that somebody with fewer rights can reach, unlike pytest's own; home is in it, too."""
+    """A folder that a user with fewer rights can reach, unlike pytest's own; home is in it, too."""
     folder = Path(tempfile.mkdtemp(prefix="mindex-test-"))
     folder.chmod(0o777)
     for variable in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
@@ -72,7 +72,7 @@ def at(iso: str) -> int:
     return int(datetime.fromisoformat(iso).timestamp() * 1000)
 
 
-def told(text: str, when: str = "2026-03-01T14:30:05+01:00", type_: str = "fact", source: str = "") -> Record:
+def memory_record(text: str, when: str = "2026-03-01T14:30:05+01:00", type_: str = "fact", source: str = "") -> Record:
     return Record("a" * 12, "memory", text, type=type_, source=source, created_at=at(when))
 
 
@@ -88,19 +88,19 @@ def lines_of(workspace: Path) -> list[str]:
 # ── the line ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_line_is_the_seeds_to_the_letter() -> None:
-    record = told("User prefers dark mode", type_="preference", source="conversation")
+def test_a_line_has_exactly_the_format_of_the_spec() -> None:
+    record = memory_record("User prefers dark mode", type_="preference", source="conversation")
     line = log_line(record, record.created_at)
     assert line == "- **14:30:05** [preference] (conversation) User prefers dark mode"
 
 
-def test_what_has_no_source_is_manual() -> None:
-    record = told("Port 5432 is the database")
+def test_a_memory_without_a_source_is_manual() -> None:
+    record = memory_record("Port 5432 is the database")
     assert log_line(record, record.created_at) == "- **14:30:05** [fact] (manual) Port 5432 is the database"
 
 
 def test_the_time_is_local(zone: Callable[[str], None]) -> None:
-    record = told("Here")
+    record = memory_record("Here")
     zone("America/New_York")
     assert log_line(record, record.created_at).startswith("- **08:30:05** ")
 
@@ -110,7 +110,7 @@ def test_the_time_is_local(zone: Callable[[str], None]) -> None:
     [("x" * 200, "x" * 200), ("x" * 201, "x" * 197 + "..."), ("ü" * 5000, "ü" * 197 + "...")],
 )
 def test_a_text_over_200_characters_is_cut_to_197_and_dots(text: str, shown: str) -> None:
-    line = log_line(told(text), 0)
+    line = log_line(memory_record(text), 0)
     assert line.removeprefix("- **01:00:00** [fact] (manual) ") == shown
 
 
@@ -118,16 +118,16 @@ def test_a_text_over_200_characters_is_cut_to_197_and_dots(text: str, shown: str
     "text", ["a\nb", "a\r\nb", "a\r\r\n\n  b", "a\u2028b", "a\x0bb", "a\0b", "a\x1b\x85b", " a b\n"]
 )
 def test_a_text_of_many_lines_takes_one(text: str) -> None:
-    assert log_line(told(text, source=text), 0) == "- **01:00:00** [fact] (a b) a b"
+    assert log_line(memory_record(text, source=text), 0) == "- **01:00:00** [fact] (a b) a b"
 
 
-def test_what_cannot_be_encoded_is_replaced() -> None:
-    assert log_line(told("half \ud83d of it"), 0).endswith("(manual) half ? of it")
+def test_characters_that_cannot_be_encoded_are_replaced() -> None:
+    assert log_line(memory_record("half \ud83d of it"), 0).endswith("(manual) half ? of it")
 
 
 @pytest.mark.parametrize("type_", TYPES)
-def test_every_line_we_write_is_known_again(type_: str) -> None:
-    record = told("It holds (brackets) [too] **bold** ...", type_=type_, source="chat (with (Ada)) x")
+def test_every_written_line_is_recognised(type_: str) -> None:
+    record = memory_record("It holds (brackets) [too] **bold** ...", type_=type_, source="chat (with (Ada)) x")
     assert is_line_of(log_line(record, record.created_at), record, record.created_at)
 
 
@@ -136,8 +136,8 @@ def test_every_line_we_write_is_known_again(type_: str) -> None:
 
 def test_the_first_line_of_a_day_makes_the_file_with_its_header(workspace: Path) -> None:
     daily_log = DailyLog(workspace)
-    daily_log.append(told("One"))
-    daily_log.append(told("Two", "2026-03-01T14:31:00+01:00", "decision", "cli"))
+    daily_log.append(memory_record("One"))
+    daily_log.append(memory_record("Two", "2026-03-01T14:31:00+01:00", "decision", "cli"))
     log = workspace / "memory" / "2026-03-01.md"
     assert log.read_text() == (
         "# Daily Log - 2026-03-01\n\n- **14:30:05** [fact] (manual) One\n- **14:31:00** [decision] (cli) Two\n"
@@ -147,8 +147,8 @@ def test_the_first_line_of_a_day_makes_the_file_with_its_header(workspace: Path)
 
 def test_midnight_begins_a_new_file(workspace: Path) -> None:
     daily_log = DailyLog(workspace)
-    daily_log.append(told("Late", "2026-03-01T23:59:59+01:00"))
-    daily_log.append(told("Early", "2026-03-02T00:00:00+01:00"))
+    daily_log.append(memory_record("Late", "2026-03-01T23:59:59+01:00"))
+    daily_log.append(memory_record("Early", "2026-03-02T00:00:00+01:00"))
     assert {log.name: log.read_text() for log in (workspace / "memory").iterdir()} == {
         "2026-03-01.md": "# Daily Log - 2026-03-01\n\n- **23:59:59** [fact] (manual) Late\n",
         "2026-03-02.md": "# Daily Log - 2026-03-02\n\n- **00:00:00** [fact] (manual) Early\n",
@@ -157,14 +157,16 @@ def test_midnight_begins_a_new_file(workspace: Path) -> None:
 
 def test_what_a_user_wrote_stays_and_an_open_last_line_is_ended(workspace: Path) -> None:
     write(workspace, {"memory/2026-03-01.md": "My own day\r\n\r\nwithout an end"})
-    DailyLog(workspace).append(told("One"))
+    DailyLog(workspace).append(memory_record("One"))
     assert (workspace / "memory/2026-03-01.md").read_bytes() == (
         b"My own day\r\n\r\nwithout an end\n- **14:30:05** [fact] (manual) One\n"
     )
 
 
-@pytest.mark.parametrize("record", [Record("a", "turn", "Hello", type="fact"), told("A file", source="file-index")])
-def test_only_what_was_told_is_logged(workspace: Path, record: Record) -> None:
+@pytest.mark.parametrize(
+    "record", [Record("a", "turn", "Hello", type="fact"), memory_record("A file", source="file-index")]
+)
+def test_only_memories_that_do_not_come_from_files_are_logged(workspace: Path, record: Record) -> None:
     DailyLog(workspace).append(record)
     assert not workspace.exists()
 
@@ -175,7 +177,7 @@ from pathlib import Path
 from mindex.model import Record
 from mindex.memories import daily_log
 from mindex.memories.daily_log import DailyLog
-daily_log._PATIENCE_SECONDS = 60.0  # whoever is turned away is another test's matter
+daily_log._LOCK_SECONDS = 60.0  # a lock that is not granted is another test's subject
 workspace, name = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 while not (workspace / "go").exists():
@@ -225,9 +227,9 @@ def test_half_a_line_is_never_left(workspace: Path) -> None:
 # ── taking a line out ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_line_is_taken_out_and_nothing_else_is_touched(workspace: Path) -> None:
+def test_a_line_is_removed_and_nothing_else_is_changed(workspace: Path) -> None:
     daily_log = DailyLog(workspace)
-    daily_log.append(told("Keep"))
+    daily_log.append(memory_record("Keep"))
     log = workspace / "memory" / "2026-03-01.md"
     log.chmod(0o640)
     with log.open("ab") as file:
@@ -235,40 +237,40 @@ def test_a_line_is_taken_out_and_nothing_else_is_touched(workspace: Path) -> Non
             "\r\nMüsli, \udcff and\x85more\r\n- **14:30:05** [fact] (manual) Gone too\r\n".encode(errors="replace")
         )
     before = log.read_bytes()
-    daily_log.append(told("Gone"))
+    daily_log.append(memory_record("Gone"))
     with log.open("ab") as file:
         file.write(b"- my own: Gone\n**14:30:05** [fact] (manual) Gone\n")
-    assert daily_log.remove(told("Gone"))
+    assert daily_log.remove(memory_record("Gone"))
     assert log.read_bytes() == before + b"- my own: Gone\n**14:30:05** [fact] (manual) Gone\n"
     assert log.stat().st_mode & 0o777 == 0o640
     assert [file.name for file in log.parent.iterdir()] == [log.name]
-    assert not daily_log.remove(told("Gone"))
+    assert not daily_log.remove(memory_record("Gone"))
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        told("One", "2026-03-01T14:30:06+01:00"),
-        told("One", "2026-03-01T14:31:05+01:00"),
-        told("One", type_="task"),
-        told("One", source="cli"),
-        told("One more"),
-        told("One", "2026-03-03T14:30:05+01:00"),
+        memory_record("One", "2026-03-01T14:30:06+01:00"),
+        memory_record("One", "2026-03-01T14:31:05+01:00"),
+        memory_record("One", type_="task"),
+        memory_record("One", source="cli"),
+        memory_record("One more"),
+        memory_record("One", "2026-03-03T14:30:05+01:00"),
     ],
 )
 def test_a_line_of_another_memory_stays(workspace: Path, other: Record) -> None:
     daily_log = DailyLog(workspace)
-    daily_log.append(told("One"))
+    daily_log.append(memory_record("One"))
     assert not daily_log.remove(other)
     assert lines_of(workspace)[2:] == ["- **14:30:05** [fact] (manual) One"]
 
 
 def test_one_memory_has_one_line(workspace: Path) -> None:
-    """Two agents were told the same within a second."""
+    """Two agents added the same text within a second."""
     daily_log = DailyLog(workspace)
-    daily_log.append(told("One"))
-    daily_log.append(told("One"))
-    assert daily_log.remove(told("One"))
+    daily_log.append(memory_record("One"))
+    daily_log.append(memory_record("One"))
+    assert daily_log.remove(memory_record("One"))
     assert lines_of(workspace)[2:] == ["- **14:30:05** [fact] (manual) One"]
 
 
@@ -276,21 +278,21 @@ def test_one_memory_has_one_line(workspace: Path) -> None:
 def test_a_line_written_in_another_time_zone_is_found(workspace: Path, zone: Callable[[str], None], name: str) -> None:
     daily_log = DailyLog(workspace)
     zone(name)
-    daily_log.append(told("One"))
+    daily_log.append(memory_record("One"))
     zone("Europe/Berlin")
-    assert daily_log.remove(told("One"))
+    assert daily_log.remove(memory_record("One"))
     assert len(lines_of(workspace)) == 2
 
 
-def test_where_nothing_was_logged_nothing_is_removed(workspace: Path) -> None:
-    assert not DailyLog(workspace).remove(told("One"))
+def test_nothing_is_removed_from_a_missing_log(workspace: Path) -> None:
+    assert not DailyLog(workspace).remove(memory_record("One"))
     assert not workspace.exists()
 
 
-# ── through the front door ────────────────────────────────────────────────────────────────────────────────────
+# ── through `Memory` ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_is_told_is_logged_once(memory: Memory, workspace: Path) -> None:
+def test_a_new_memory_is_logged_once(memory: Memory, workspace: Path) -> None:
     first = memory.add("The API speaks JSON", type="decision", source="meeting")
     again = memory.add("The API speaks JSON")
     assert (first.created, again.created, first.notes, again.notes) == (True, False, (), ())
@@ -304,7 +306,7 @@ def test_secrets_are_kept_out_of_it(memory: Memory, workspace: Path) -> None:
     assert "do not tell" not in log_of(workspace)
 
 
-def test_an_import_is_no_day(memory: Memory, workspace: Path) -> None:
+def test_imported_memories_are_not_logged(memory: Memory, workspace: Path) -> None:
     memory.add_many([NewMemory("One of many"), NewMemory("Another one")])
     assert not workspace.exists()
 
@@ -319,16 +321,16 @@ def test_an_import_is_no_day(memory: Memory, workspace: Path) -> None:
         ({"workspace.path": "w", "daily_log.enabled": False}, False),
     ],
 )
-def test_a_workspace_has_a_daily_log_unless_told_otherwise(options: dict[str, object], kept: bool) -> None:
+def test_a_workspace_has_a_daily_log_unless_configured_otherwise(options: dict[str, object], kept: bool) -> None:
     assert load_settings(options, environment={}).keeps_daily_log is kept
 
 
-def test_a_log_without_a_place_is_pointed_out() -> None:
+def test_a_log_without_a_workspace_is_noted() -> None:
     (note,) = load_settings({"daily_log.enabled": True}, environment={}).notes
     assert "workspace.path" in note
 
 
-def test_purge_takes_the_line_out_and_says_so(memory: Memory, workspace: Path) -> None:
+def test_purge_removes_the_line_and_reports_it(memory: Memory, workspace: Path) -> None:
     kept = memory.add("Keep this one")
     gone = memory.add("Forget this one for good")
     memory.update(gone.id, text="Forget this one for ever", type="task")
@@ -344,28 +346,30 @@ def test_purge_takes_the_line_out_and_says_so(memory: Memory, workspace: Path) -
 def test_a_purge_that_is_refused_leaves_the_log_alone(
     memory: Memory, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = memory.add("Logged and kept")
+    added = memory.add("Logged and kept")
     monkeypatch.setattr(memory.store._engine.database, "wait", 0.05)  # type: ignore[attr-defined]
     with closing(sqlite3.connect(memory.store.maintenance.status().location, isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError):
-            memory.purge(told.id)
+            memory.purge(added.id)
         writer.execute("ROLLBACK")
     assert "Logged and kept" in log_of(workspace)
-    assert memory.purge(told.id).log_lines == 1
+    assert memory.purge(added.id).log_lines == 1
 
 
-def test_purge_tidies_a_log_that_is_no_longer_written(tmp_path: Path, memory: Memory, workspace: Path) -> None:
+def test_purge_removes_lines_from_a_log_that_is_no_longer_written(
+    tmp_path: Path, memory: Memory, workspace: Path
+) -> None:
     gone = memory.add("Forget this one for good")
     options = {"embedding.provider": "none", "workspace.path": str(workspace), "daily_log.enabled": False}
     with Memory(tmp_path / "memory.db", options=options) as other:
         assert other.purge(gone.id).log_lines == 1
 
 
-def test_what_expired_long_ago_leaves_the_log_too(tmp_path: Path, workspace: Path) -> None:
+def test_purging_expired_memories_removes_their_log_lines(tmp_path: Path, workspace: Path) -> None:
     options = {"embedding.provider": "none", "workspace.path": str(workspace), "memory.grace_days": 0}
     with Memory(tmp_path / "memory.db", options=options) as memory:
-        soon = now_ms() + 2_000  # far enough to be told before
+        soon = now_ms() + 2_000  # far enough to be added before
         memory.add("Soon over", expires=soon)
         memory.add("Stays")
         wait_until(lambda: now_ms() > soon, what="its end")
@@ -373,7 +377,7 @@ def test_what_expired_long_ago_leaves_the_log_too(tmp_path: Path, workspace: Pat
     assert [line.rpartition(") ")[2] for line in lines_of(workspace)[2:]] == ["Stays"]
 
 
-def test_the_command_line_says_what_purge_removed(
+def test_the_command_line_reports_what_purge_removed(
     tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINDEX_WORKSPACE_PATH", str(workspace))
@@ -431,12 +435,12 @@ def test_a_read_only_workspace_fails_neither_add_nor_purge(public_path: Path) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is locked there")
-def test_a_log_that_somebody_holds_is_waited_for_not_for_ever(
+def test_a_locked_log_is_waited_for_but_not_for_ever(
     memory: Memory, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr("mindex.memories.daily_log._PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("mindex.memories.daily_log._LOCK_SECONDS", 0.05)
     memory.add("Before")
     folder = os.open(workspace / "memory", os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)

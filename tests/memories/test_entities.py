@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.memories.entities import extract
+from mindex.memories.entities import extract_entities
 
 
-def test_the_example_of_the_seed() -> None:
+def test_the_example_of_the_spec() -> None:
     text = "User builds with Python, TypeScript and React behind an API"
-    assert extract(text) == ("Python", "TypeScript", "React", "API")
+    assert extract_entities(text) == ("Python", "TypeScript", "React", "API")
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_the_example_of_the_seed() -> None:
     ],
 )
 def test_proper_names(text: str, names: tuple[str, ...]) -> None:
-    assert extract(text) == names
+    assert extract_entities(text) == names
 
 
 @pytest.mark.parametrize(
@@ -39,45 +39,51 @@ def test_proper_names(text: str, names: tuple[str, ...]) -> None:
     ],
 )
 def test_quoted_names(text: str, names: tuple[str, ...]) -> None:
-    assert extract(text) == names
+    assert extract_entities(text) == names
 
 
-def test_a_particle_belongs_between_names_only() -> None:
-    assert extract("on the Monday of Anna and at the Bank of May") == ("Anna", "Bank")
+def test_a_particle_is_part_of_a_name_only_between_names() -> None:
+    assert extract_entities("on the Monday of Anna and at the Bank of May") == ("Anna", "Bank")
 
 
 def test_identifiers_are_kept_as_written() -> None:
     text = "The PolicyController reads user_id with sqlite-vec in src/app.py, config.toml and getUser()"
-    assert extract(text) == (
+    assert extract_entities(text) == (
         "PolicyController", "user_id", "sqlite-vec", "src/app.py", "config.toml", "getUser",
     )  # fmt: skip
 
 
 def test_technologies_with_odd_capitals() -> None:
     text = "we use PostgreSQL, FastAPI, iOS, C++, C#, .NET, Node.js, S3 and GPT-4"
-    assert extract(text) == ("PostgreSQL", "FastAPI", "iOS", "C++", "C#", ".NET", "Node.js", "S3", "GPT-4")
+    assert extract_entities(text) == ("PostgreSQL", "FastAPI", "iOS", "C++", "C#", ".NET", "Node.js", "S3", "GPT-4")
 
 
 def test_acronyms_without_their_plural() -> None:
-    assert extract("the TTL of both APIs on AWS, under GDPR and CI/CD") == ("TTL", "API", "AWS", "GDPR", "CI/CD")
+    assert extract_entities("the TTL of both APIs on AWS, under GDPR and CI/CD") == (
+        "TTL",
+        "API",
+        "AWS",
+        "GDPR",
+        "CI/CD",
+    )
 
 
 @pytest.mark.parametrize(
     "text", ["DO NOT DEPLOY ON FRIDAY", "NEVER push to main", "this is VERY IMPORTANT", "OK, TODO"]
 )
-def test_shouting_names_nothing(text: str) -> None:
-    assert extract(text) == ()
+def test_words_in_capitals_for_emphasis_are_no_names(text: str) -> None:
+    assert extract_entities(text) == ()
 
 
 def test_versions_stand_alone_and_with_their_program() -> None:
-    assert extract("needs v2.1.4, 1.2.3-rc1 and Python 3.11, costs 2.50") == (
+    assert extract_entities("needs v2.1.4, 1.2.3-rc1 and Python 3.11, costs 2.50") == (
         "v2.1.4", "1.2.3-rc1", "Python", "Python 3.11",
     )  # fmt: skip
 
 
 def test_handles_tags_and_addresses_keep_their_sign() -> None:
     text = "ask @anna.l about #search, #42 or mail anna@example.com, see https://example.com/Some/Page"
-    assert extract(text) == ("@anna.l", "#search", "#42", "anna@example.com")
+    assert extract_entities(text) == ("@anna.l", "#search", "#42", "anna@example.com")
 
 
 @pytest.mark.parametrize(
@@ -90,8 +96,8 @@ def test_handles_tags_and_addresses_keep_their_sign() -> None:
         "Breakfast at eight.",
     ],
 )
-def test_a_capital_from_its_place_is_no_name(text: str) -> None:
-    assert extract(text) == ()
+def test_a_word_capitalised_by_its_place_is_no_name(text: str) -> None:
+    assert extract_entities(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -105,17 +111,19 @@ def test_a_capital_from_its_place_is_no_name(text: str) -> None:
         ("Editor: Neovim", ("Neovim",)),
     ],
 )
-def test_a_capital_at_the_start_is_a_name_when_it_behaves_like_one(text: str, names: tuple[str, ...]) -> None:
-    assert extract(text) == names
+def test_a_capitalised_first_word_is_a_name_when_a_verb_of_people_or_a_list_follows(
+    text: str, names: tuple[str, ...]
+) -> None:
+    assert extract_entities(text) == names
 
 
-def test_a_name_comes_once_in_its_best_case_where_it_first_stood() -> None:
-    assert extract("ask `postgresql`, Redis, Postgresql or PostgreSQL") == ("PostgreSQL", "Redis")
+def test_a_name_is_listed_once_in_its_best_case_where_it_first_occurs() -> None:
+    assert extract_entities("ask `postgresql`, Redis, Postgresql or PostgreSQL") == ("PostgreSQL", "Redis")
 
 
-def test_no_more_names_than_asked_for() -> None:
-    assert extract("Use Redis, Kafka and Python", most=2) == ("Redis", "Kafka")
-    assert extract("Redis", most=0) == ()
+def test_at_most_so_many_names_are_returned() -> None:
+    assert extract_entities("Use Redis, Kafka and Python", most=2) == ("Redis", "Kafka")
+    assert extract_entities("Redis", most=0) == ()
 
 
 TEXTS = st.text() | st.lists(
@@ -127,8 +135,8 @@ TEXTS = st.text() | st.lists(
 
 
 @given(TEXTS)
-def test_every_name_stands_in_the_text_and_none_twice(text: str) -> None:
-    names = extract(text)
+def test_every_name_occurs_in_the_text_and_none_is_listed_twice(text: str) -> None:
+    names = extract_entities(text)
     assert all(name and name in text for name in names)
     assert len({name.casefold() for name in names}) == len(names) <= 20
 
@@ -139,5 +147,5 @@ def test_every_name_stands_in_the_text_and_none_twice(text: str) -> None:
 def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
     text = part * (5_000_000 // len(part))
     start = time.process_time()
-    extract(text)
+    extract_entities(text)
     assert time.process_time() - start < 10  # a third of a second; with the square of the length many minutes

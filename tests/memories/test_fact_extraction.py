@@ -25,7 +25,6 @@ from mindex.memories import fact_extraction
 from mindex.memories import fact_extraction as module
 from mindex.memories.fact_extraction import FROM, FactExtractor, facts_of, prompt_of
 from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.memories.merge_check import kept_words, lost, says_all
 from mindex.memories.turns import make_turn
 from mindex.memory import Memory
 from mindex.model import ExtractionReport, PurgeResult, Record, SimilarMemory
@@ -246,34 +245,6 @@ def test_what_is_like_a_known_memory_and_says_something_else_is_remembered(opene
     model.answers = always(says(fact("Anna likes coffee.")))
     memory.conversations.add("Anna likes coffee.", "Noted.")
     assert {one.text for one in facts(memory)} == {"Anna likes tea", "Anna likes coffee."}
-
-
-@pytest.mark.parametrize(
-    ("known", "text", "covered"),
-    [
-        ("Anna drinks green tea every morning", "Anna drinks green tea", True),
-        ("Anna drinks green tea", "Anna drinks green tea every morning", False),
-        ("The server has 32 cores", "The server has 16 cores", False),
-        ("Deploys go to Frankfurt on Tuesday", "Deploys go to Dublin on Tuesday", False),
-        ("We do not deploy on Friday", "We deploy on Friday", False),
-        ("The limit is 1,000 rows a day", "the limit is 1000 rows", True),
-        ("The user likes the dark theme", "user likes dark themes", True),
-        ("My brother eats no peanuts, milk, eggs, wheat", "My sister eats no peanuts, milk, eggs, wheat", False),
-        ("My brother is allergic to peanuts", "Her brother is allergic to peanuts", False),
-        ("Deploy the frontend before the backend", "Deploy the backend before the frontend", False),
-        ("Anna reports to Ben since spring", "Ben reports to Anna", False),
-        ("Rename user_id to account_id", "Rename account_id to user_id", False),
-        ("Scale the shop from 3 to 5 replicas", "Scale the shop from 5 to 3 replicas", False),
-    ],
-)
-def test_a_text_stands_for_another_only_with_its_numbers_names_and_words(known: str, text: str, covered: bool) -> None:
-    assert says_all(known, text) is covered
-
-
-def test_what_a_text_lost_is_named() -> None:
-    assert lost("Anna pays 30 euros on Monday to Dr. Weber", "Anna pays") == ("30", "monday", "Weber")
-    assert kept_words("red green blue", "blue and red") == pytest.approx(2 / 3)
-    assert kept_words("", "anything") == 1
 
 
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.memories.importance import estimate
+from mindex.memories.importance import estimate_importance
 
 TYPES = (
     "fact", "preference", "decision", "event", "insight", "task", "relationship", "entity", "self", "background",
@@ -29,8 +29,8 @@ TYPES = (
         ("User prefers dark mode", "preference", 6),
     ],
 )
-def test_what_must_not_be_forgotten_is_high(text: str, type_: str, least: int) -> None:
-    assert estimate(text, type_) >= least
+def test_vital_and_weighty_memories_are_important(text: str, type_: str, least: int) -> None:
+    assert estimate_importance(text, type_) >= least
 
 
 @pytest.mark.parametrize(
@@ -46,28 +46,35 @@ def test_what_must_not_be_forgotten_is_high(text: str, type_: str, least: int) -
         ("lorem ipsum " * 400, "reference", 2),
     ],
 )
-def test_small_talk_and_guesses_are_low(text: str, type_: str, most: int) -> None:
-    assert estimate(text, type_) <= most
+def test_small_talk_and_guesses_are_unimportant(text: str, type_: str, most: int) -> None:
+    assert estimate_importance(text, type_) <= most
 
 
-def test_who_and_when_raise_it() -> None:
-    plain = estimate("the review was moved", "event")
-    assert estimate("the review was moved to 2026-03-14", "event") > plain
-    assert estimate("the review was moved by Anna", "event") > plain
+def test_names_and_dates_raise_importance() -> None:
+    plain = estimate_importance("the review was moved", "event")
+    assert estimate_importance("the review was moved to 2026-03-14", "event") > plain
+    assert estimate_importance("the review was moved by Anna", "event") > plain
 
 
-def test_decisions_weigh_more_than_facts_and_facts_more_than_events() -> None:
+def test_decisions_are_more_important_than_facts_and_facts_than_events() -> None:
     text = "the cache lives in memory"
-    assert estimate(text, "decision") > estimate(text, "preference") > estimate(text, "fact") > estimate(text, "event")
+    assert (
+        estimate_importance(text, "decision")
+        > estimate_importance(text, "preference")
+        > estimate_importance(text, "fact")
+        > estimate_importance(text, "event")
+    )
 
 
 @pytest.mark.parametrize("type_", TYPES)
-def test_every_type_has_a_weight_of_its_own(type_: str) -> None:
-    assert 3 <= estimate("the cache lives in memory", type_) <= 7
+def test_every_type_has_a_base_importance(type_: str) -> None:
+    assert 3 <= estimate_importance("the cache lives in memory", type_) <= 7
 
 
 def test_an_unknown_type_counts_as_a_fact() -> None:
-    assert estimate("the cache lives in memory", "rumour") == estimate("the cache lives in memory", "fact")
+    assert estimate_importance("the cache lives in memory", "rumour") == estimate_importance(
+        "the cache lives in memory", "fact"
+    )
 
 
 TEXTS = st.text() | st.lists(
@@ -78,32 +85,32 @@ TEXTS = st.text() | st.lists(
 
 
 @given(TEXTS, st.sampled_from(TYPES))
-def test_it_is_from_one_to_ten_and_always_the_same(text: str, type_: str) -> None:
-    assert 1 <= estimate(text, type_) == estimate(text, type_) <= 10
+def test_importance_is_from_one_to_ten_and_always_the_same(text: str, type_: str) -> None:
+    assert 1 <= estimate_importance(text, type_) == estimate_importance(text, type_) <= 10
 
 
 @given(TEXTS, st.sampled_from(TYPES), st.sampled_from(["critical", "must", "security", "never"]))
-def test_a_word_of_weight_never_lowers_it(text: str, type_: str, word: str) -> None:
-    assert estimate(f"{text} {word}", type_) >= estimate(text, type_)
-    assert estimate(f"{word} {text}", type_) >= estimate(text, type_)
+def test_a_weighty_word_never_lowers_importance(text: str, type_: str, word: str) -> None:
+    assert estimate_importance(f"{text} {word}", type_) >= estimate_importance(text, type_)
+    assert estimate_importance(f"{word} {text}", type_) >= estimate_importance(text, type_)
 
 
-def test_a_word_of_weight_does_not_make_a_text_too_long() -> None:
+def test_the_length_of_a_text_with_a_weighty_word_does_not_matter() -> None:
     text = "a b " * 1_000
     assert len(text) == 4_000
-    assert estimate(text + "critical", "fact") > estimate(text, "fact")
-    assert estimate(text + "not critical", "fact") >= estimate(text, "fact")
+    assert estimate_importance(text + "critical", "fact") > estimate_importance(text, "fact")
+    assert estimate_importance(text + "not critical", "fact") >= estimate_importance(text, "fact")
 
 
 @given(TEXTS, st.sampled_from(TYPES), st.sampled_from(["maybe", "probably", "trivial"]))
-def test_a_hedge_never_raises_a_text_of_some_length(text: str, type_: str, hedge: str) -> None:
+def test_a_hedge_never_raises_the_importance_of_a_text_of_some_length(text: str, type_: str, hedge: str) -> None:
     text = "the cache lives in memory " + text
-    assert estimate(f"{text}. {hedge}", type_) <= estimate(text, type_)
+    assert estimate_importance(f"{text}. {hedge}", type_) <= estimate_importance(text, type_)
 
 
 @pytest.mark.parametrize("part", ["by a ", "not so ", "1.1.", "must ", "重要", "a-", "Ab "])
 def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
     text = part * (5_000_000 // len(part))
     start = time.process_time()
-    estimate(text, "fact")
+    estimate_importance(text, "fact")
     assert time.process_time() - start < 10  # a third of a second; with the square of the length many minutes

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mindex.errors import UsageError
-from mindex.memories.skill_schedule import checked_trigger, due_at
+from mindex.memories.skill_schedule import due_at, validate_trigger
 from mindex.memory import Memory
 from mindex.model import Record
 
@@ -25,7 +25,7 @@ def when(skill: Record) -> str | None:
     return None if found is None else found.astimezone(UTC).isoformat()
 
 
-def test_cron_counts_from_the_last_run_or_from_its_making() -> None:
+def test_cron_counts_from_the_last_run_or_from_its_creation() -> None:
     weekdays = {"schedule": "0 9 * * 1-5"}
     assert when(made("cron", weekdays)) == "2026-01-05T09:00:00+00:00"
     assert when(made("cron", weekdays, last_run_at="2026-01-09T09:00:05Z")) == "2026-01-12T09:00:00+00:00"
@@ -46,7 +46,7 @@ def test_nine_in_berlin_is_nine_in_berlin_all_year(last: str, expected: str) -> 
     assert when(made("cron", config, last_run_at=last)) == expected
 
 
-def test_an_hour_that_a_night_leaves_out_is_made_up_for_once() -> None:
+def test_a_run_in_the_hour_that_daylight_saving_skips_is_due_once() -> None:
     config = {"schedule": "30 2 * * *", "timezone": "Europe/Berlin"}
     first = due_at(made("cron", config, last_run_at="2026-03-28T12:00:00Z"))
     assert first is not None
@@ -62,7 +62,7 @@ def test_an_interval_is_due_at_once_and_then_again_after_it() -> None:
     assert when(made("cron", every, last_run_at="2026-01-05T10:00:00Z")) == "2026-01-05T10:30:00+00:00"
 
 
-def test_a_moment_is_due_once() -> None:
+def test_a_skill_at_a_moment_is_due_once() -> None:
     for trigger in ("at", "cron"):
         assert when(made(trigger, {"at": "2026-02-01T09:00:00+01:00"})) == "2026-02-01T08:00:00+00:00"
         assert when(made(trigger, {"at": "2026-02-01T09:00"})) == "2026-02-01T09:00:00+00:00"
@@ -72,12 +72,12 @@ def test_a_moment_is_due_once() -> None:
 
 
 @pytest.mark.parametrize("trigger", ["event", "manual"])
-def test_what_waits_for_something_else_is_never_due(trigger: str) -> None:
+def test_an_event_or_manual_skill_is_never_due(trigger: str) -> None:
     assert due_at(made(trigger, {"at": "whenever mail comes", "interval_minutes": "?"})) is None
-    checked_trigger(trigger, {"at": "whenever mail comes", "interval_minutes": "?"})
+    validate_trigger(trigger, {"at": "whenever mail comes", "interval_minutes": "?"})
 
 
-def test_what_is_not_enabled_is_never_due() -> None:
+def test_a_disabled_skill_is_never_due() -> None:
     assert due_at(made("interval", {"interval_minutes": 1}, enabled=False)) is None
 
 
@@ -104,9 +104,9 @@ def test_what_is_not_enabled_is_never_due() -> None:
         ("cron", {"at": 5}),
     ],
 )
-def test_a_trigger_that_could_never_be_worked_out_is_refused(trigger: str, config: dict[str, object]) -> None:
+def test_a_trigger_whose_next_moment_cannot_be_computed_is_refused(trigger: str, config: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        checked_trigger(trigger, config)
+        validate_trigger(trigger, config)
 
 
 def test_the_longest_due_comes_first_and_a_run_makes_it_wait(keyword_memory: Memory) -> None:
@@ -138,7 +138,7 @@ def test_the_longest_due_comes_first_and_a_run_makes_it_wait(keyword_memory: Mem
     assert len(memory.skills.due(moment, agent="*")) == 1
 
 
-def test_a_skill_that_cannot_be_worked_out_hides_no_other(keyword_memory: Memory) -> None:
+def test_a_skill_with_an_unreadable_schedule_hides_no_other(keyword_memory: Memory) -> None:
     memory = keyword_memory
     good = memory.skills.add(
         name="good", trigger_type="interval", instructions="x", trigger_config={"interval_minutes": 1}

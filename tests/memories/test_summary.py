@@ -67,7 +67,7 @@ def test_markup_is_left_out(text: str, summary: str) -> None:
     assert summarize(text) == summary
 
 
-def test_headings_and_code_speak_when_no_prose_does() -> None:
+def test_a_heading_or_code_is_used_when_there_is_no_prose() -> None:
     assert summarize("## Deploying ##") == "Deploying"
     assert summarize("```\nmake test\n```") == "make test"
 
@@ -90,7 +90,7 @@ def test_abbreviations_numbers_and_names_end_no_sentence(sentence: str) -> None:
     assert summarize(f"{sentence} Another one follows.") == sentence
 
 
-def test_an_abbreviation_may_end_a_sentence_when_another_plainly_starts() -> None:
+def test_an_abbreviation_may_end_a_sentence_when_another_clearly_starts() -> None:
     assert summarize("She moved to the U.S. The rest stayed.") == "She moved to the U.S."
     assert summarize("He said no. Yes was not heard.") == "He said no."
 

@@ -22,7 +22,7 @@ OBJECTS = st.dictionaries(NAMES, VALUES, max_size=4)
 
 def there(data: Any, path: str) -> str | None:
     try:
-        return json.dumps(json_paths.read(data, path))
+        return json.dumps(json_paths.value_at(data, path))
     except NotFoundError:
         return None
 
@@ -39,10 +39,10 @@ def test_all_differences_together_lead_from_one_to_the_other(before: Any, after:
     made = before
     for one in reversed(differences(before, after)):  # what is longer loses its end first
         if one.after is None:
-            made = json_paths.removed(made, one.path)
+            made = json_paths.without_value(made, one.path)
     for one in differences(before, after):
         if one.after is not None:
-            made = json_paths.written(made, one.path, json.loads(one.after))
+            made = json_paths.with_value(made, one.path, json.loads(one.after))
     assert json.dumps(made, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 

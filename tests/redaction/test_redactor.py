@@ -115,7 +115,7 @@ def test_a_secret_is_replaced_by_its_kind(kind: str) -> None:
         ("パスワードは ", "hunter22", " です"),
     ],
 )
-def test_a_password_in_a_sentence_is_cut_out_of_it(before: str, value: str, after: str) -> None:
+def test_a_password_in_a_sentence_is_replaced(before: str, value: str, after: str) -> None:
     assert redacted(before + value + after) == f"{before}[redacted:password]{after}"
 
 
@@ -138,13 +138,13 @@ def test_a_password_in_a_sentence_is_cut_out_of_it(before: str, value: str, afte
         ("password: ", "$tr0ngPw!", ""),
     ],
 )
-def test_a_password_in_an_assignment_is_blanked_in_place(before: str, value: str, after: str) -> None:
+def test_a_password_in_an_assignment_is_replaced(before: str, value: str, after: str) -> None:
     assert redacted(before + value + after) == f"{before}[redacted:password]{after}"
 
 
 @pytest.mark.parametrize("key", ["api_key", "api-key", "apiKey", "access_token", "client_secret", "x-api-key", "token"])
 @pytest.mark.parametrize("form", ["{}={}", "{}: {}", '"{}": "{}"', "{} = '{}'", "export {}={}", "<{0}>{1}</{0}>"])
-def test_tokens_in_assignments_go(key: str, form: str) -> None:
+def test_tokens_in_assignments_are_replaced(key: str, form: str) -> None:
     assert MIXED[:20] not in redacted(form.format(key, MIXED[:20]))
 
 
@@ -198,12 +198,12 @@ def test_tokens_in_assignments_go(key: str, form: str) -> None:
         "compass=northwest1, bypass: yes-please, monkey=banana42",
     ],
 )
-def test_ordinary_text_passes_untouched(line: str) -> None:
+def test_ordinary_text_is_unchanged(line: str) -> None:
     assert REDACT.redact(line) == RedactionResult(line)
     assert REDACT.find(line) == ()
 
 
-def test_only_the_password_of_a_connection_string_goes() -> None:
+def test_only_the_password_of_a_connection_string_is_replaced() -> None:
     assert (
         redacted("postgres://bob:" + "s3cr3t@pw" + "@db:5432/x") == "postgres://bob:[redacted:url-password]@db:5432/x"
     )
@@ -214,12 +214,12 @@ def test_kinds_are_named_once_in_the_order_of_the_text() -> None:
     assert REDACT.redact(f"{SECRETS['card']}, {token}, {token}").redacted == ("card", "github-token")
 
 
-def test_overlapping_secrets_are_one_named_by_the_more_telling_rule() -> None:
+def test_overlapping_secrets_are_one_named_by_the_more_specific_rule() -> None:
     assert redacted(f'api_key = "{SECRETS["openai-key"]}"') == 'api_key = "[redacted:openai-key]"'
 
 
 @pytest.mark.parametrize("label", ["RSA ", "OPENSSH ", "ENCRYPTED ", "", "PGP "])
-def test_a_private_key_goes_whole_and_its_lines_can_stay(label: str) -> None:
+def test_a_private_key_is_replaced_whole_and_its_lines_can_stay(label: str) -> None:
     block = "BLOCK" if label == "PGP " else ""
     name = f"{label}PRIV" + f"ATE KEY {block}".rstrip()
     key = f"-----BEGIN {name}-----\nVersion: GnuPG v2\n\n{MIXED}\n{MIXED}\nshort\n=Ab1d\n-----END {name}-----"
@@ -227,17 +227,17 @@ def test_a_private_key_goes_whole_and_its_lines_can_stay(label: str) -> None:
     assert REDACT.redact(f"a\n{key}\nb", keep_lines=True).text == "a\n[redacted:private-key]" + "\n" * 7 + "\nb"
 
 
-def test_a_truncated_private_key_goes_as_far_as_it_reaches() -> None:
+def test_a_truncated_private_key_is_replaced_to_its_end() -> None:
     key = "-----BEGIN PRIV" + f"ATE KEY-----\n{MIXED}\n{MIXED[:40]}"
     assert redacted(f"{key}\n\nThat was the key.") == "[redacted:private-key]\n\nThat was the key."
 
 
-def test_a_private_key_in_json_goes() -> None:
+def test_a_private_key_in_json_is_replaced() -> None:
     key = "-----BEGIN PRIV" + f"ATE KEY-----\\n{MIXED}\\n{MIXED}\\n-----END PRIV" + "ATE KEY-----\\n"
     assert MIXED[:8] not in redacted(json.dumps({"private_key": key}))
 
 
-def test_a_secret_longer_than_a_check_looks_goes_to_its_end() -> None:
+def test_a_secret_longer_than_its_pattern_reads_is_replaced_to_its_end() -> None:
     assert redacted("password=" + MIXED * 9 + " and more") == "password=[redacted:password] and more"
 
 
@@ -245,7 +245,7 @@ def test_a_secret_longer_than_a_check_looks_goes_to_its_end() -> None:
 
 
 @pytest.mark.parametrize("kind", SECRETS)
-def test_strict_refuses_and_says_nothing_of_the_secret(kind: str) -> None:
+def test_strict_mode_refuses_a_secret_and_the_error_does_not_show_it(kind: str) -> None:
     with pytest.raises(SecretError) as raised:
         STRICT.redact(f"x {SECRETS[kind]} y")
     error = raised.value
@@ -256,11 +256,11 @@ def test_strict_refuses_and_says_nothing_of_the_secret(kind: str) -> None:
     assert not any(half[start : start + 8] in shown for half in PIECES[kind][1:] for start in range(len(half) - 7))
 
 
-def test_strict_lets_clean_text_and_private_sections_through() -> None:
+def test_strict_mode_accepts_private_sections() -> None:
     assert STRICT.redact(f"a <private>{SECRETS['jwt']}</private>") == RedactionResult("a ")
 
 
-def test_off_keeps_secrets_but_not_what_is_private_or_invisible() -> None:
+def test_off_mode_keeps_secrets_but_not_private_sections_and_invisible_characters() -> None:
     token = SECRETS["npm-token"]
     assert OFF.redact(f"{token}\u200b <private>x</private>") == RedactionResult(token + " ")
 
@@ -301,7 +301,7 @@ def test_lines_after_a_private_section_keep_their_numbers() -> None:
     "word",
     ["👩‍👩‍👧", "❤️‍🔥", "می‌خواهم", "क्‍ष", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "naïve", "日本語", "שלום"],
 )
-def test_joiners_that_mean_something_stay(word: str) -> None:
+def test_joiners_that_scripts_and_emoji_need_stay(word: str) -> None:
     assert redacted(f"a {word} b") == f"a {word} b"
 
 
@@ -433,7 +433,7 @@ REPEATS = (parser.MAX_REPEAT, parser.MIN_REPEAT, parser.POSSESSIVE_REPEAT)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kind)
-def test_a_repeat_without_a_bound_never_gives_back(rule: Rule) -> None:
+def test_a_repeat_without_a_bound_is_possessive(rule: Rule) -> None:
     """So no text can make a pattern try all the ways to share its letters between two repeats."""
     parsed = parser.parse(rule.pattern.pattern, rule.pattern.flags)
     assert set(endless_repeats(parsed)) <= {parser.POSSESSIVE_REPEAT}

@@ -1,4 +1,4 @@
-"""Folders as collections: a root is indexed once, under one name, and never inside another."""
+"""The collection of a folder: a root is indexed once, under one name, and never inside another."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ def collection_for(
     context: str | None = None,
     exclude: Sequence[str] = (),
 ) -> Collection:
-    """The collection of a folder: the one it already is, or a new one that is not yet stored."""
+    """Return the known collection of a folder, or a new one that is not stored yet.
+
+    Raises CollectionError for a folder inside or around a known one, NotFoundError for a missing one.
+    """
     root = _real_folder(folder)
     for collection in known:
         if collection.root == str(root):
-            return _same(collection, name, context, exclude)
+            return _known_collection(collection, name, context, exclude)
         other = Path(collection.root)
         if other in root.parents:
             raise CollectionError(
@@ -51,7 +54,9 @@ def _real_folder(folder: Path) -> Path:
     raise NotFoundError(f"there is no folder {folder}", "check the path")
 
 
-def _same(collection: Collection, name: str | None, context: str | None, exclude: Sequence[str]) -> Collection:
+def _known_collection(
+    collection: Collection, name: str | None, context: str | None, exclude: Sequence[str]
+) -> Collection:
     if name is not None and name != collection.name:
         raise CollectionError(
             f"{collection.root} is already indexed as '{collection.name}'", "leave --name out, or use that name"

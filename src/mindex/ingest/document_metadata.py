@@ -1,4 +1,4 @@
-"""What a file says about itself besides its text: domain, instruction flag, tags, links. Pure."""
+"""Metadata of a file beside its text: domain, instruction flag, tags, links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from mindex.ingest.front_matter import unique
 
-if TYPE_CHECKING:  # `domain_of` is asked by searches, which need no markdown parser
+if TYPE_CHECKING:  # searches call `domain_of_current_file` and need no markdown parser
     from mindex.ingest.chunker import ParsedDocument
 
 ROOT_DOMAIN = "root"
@@ -34,7 +34,7 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:|//")
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """`tags` of the whole file; a chunk's own come from `chunk_tags`. `links` are paths below the root."""
+    """`tags` are of the whole file; `chunk_tags` finds a chunk's own. `links` are paths below the root."""
 
     domain: str
     instruction: bool
@@ -43,12 +43,12 @@ class Description:
 
 
 def describe(path: str, parsed: ParsedDocument) -> Description:
-    """Describe the file at `path`, relative to the root and with `/`."""
+    """Return the metadata of the file at `path`, which is relative to the root, with `/`."""
     prose = [_prose(chunk.text) for chunk in parsed.chunks]
     names = (name for text in prose for name in _names(text))
     targets = (target for text in prose for target in _links(text, path))
     return Description(
-        domain=domain(path),
+        domain=domain_of_path(path),
         instruction=path.lower().endswith(".instructions.md"),
         tags=unique((*parsed.front_matter.tags, *names), MAX_TAGS),
         links=unique((target for target in targets if target != path), MAX_LINKS),
@@ -56,12 +56,12 @@ def describe(path: str, parsed: ParsedDocument) -> Description:
 
 
 def chunk_tags(text: str) -> tuple[str, ...]:
-    """The names in backticks of one chunk: `PolicyController`, `user_id`, `redis.conf`."""
+    """Return the names in backticks of one chunk: `PolicyController`, `user_id`, `redis.conf`."""
     return unique(_names(_prose(text)), MAX_TAGS)
 
 
-def domain(path: str) -> str:
-    """`domains/<x>/…` anywhere → x, else the top folder, else `root`."""
+def domain_of_path(path: str) -> str:
+    """Return x for a path with `domains/x/`, else the top folder, else `root`."""
     folders = path.split("/")[:-1]
     for above, folder in pairwise(folders):
         if above.casefold() == "domains":
@@ -69,11 +69,11 @@ def domain(path: str) -> str:
     return folders[0] if folders else ROOT_DOMAIN
 
 
-def domain_of(current_file: str, domain_map: Mapping[str, str], known: Collection[str]) -> str | None:
-    """The domain of a file someone is editing: by the config's map, else by a part of its path that names one.
+def domain_of_current_file(current_file: str, domain_map: Mapping[str, str], known: Collection[str]) -> str | None:
+    """Return the domain of a file that is being edited: by the configured map, else by a part of its path, else None.
 
     A key of the map is a folder, a file or a glob, and matches at any part of the path, since editors send absolute
-    paths; the longest key wins. Case and the kind of slash never matter.
+    paths; the longest key wins. Case and the kind of slash are ignored.
     """
     path = _slashes(current_file).casefold()
     spelled = {name.casefold(): name for name in known}
@@ -82,7 +82,7 @@ def domain_of(current_file: str, domain_map: Mapping[str, str], known: Collectio
             return spelled.get(domain_map[key].casefold(), domain_map[key])
     *folders, name = path.split("/")
     for part in (*reversed(folders), name.split(".")[0]):
-        # The domain of files that lie in no folder is not meant by whatever is called root on someone's disk.
+        # A folder called root on a disk does not mean the domain of files that lie in no folder.
         if part in spelled and part != ROOT_DOMAIN:
             return spelled[part]
     return None
@@ -101,7 +101,7 @@ def _slashes(path: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """The text without its fenced code: what looks like a link or a name in there is neither."""
+    """Return the text without its fenced code, in which nothing is a link or a name."""
     if "```" not in text and "~~~" not in text:
         return text
     kept: list[str] = []
@@ -121,11 +121,11 @@ def _prose(text: str) -> str:
 def _names(prose: str) -> Iterator[str]:
     for span in _CODE_SPAN.finditer(prose):
         name = span[1].strip().removesuffix("()")
-        if len(name) > 1 and _NAME.fullmatch(name) and not _says_nothing(name):
+        if len(name) > 1 and _NAME.fullmatch(name) and not _is_no_tag(name):
             yield name
 
 
-def _says_nothing(name: str) -> bool:
+def _is_no_tag(name: str) -> bool:
     return name.lower() in _CONSTANTS or _COMMIT.fullmatch(name) is not None
 
 
@@ -148,7 +148,7 @@ def _links(prose: str, path: str) -> Iterator[str]:
 
 
 def _resolve(target: str, here: str) -> str:
-    """The path below the root that a link means; empty for anchors, addresses and what lies outside."""
+    """Return the path below the root that a link means; empty for anchors, addresses and paths outside the root."""
     if _SCHEME.match(target):
         return ""
     target = unquote(re.split(r"[#?]", target, maxsplit=1)[0]).replace("\\", "/")

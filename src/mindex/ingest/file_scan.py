@@ -1,4 +1,4 @@
-"""Which files of a folder are to be indexed. Looks at names and sizes only; no folder makes it raise."""
+"""Scan a folder for files to index: markdown and text that no rule ignores, up to the size limit. Never raises."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mindex.ingest.ignore_rules import IGNORE_FILES, IgnoreRules, rules_above, rules_from
+from mindex.ingest.ignore_rules import IGNORE_FILES, IgnoreRules, rules_from_patterns, rules_of_parent_folders
 from mindex.model import SkippedFile
 
 SUFFIXES = (".md", ".markdown", ".txt")
@@ -25,10 +25,6 @@ class ScannedFile:
     size: int
     mtime_ns: int
 
-    @property
-    def absolute(self) -> Path:
-        return Path(self.location)
-
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
@@ -38,25 +34,25 @@ class _Folder:
 
 
 def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator[ScannedFile | SkippedFile]:
-    """Every markdown and text file below `root`, in order of its path, and what was left out with the reason.
+    """Yield every markdown and text file below `root`, in order of its path, and the skipped files with the reason.
 
-    Not mentioned: what an ignore file or an `exclude` pattern (gitignore syntax) names, and files of other kinds.
-    The path of a folder that could not be read ends with `/` (the root's is `./`): what was known of the files below
-    it is not known to be gone. A link's path does not.
+    Files that an ignore file or an `exclude` pattern (gitignore syntax) names, and files of other kinds, are left out.
+    The path of a folder that could not be read ends with `/` (the root's is `./`): files below it may still exist.
+    The path of a skipped link does not.
     """
     location = os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
-    excluded = rules_from(exclude)
-    waiting: list[_Folder | ScannedFile | SkippedFile] = [_Folder("", location, rules_above(location))]
+    excluded = rules_from_patterns(exclude)
+    waiting: list[_Folder | ScannedFile | SkippedFile] = [_Folder("", location, rules_of_parent_folders(location))]
     while waiting:
         found = waiting.pop()
         if isinstance(found, _Folder):
-            waiting += reversed(_look_into(found, excluded, max_bytes))
+            waiting += reversed(_scan_folder(found, excluded, max_bytes))
         else:
             yield found
 
 
-def read(file: ScannedFile, *, max_bytes: int) -> bytes | SkippedFile:
-    """The file's bytes. It may have changed since the scan: a link is still not followed, a pipe not waited for."""
+def read_bytes(file: ScannedFile, *, max_bytes: int) -> bytes | SkippedFile:
+    """Return the file's bytes. It may have changed since the scan: a link is not followed, a pipe does not block."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         with open(os.open(file.location, flags), "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
@@ -65,33 +61,33 @@ def read(file: ScannedFile, *, max_bytes: int) -> bytes | SkippedFile:
                 return SkippedFile(file.path, "not a regular file")
             data = opened.read(max_bytes + 1)
     except OSError as error:
-        return SkippedFile(file.path, _because(error))
+        return SkippedFile(file.path, _read_error(error))
     return data if len(data) <= max_bytes else SkippedFile(file.path, _too_large(status.st_size, max_bytes))
 
 
-def _look_into(folder: _Folder, excluded: IgnoreRules, max_bytes: int) -> list[_Folder | ScannedFile | SkippedFile]:
+def _scan_folder(folder: _Folder, excluded: IgnoreRules, max_bytes: int) -> list[_Folder | ScannedFile | SkippedFile]:
     try:
         with os.scandir(folder.location) as listing:
             entries = {entry.name: entry for entry in listing}
     except OSError as error:
-        gone = isinstance(error, FileNotFoundError) and folder.path
-        return [] if gone else [SkippedFile(folder.path or "./", f"folder {_because(error)}")]
+        deleted = isinstance(error, FileNotFoundError) and folder.path
+        return [] if deleted else [SkippedFile(folder.path or "./", f"folder {_read_error(error)}")]
     found: list[tuple[str, _Folder | ScannedFile | SkippedFile]] = []
     rules = folder.rules
     for name in IGNORE_FILES:
         if name in entries:
-            rules, problem = rules.and_file(entries[name], folder.path)
+            rules, problem = rules.with_file(entries[name], folder.path)
             if problem:
                 found.append((name, problem))
     for name, entry in entries.items():
-        if outcome := _look_at(entry, folder, rules, excluded, max_bytes):
-            # As its path compares: "a.md" stands before "a/b.md", as it does in a sorted list of all paths.
+        if outcome := _scan_entry(entry, folder, rules, excluded, max_bytes):
+            # In the order of paths: "a.md" comes before "a/b.md".
             found.append((f"{name}/" if isinstance(outcome, _Folder) else name, outcome))
     found.sort(key=lambda pair: pair[0])
     return [outcome for _, outcome in found]
 
 
-def _look_at(
+def _scan_entry(
     entry: os.DirEntry[str], folder: _Folder, rules: IgnoreRules, excluded: IgnoreRules, max_bytes: int
 ) -> _Folder | ScannedFile | SkippedFile | None:
     path = folder.path + entry.name
@@ -114,7 +110,7 @@ def _look_at(
     except FileNotFoundError:  # deleted since the folder was listed
         return None
     except OSError as error:
-        return SkippedFile(_printable(path), _because(error))
+        return SkippedFile(_printable(path), _read_error(error))
     if not stat.S_ISREG(status.st_mode):
         return SkippedFile(path, "not a regular file")
     if status.st_size > max_bytes:
@@ -123,7 +119,7 @@ def _look_at(
 
 
 def _is_junction(entry: os.DirEntry[str]) -> bool:
-    # Windows' other kind of link, known to Python 3.12 and later.
+    # The other kind of link on Windows, known to Python 3.12 and later.
     check = getattr(entry, "is_junction", None)
     return bool(check and check())
 
@@ -136,7 +132,7 @@ def _printable(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def _because(error: OSError) -> str:
+def _read_error(error: OSError) -> str:
     return f"cannot be read: {error.strerror or type(error).__name__}"
 
 

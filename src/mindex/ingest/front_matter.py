@@ -1,4 +1,4 @@
-"""YAML front matter: the few fields we understand, and how many lines it takes. No input makes it raise."""
+"""YAML front matter: title, tags and type of a file, and how many lines it takes. No input makes it raise."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _KEY_FIRST = re.compile(r"\s*(?:#[^\n]*\n\s*)*[\w-]+[ \t]*:(?:\s|\Z)")
 _FIELD = re.compile(r"^(title|type|tags|tag|keywords)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TAG_KEYS = ("tags", "tag", "keywords")
-_UNDERSTOOD = frozenset({"title", "type", *_TAG_KEYS})
+_KNOWN_KEYS = frozenset({"title", "type", *_TAG_KEYS})
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
     """`lines` is how many lines of the file it takes, fences included; 0 when there is none.
 
-    `says_more`: it holds words that are in no other field (a description, or YAML that cannot be read).
+    `has_prose`: it holds text that is in no other field (a description, or YAML that cannot be read).
     """
 
     title: str = ""
     tags: tuple[str, ...] = ()
     type: str = ""
     lines: int = 0
-    says_more: bool = False
+    has_prose: bool = False
 
 
-class _Refused(Exception):
-    """YAML that is valid but that we will not expand."""
+class _TooComplex(Exception):
+    """YAML that is too large, too deep, or has aliases: it is not loaded."""
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Read the block between `---` and `---` (or `...`) at the very top; newlines are `\\n`."""
+    """Return the fields of the block between `---` and `---` (or `...`) at the very top; newlines are `\\n`."""
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None
     if not opening or not closing:  # a `---` that never closes is a thematic break
@@ -52,36 +52,36 @@ def read_front_matter(text: str) -> FrontMatter:
     lines = text.count("\n", 0, closing.end()) + (not closing[0].endswith("\n"))
     try:
         loaded = _load(source)
-    except (yaml.YAMLError, _Refused, ValueError):
-        # Broken, huge or hostile. It is front matter if it begins like one; then its words are kept as they stand.
+    except (yaml.YAMLError, _TooComplex, ValueError):
+        # Broken, huge or hostile. It is front matter if it begins like one; then its text is indexed as it is.
         if not _KEY_FIRST.match(source):
             return FrontMatter()
         fields: dict[str, object] = {m[1].lower(): m[2].strip("\"'[]") for m in _FIELD.finditer(source[:MAX_SIZE])}
-        return _understood(fields, lines, says_more=True)
+        return _front_matter(fields, lines, has_prose=True)
     if loaded == "" or loaded is None:
         return FrontMatter(lines=lines)
     if not isinstance(loaded, Mapping):  # prose between two thematic breaks
         return FrontMatter()
     fields = {str(key).lower(): value for key, value in loaded.items()}
-    more = any(_is_prose(value) for key, value in fields.items() if key not in _UNDERSTOOD)
-    return _understood(fields, lines, says_more=more)
+    more = any(_is_prose(value) for key, value in fields.items() if key not in _KNOWN_KEYS)
+    return _front_matter(fields, lines, has_prose=more)
 
 
 def _load(source: str) -> object:
     if len(source) > MAX_SIZE:
-        raise _Refused
+        raise _TooComplex
     depth = 0
     for event in yaml.parse(source, Loader=_Loader):
-        # An alias can stand for a billion others, and the constructor recurses: look before building anything.
+        # An alias can expand to a billion values, and the constructor recurses: check before building anything.
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH or isinstance(event, yaml.AliasEvent):
-            raise _Refused
+            raise _TooComplex
     return yaml.load(source, Loader=_Loader)
 
 
-def _understood(fields: Mapping[str, object], lines: int, *, says_more: bool) -> FrontMatter:
+def _front_matter(fields: Mapping[str, object], lines: int, *, has_prose: bool) -> FrontMatter:
     tags = next((found for key in _TAG_KEYS if (found := _tags(fields.get(key)))), ())
-    return FrontMatter(_word(fields.get("title")), tags, _word(fields.get("type")), lines, says_more)
+    return FrontMatter(_word(fields.get("title")), tags, _word(fields.get("type")), lines, has_prose)
 
 
 def _word(value: object) -> str:
@@ -89,12 +89,12 @@ def _word(value: object) -> str:
 
 
 def _tags(value: object) -> tuple[str, ...]:
-    given = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    return unique((_word(tag).lstrip("#").strip("\"' ") for tag in given), MAX_TAGS)
+    tags = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return unique((_word(tag).lstrip("#").strip("\"' ") for tag in tags), MAX_TAGS)
 
 
 def unique(words: Iterable[str], most: int) -> tuple[str, ...]:
-    """The first spelling of each word, empty ones left out, in order, `most` at most."""
+    """Return the first spelling of each word, case ignored, in order, `most` at most; empty words are left out."""
     seen: dict[str, str] = {}
     for word in words:
         if word and len(seen) < most:
@@ -103,7 +103,7 @@ def unique(words: Iterable[str], most: int) -> tuple[str, ...]:
 
 
 def _is_prose(value: object) -> bool:
-    """Three words or more: a description is worth finding, `layout: post` is not."""
+    """Return whether a value has three words or more: a description is worth finding, `layout: post` is not."""
     if isinstance(value, str):
         return len(value.split(None, 3)) >= 3
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What `.gitignore`, `.mindexignore` and exclude patterns leave out, with git's own rules."""
+"""Ignore rules: which files `.gitignore`, `.mindexignore` and exclude patterns leave out, as git does."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mindex.model import SkippedFile
 if TYPE_CHECKING:  # older versions keep it elsewhere
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-IGNORE_FILES = (".gitignore", ".mindexignore")  # the second may take back what the first ignores
+IGNORE_FILES = (".gitignore", ".mindexignore")  # the second may include again what the first ignores
 MAX_IGNORE_CHARACTERS = 1024 * 1024
 
 _GROUP_NAME = re.compile(r"\(\?P<\w+>")
 
 
 class _Patterns:
-    """The patterns of one ignore file. Most paths match none of them: one look at all together settles that."""
+    """The patterns of one ignore file. Most paths match none of them: one pattern of all together finds that out."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         patterns = [pattern for line in lines for pattern in _compile(line)]
@@ -33,71 +33,69 @@ class _Patterns:
         # Group names would clash, and whether anything matches does not depend on them.
         self._any = re.compile("|".join(_GROUP_NAME.sub("(?:", str(source)) for source in sources)) if sources else None
 
-    def verdict(self, path: str) -> bool | None:
+    def ignores(self, path: str) -> bool | None:
+        """Return None when no pattern matches."""
         if self._any is None or not self._any.match(path):
             return None
         return self._spec.check_file(path).include
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
-    """One ignore file: its patterns speak of paths below `base`. Paths are relative to the scanned root."""
+class _IgnoreFile:
+    """An ignore file whose patterns apply to paths below `base`. Paths are relative to the scanned root."""
 
     base: str
     patterns: _Patterns
-    above: str = ""  # for an ignore file above the root: the way from it down to the root
+    path_to_root: str = ""  # for an ignore file above the root: the path from its folder down to the root
 
-    def verdict(self, path: str) -> bool | None:
-        return self.patterns.verdict(self.above + path[len(self.base) :])
+    def ignores(self, path: str) -> bool | None:
+        return self.patterns.ignores(self.path_to_root + path[len(self.base) :])
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """All ignore files that speak of a folder, the nearest last: the last one with an opinion decides."""
+    """All ignore files that apply to a folder, the nearest last: the last one with a matching pattern decides."""
 
-    layers: tuple[_Layer, ...] = ()
+    files: tuple[_IgnoreFile, ...] = ()
 
     def ignores(self, path: str) -> bool:
-        """`path` is relative to the root; a folder's ends with `/`."""
-        for layer in reversed(self.layers):
-            verdict = layer.verdict(path)
-            if verdict is not None:
-                return verdict
-        return False
+        """Return whether a path is ignored; it is relative to the root, and a folder's ends with `/`."""
+        answers = (file.ignores(path) for file in reversed(self.files))
+        return next((answer for answer in answers if answer is not None), False)
 
-    def and_file(self, entry: os.DirEntry[str], base: str) -> tuple[IgnoreRules, SkippedFile | None]:
-        """These rules and those of an ignore file in the folder `base`."""
+    def with_file(self, entry: os.DirEntry[str], base: str) -> tuple[IgnoreRules, SkippedFile | None]:
+        """Return these rules with an ignore file of the folder `base`, and the file when it cannot be read."""
         try:
             if not entry.is_file(follow_symlinks=False):  # git does not follow these links either
                 return self, None
             patterns = _read(entry.path)
         except OSError as error:
             return self, SkippedFile(base + entry.name, f"ignore file cannot be read: {error.strerror}")
-        return IgnoreRules((*self.layers, _Layer(base, patterns))), None
+        return IgnoreRules((*self.files, _IgnoreFile(base, patterns))), None
 
 
-def rules_from(patterns: Iterable[str]) -> IgnoreRules:
-    return IgnoreRules((_Layer("", _Patterns(patterns)),))
+def rules_from_patterns(patterns: Iterable[str]) -> IgnoreRules:
+    return IgnoreRules((_IgnoreFile("", _Patterns(patterns)),))
 
 
-def rules_above(root: str) -> IgnoreRules:
-    """The ignore files of the folders above, up to the git checkout the root lies in.
+def rules_of_parent_folders(root: str) -> IgnoreRules:
+    """Return the ignore files of the folders above the root, up to the top of its git checkout.
 
-    None of them counts if they ignore the root itself: whoever indexes a folder by name wants it.
+    None of them applies if they ignore the root itself: a folder that is indexed by name is wanted.
     """
     top = PurePath(root)
     checkout = next((folder for folder in (top, *top.parents) if os.path.lexists(folder / ".git")), None)
     if checkout is None:
         return IgnoreRules()
-    layers: list[_Layer] = []
+    files: list[_IgnoreFile] = []
     for folder in reversed([folder for folder in top.parents if folder.is_relative_to(checkout)]):
-        way = top.relative_to(folder).as_posix() + "/"
+        path_to_root = top.relative_to(folder).as_posix() + "/"
         for name in IGNORE_FILES:
             location = str(folder / name)
-            with suppress(OSError):  # gone by now, or not ours to read
-                if os.path.isfile(location):  # noqa: PTH113 - a pipe would be waited for
-                    layers.append(_Layer("", _read(location), way))
-    rules = IgnoreRules(tuple(layers))
+            with suppress(OSError):  # deleted meanwhile, or not readable
+                if os.path.isfile(location):  # noqa: PTH113 - reading a pipe would block
+                    files.append(_IgnoreFile("", _read(location), path_to_root))
+    rules = IgnoreRules(tuple(files))
     return IgnoreRules() if rules.ignores("") else rules
 
 
@@ -107,7 +105,7 @@ def _read(location: str) -> _Patterns:
 
 
 def _compile(line: str) -> Sequence[GitIgnoreSpecPattern]:
-    # `x/**` means what is in x, not x itself, but pathspec says it of both: then `!x/keep.md` would be lost.
+    # `x/**` means the content of x, but pathspec matches x itself, too: then `!x/keep.md` would have no effect.
     line = line.rstrip("\r")
     try:
         return GitIgnoreSpec.from_lines([f"{line}/*" if line.endswith("/**") else line]).patterns

@@ -1,4 +1,4 @@
-"""Markdown text → a tree of blocks with exact places, and the sections its headings make."""
+"""Parse markdown into a tree of blocks with exact offsets, and into sections by its headings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BlockKind: TypeAlias = Literal[
 ]
 
 SECTION_LEVELS = 3  # deeper headings stay inside their section
-MAX_NESTING = 60  # of lists and quotes; what lies deeper is plain text, so that no input exhausts the stack
+MAX_NESTING = 60  # of lists and quotes; deeper ones are plain text, so that no input exhausts the stack
 NESTED_LINES = 500_000  # lines × levels: a line costs the parser time at every level it may belong to
 MAX_TITLE = 200  # a breadcrumb goes in front of every chunk: a heading of a whole page must not
 
@@ -43,7 +43,7 @@ _ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")  # `## Title {#anchor}`
 
 
 class Block(NamedTuple):  # not a dataclass: a file has more of these than of anything else
-    """A piece of markdown and where it stands: `text[start:end]`."""
+    """A piece of markdown: `text[start:end]`."""
 
     kind: BlockKind
     start: int
@@ -62,12 +62,12 @@ class Section:
 
 
 def normalise_newlines(text: str) -> str:
-    """CommonMark's line ends and no others: a form feed or U+2028 inside a line does not start a new one."""
+    """Return `text` with CommonMark's line ends as `\\n`: a form feed or U+2028 does not start a new line."""
     return _NEWLINES.sub("\n", text)
 
 
 def line_starts(text: str) -> list[int]:
-    """The offset at which each line begins, and one past the end of the text."""
+    """Return the offset at which each line begins, and one past the end of the text."""
     starts = [0]
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -75,7 +75,7 @@ def line_starts(text: str) -> list[int]:
 
 
 def parse_blocks(text: str, starts: Sequence[int], first_line: int = 0) -> list[Block]:
-    """The top-level blocks from `first_line` (0-based) on. Every line that is not blank belongs to one."""
+    """Return the top-level blocks from `first_line` (0-based) on. Every line that is not blank belongs to one."""
     env: dict[str, object] = {_DEEPEST: max(6, min(MAX_NESTING, NESTED_LINES // len(starts)))}
     tokens = _BLOCK_PARSER.parse(text[starts[first_line] :], env)
     size = len(text)
@@ -104,6 +104,7 @@ def parse_blocks(text: str, starts: Sequence[int], first_line: int = 0) -> list[
 
 
 def sections(blocks: Iterable[Block]) -> list[Section]:
+    """Group blocks by the headings of level 1 to 3; the first section is what comes before any heading."""
     found = [Section(())]
     path: list[Block] = []
     for block in blocks:
@@ -117,7 +118,7 @@ def sections(blocks: Iterable[Block]) -> list[Section]:
 
 
 def _without_gaps(text: str, blocks: Sequence[Block], start: int) -> Iterable[Block]:
-    # Link definitions make no token, yet somebody wrote them.
+    # Link definitions make no token, but are text of the file.
     for block in blocks:
         if text[start : block.start].strip():
             yield Block("paragraph", start, block.start)
@@ -128,7 +129,7 @@ def _without_gaps(text: str, blocks: Sequence[Block], start: int) -> Iterable[Bl
 
 
 def _plain(markup: str, env: dict[str, object]) -> str:
-    """A heading as plain text: what a reader of the rendered page sees."""
+    """Return a heading as plain text, as the rendered page shows it."""
     markup = markup[: 4 * MAX_TITLE]
     if _MARKUP.search(markup):
         children = _INLINE_PARSER.parseInline(markup, env)[0].children or []

@@ -110,7 +110,7 @@ class IndexService:
         contexts = _ContextOutcome()
         if self._settings.flag("index.contextualize") if contextualize is None else contextualize:
             if dry_run:
-                updates = (update for one in chosen for update in indexer.rehearsed(one, force=force))
+                updates = (update for one in chosen for update in indexer.planned_updates(one, force=force))
                 contexts = self._plan_contexts(updates)
             else:
                 contexts = self._contextualize(names, embed, report)
@@ -193,7 +193,7 @@ class IndexService:
             return _ContextOutcome(written=0, notes=(note,))
         embedded = 0
 
-        def written() -> None:
+        def embed_stored() -> None:
             """A chunk loses its vector with its new text: embed it again before the job is over."""
             nonlocal embedded
             embedded += self._embed(embed, None)[0]
@@ -202,9 +202,9 @@ class IndexService:
             self._store,
             generator,
             names,
-            lambda text: self._redactor.redact_text(text, keep_lines=True),
-            patience=self._settings.number("generation.timeout"),
-            written=written,
+            self._redactor,
+            timeout=self._settings.number("generation.timeout"),
+            on_stored=embed_stored,
             report=report,
         )
         last, _, note = self._embed(embed, report)

@@ -1,11 +1,11 @@
-"""Bytes → text, whatever wrote them. The text holds no NUL and can always be encoded as UTF-8."""
+"""Decode the bytes of a file, in UTF or a legacy encoding. The text has no NUL and can be encoded as UTF-8."""
 
 from __future__ import annotations
 
 import codecs
 
-# UTF-32 first: its little-endian mark begins with UTF-16's.
-_MARKS = (
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -16,12 +16,15 @@ _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 class BinaryFile(Exception):
-    """The bytes are not text; `str()` of it is the reason to report."""
+    """The bytes are not text; `str()` of the error is the reason to report."""
 
 
 def decode(data: bytes) -> str:
-    """UTF-8, UTF-16 and UTF-32 by their marks; else UTF-8, forgiving a few bad bytes; else Windows-1252."""
-    for mark, encoding in _MARKS:
+    """Return the text by its byte order mark, else as UTF-8 with a few bad bytes replaced, else as Windows-1252.
+
+    Raises BinaryFile for bytes that are not text.
+    """
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, errors="replace").replace("\0", _REPLACED)
     if b"\0" in data:
@@ -34,12 +37,12 @@ def decode(data: bytes) -> str:
 
 def _decode_damaged(data: bytes) -> str:
     """Damaged UTF-8 still has more whole characters beyond ASCII than bad bytes; a legacy encoding has hardly any."""
-    forgiving = data.decode(errors="replace")
-    bad = forgiving.count(_REPLACED)
-    beyond_ascii = sum(character > "\x7f" for character in forgiving) - bad
+    as_utf8 = data.decode(errors="replace")
+    bad = as_utf8.count(_REPLACED)
+    beyond_ascii = sum(character > "\x7f" for character in as_utf8) - bad
     if beyond_ascii > bad:
-        return forgiving
-    # Five bytes mean nothing in Windows-1252; Latin-1 gives every byte a character.
+        return as_utf8
+    # Five bytes are undefined in Windows-1252; they become the characters of Latin-1.
     return "".join(_WINDOWS_1252[byte] for byte in data)
 
 

@@ -1,7 +1,7 @@
-"""Keeps collections up to date while files change.
+"""The watcher: keeps collections up to date while files change.
 
-An event only says "look": what happened comes from the files themselves, by the same scan that indexes a folder. So
-atomic saves, renames and branch switches need no care here, and a lost event costs only the time until the next look.
+An event only triggers a scan: what happened is read from the files themselves, as when a folder is indexed. So atomic
+saves, renames and branch switches need no special case, and a lost event only delays the change until the next scan.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from mindex.model import Collection
 
 logger = logging.getLogger(__name__)
 
-# A file that is still being written is left alone until it has been quiet for this long …
-QUIET_MS = 500
-# … but a stream of changes does not put the look off for ever.
-_LONGEST_MS = 5_000
-# Network drives send no events, and storms lose some: whatever happens, everything is looked at now and then.
+# Changes are indexed when there was none for this long: a file that is still being written is left alone …
+DEBOUNCE_MS = 500
+# … but a stream of changes delays it no longer than this.
+_LONGEST_DEBOUNCE_MS = 5_000
+# Network drives send no events, and some are lost when there are many: everything is scanned now and then.
 RECONCILE_SECONDS = 300.0
 _TICK_MS = 1_000
 
@@ -45,17 +45,17 @@ def watch(
 ) -> None:
     """Call `refresh` with the collections in which something may have changed, until `stop` is set.
 
-    A root that is missing is left as it was indexed, and taken up again when it returns. Without native events (some
-    network and container file systems) the files are polled, except those that `exclude` names. A look that fails (a
-    database that is locked for long, a folder that goes away meanwhile) is said and made again.
+    A root that is missing stays indexed as it was, and is watched again when it returns. Without native events (some
+    network and container file systems) the files are polled, except those that `exclude` names. A refresh that fails
+    (the database is locked for long, a folder is deleted meanwhile) is logged and repeated.
     """
     while not stop.is_set():
         try:
-            watched = _present(collections())
+            watched = _existing(collections())
             refresh(list(watched))
-            batches = _polled(watched, exclude, stop) if poll or not watched else _native(watched, stop)
-            _until_something_else(watched, collections, refresh, batches, reconcile)
-        except FileNotFoundError:  # a root that was there a moment ago
+            batches = _polled_changes(watched, exclude, stop) if poll or not watched else _native_events(watched, stop)
+            _watch_until_due(watched, collections, refresh, batches, reconcile)
+        except FileNotFoundError:  # a root was deleted a moment ago
             stop.wait(_TICK_MS / 1000)
         except MindexError as error:
             logger.warning("the last changes are not indexed yet: %s", error)
@@ -67,35 +67,35 @@ def watch(
             poll = True
 
 
-def _until_something_else(
+def _watch_until_due(
     watched: dict[Collection, tuple[int, int]],
     collections: Callable[[], Sequence[Collection]],
     refresh: Refresh,
     batches: Iterator[list[str]],
     reconcile: float,
 ) -> None:
-    """Watch one set of folders; return when another set should be watched or it is time to look at everything."""
+    """Refresh what changes in one set of folders; return when the set changed or all of it is due for a scan."""
     due = time.monotonic() + reconcile
-    # An event of a root itself: it was deleted or replaced, and what was watched is no longer what is there. The new
-    # folder may well have the old one's number.
+    # An event of a root itself: it was deleted or replaced, and the watched folder is no longer the one on disk. The
+    # new folder may have the inode of the old one.
     roots = {collection.root for collection in watched}
-    blind = True  # what changed between the last look and the first event was seen by neither
+    first = True  # what changed between the last scan and the first event was seen by neither
     for paths in batches:
-        if _present(collections()) != watched or time.monotonic() > due or not roots.isdisjoint(paths):
+        if _existing(collections()) != watched or time.monotonic() > due or not roots.isdisjoint(paths):
             return
-        touched = [c for c in watched if blind or any(_is_below(path, c) for path in paths)]
-        blind = False
+        touched = [c for c in watched if first or any(_is_below(path, c) for path in paths)]
+        first = False
         if touched:
             refresh(touched)
 
 
-def _native(watched: Iterable[Collection], stop: threading.Event) -> Iterator[list[str]]:
-    """Paths the system says have changed, batch by batch; an empty batch every second."""
+def _native_events(watched: Iterable[Collection], stop: threading.Event) -> Iterator[list[str]]:
+    """Yield the paths that the system reports as changed, in batches; an empty batch every second."""
     batches = watch_files(
         *(collection.root for collection in watched),
-        watch_filter=None,  # filtered here instead: a batch of other files is still a tick
-        step=QUIET_MS,
-        debounce=_LONGEST_MS,
+        watch_filter=None,  # filtered below: a batch of other files still counts as a tick
+        step=DEBOUNCE_MS,
+        debounce=_LONGEST_DEBOUNCE_MS,
         rust_timeout=_TICK_MS,
         yield_on_timeout=True,
         stop_event=stop,
@@ -103,11 +103,13 @@ def _native(watched: Iterable[Collection], stop: threading.Event) -> Iterator[li
         ignore_permission_denied=True,
     )
     for batch in batches:
-        yield [path for change, path in batch if _matters(change, path)]
+        yield [path for change, path in batch if _affects_index(change, path)]
 
 
-def _polled(watched: Iterable[Collection], exclude: Sequence[str], stop: threading.Event) -> Iterator[list[str]]:
-    """The same without the system's help; at most a tenth of the time is spent on looking."""
+def _polled_changes(
+    watched: Iterable[Collection], exclude: Sequence[str], stop: threading.Event
+) -> Iterator[list[str]]:
+    """Yield the same by comparing scans; at most a tenth of the time is spent on scanning."""
     before = _snapshot(watched, exclude)
     spent = 0.0
     while not stop.wait(max(_TICK_MS / 1000, 10 * spent)):
@@ -119,7 +121,7 @@ def _polled(watched: Iterable[Collection], exclude: Sequence[str], stop: threadi
 
 
 def _snapshot(collections: Iterable[Collection], exclude: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Size and time of every file that would be indexed, to the nanosecond: a second may hold two versions."""
+    """Return size and time in nanoseconds of every file that would be indexed: a second may hold two versions."""
     return {
         found.location: (found.size, found.mtime_ns)
         for collection in collections
@@ -128,13 +130,13 @@ def _snapshot(collections: Iterable[Collection], exclude: Sequence[str]) -> dict
     }
 
 
-def _matters(change: Change, path: str) -> bool:
-    """Files we index, the ignore files that decide which, and anything that vanished: it may have been a folder."""
+def _affects_index(change: Change, path: str) -> bool:
+    """Return whether it is a file to index, an ignore file, a folder, or deleted: that may have been a folder."""
     return path.lower().endswith((*SUFFIXES, *IGNORE_FILES)) or change == Change.deleted or Path(path).is_dir()
 
 
-def _present(collections: Sequence[Collection]) -> dict[Collection, tuple[int, int]]:
-    """The collections whose root is there, each with the folder's identity: one deleted and made anew is another."""
+def _existing(collections: Sequence[Collection]) -> dict[Collection, tuple[int, int]]:
+    """Return the collections whose root exists, with device and inode: a folder that was made again is another one."""
     found = {}
     for collection in collections:
         try:

@@ -107,7 +107,7 @@ class SpecialReferences:
         if record is None:
             raise NotFoundError("there is no profile yet", "`mindex profile set` begins one")
         value = record.fields.get("data", {})
-        value = json_paths.read(value, path) if path else value
+        value = json_paths.value_at(value, path) if path else value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
         shown = replace(record, summary="", text=text)
         return replace(shown, id=f"profile.{path}", title=path) if path else shown

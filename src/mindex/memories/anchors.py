@@ -1,4 +1,4 @@
-"""A memory's hold on code: the lines it was told about, and whether they are still there."""
+"""Anchors: the lines of a file that a memory is about, and whether they are still there."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from mindex.model import Record
 State = Literal["fresh", "drifted", "gone"]
 
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?")
-# What every shown hit may cost: a file's size, a span's length, and how many places are compared for a moved one.
+# What every shown hit may cost: the size of its file, the length of its span, the places compared when it has moved.
 _MAX_BYTES = 2 * 1024 * 1024
 _MOST_LINES = 2_000
-_MOST_TRIED = 50
+_MOST_CANDIDATES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorState:
-    """Where an anchor stands now: `at` names the lines, moved ones included."""
+    """The state of an anchor; `at` is where its lines are now, or were last."""
 
     at: str
     state: State
 
 
-def anchor(reference: str, base: Path) -> dict[str, object]:
-    """`path:10-40` as a memory keeps it: the file, the lines, and a hash of what stood there."""
+def make_anchor(reference: str, base: Path) -> dict[str, object]:
+    """Return `path:10-40` as it is stored with a memory: the file, the lines, and a hash of what they hold.
+
+    Raises UsageError when the reference names no such lines, NotFoundError when the file is missing or too large.
+    """
     span = _SPAN.fullmatch(reference)
     if span is None:
         raise UsageError(f"'{reference}' is not a place in a file", "write it like src/app.py:10-40")
@@ -53,35 +56,35 @@ def anchor(reference: str, base: Path) -> dict[str, object]:
     return {"path": str(path), "first": first, "last": last, "hash": span_hash, "head": head}
 
 
-def anchor_state(kept: Mapping[str, object]) -> AnchorState:
-    """Fresh where it was; drifted if the lines moved or changed; gone with the file. Never raises."""
+def anchor_state(anchor: Mapping[str, object]) -> AnchorState:
+    """Return whether the lines are fresh (unchanged), drifted (moved or changed) or gone with the file; never raise."""
     try:
-        path, first, last = Path(str(kept["path"])), int(str(kept["first"])), int(str(kept["last"]))
-    except (KeyError, ValueError):  # brought in from elsewhere
-        return AnchorState(str(kept.get("path", "")), "gone")
+        path, first, last = Path(str(anchor["path"])), int(str(anchor["first"])), int(str(anchor["last"]))
+    except (KeyError, ValueError):  # imported from another program
+        return AnchorState(str(anchor.get("path", "")), "gone")
     at = f"{path}:{first}-{last}"
     lines = _lines(path)
     if lines is None or not 1 <= first <= last:
         return AnchorState(at, "gone")
-    wanted = str(kept.get("hash"))
-    if _hash(lines[first - 1 : last]) == wanted:
+    expected = str(anchor.get("hash"))
+    if _hash(lines[first - 1 : last]) == expected:
         return AnchorState(at, "fresh")
     size = last - first + 1
-    for start in _starts(lines, first, size, str(kept.get("head", ""))):
-        if _hash(lines[start - 1 : start - 1 + size]) == wanted:
+    for start in _candidate_starts(lines, first, size, str(anchor.get("head", ""))):
+        if _hash(lines[start - 1 : start - 1 + size]) == expected:
             return AnchorState(f"{path}:{start}-{start + size - 1}", "drifted")
     return AnchorState(at, "drifted")
 
 
-def _starts(lines: list[str], first: int, size: int, head: str) -> list[int]:
-    """Where the span may begin now: at a line like its first one, the nearest few of them."""
+def _candidate_starts(lines: list[str], first: int, size: int, head: str) -> list[int]:
+    """Return where the span may begin now: at lines equal to its first one, the nearest few of them."""
     starts = [start for start in range(1, len(lines) - size + 2) if _hash(lines[start - 1 : start]) == head]
-    return heapq.nsmallest(_MOST_TRIED, starts, key=lambda start: abs(start - first))
+    return heapq.nsmallest(_MOST_CANDIDATES, starts, key=lambda start: abs(start - first))
 
 
 def _lines(path: Path) -> list[str] | None:
     try:
-        if not path.is_file() or path.stat().st_size > _MAX_BYTES:  # a pipe would be waited for
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:  # reading a pipe would block
             return None
         return re.split(r"\r\n|\r|\n", path.read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError):
@@ -89,7 +92,7 @@ def _lines(path: Path) -> list[str] | None:
 
 
 def _hash(lines: list[str]) -> str:
-    """White space at the ends of lines is an editor's doing, not a change."""
+    """Return a hash that ignores white space at the ends of lines: editors strip it."""
     return hashlib.sha256("\n".join(line.rstrip() for line in lines).encode()).hexdigest()[:16]
 
 

@@ -14,7 +14,7 @@ from mindex.memories.agents import AgentName
 from mindex.memories.field_specs import UNIQUE, ThingKind, checked, described
 from mindex.memories.find_entry import find_entry
 from mindex.memories.json_values import redact_value
-from mindex.memories.skill_schedule import checked_trigger, due_at
+from mindex.memories.skill_schedule import due_at, validate_trigger
 from mindex.model import Change, DueSkill, Filters, Record
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Page, Store
@@ -142,7 +142,7 @@ class Things:
 
     def _check_trigger(self, values: Mapping[str, object]) -> None:
         if self.kind == "skill":
-            checked_trigger(str(values["trigger_type"]), values.get("trigger_config") or {})
+            validate_trigger(str(values["trigger_type"]), values.get("trigger_config") or {})
 
 
 def _taken(kind: ThingKind, fields: Mapping[str, object], id_: str) -> ConflictError:

@@ -1,4 +1,4 @@
-"""The daily log: a line in the workspace for each memory, for people to read."""
+"""The daily log: a line in a file of the workspace for each new memory, for people to read."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from pathlib import Path
 from mindex.daily_log_format import LOG_FOLDER, is_line_of, local_day, log_header, log_line, log_name
 from mindex.model import Record
 
-# What comes from files must not go back into one.
-FILE_INDEX = "file-index"
+# The source of memories that come from files: they are not written back into one.
+_FILE_INDEX = "file-index"
 
-# Longer than any line takes to write, shorter than anyone wants to wait for a log.
-_PATIENCE_SECONDS = 2.0
+# Longer than any line takes to write, shorter than a person waits for a log.
+_LOCK_SECONDS = 2.0
 
 
 class DailyLog:
-    """The daily log of one workspace. Its methods raise OSError; a caller decides what a log that fails is worth."""
+    """The daily log of one workspace. Its methods raise OSError; the caller decides whether a failing log matters."""
 
     def __init__(self, workspace: Path) -> None:
         self._folder = workspace / LOG_FOLDER
 
     def append(self, record: Record) -> None:
-        """Write a memory's line into the log of the day it was told; other records have none."""
-        if record.kind != "memory" or record.source == FILE_INDEX:
+        """Append a memory's line to the log of the day it was created; other kinds of records have none."""
+        if record.kind != "memory" or record.source == _FILE_INDEX:
             return
         day = local_day(record.created_at)
         entry = f"{log_line(record, record.created_at)}\n"
         self._folder.mkdir(parents=True, exist_ok=True)
-        with self._alone(), (self._folder / log_name(day)).open("ab+", buffering=0) as log:
+        with self._locked(), (self._folder / log_name(day)).open("ab+", buffering=0) as log:
             size = os.fstat(log.fileno()).st_size
             if size == 0:
                 entry = log_header(day) + entry
             else:
                 log.seek(-1, os.SEEK_END)
-                if log.read(1) != b"\n":  # people's editors may leave the last line open
+                if log.read(1) != b"\n":  # an editor may leave the last line without its end
                     entry = f"\n{entry}"
             data = entry.encode()
             if log.write(data) < len(data):
@@ -50,21 +50,21 @@ class DailyLog:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def remove(self, record: Record) -> bool:
-        """Take out the line of a memory, given as it was when it was told. No other line is touched."""
+        """Remove the line of a memory, given as it was when it was added; return whether there was one."""
         if not self._folder.is_dir():
             return False
         day = local_day(record.created_at)
-        # Whoever wrote it may live in another time zone, where it was another day.
+        # The process that wrote it may have run in another time zone, where it was another day.
         days = (day, day - timedelta(days=1), day + timedelta(days=1))
-        with self._alone():
+        with self._locked():
             return any(_drop_line(self._folder / log_name(day), record) for day in days)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other processes of ours out: two headers, or a line that goes into a file just being replaced.
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes out, which could write a second header or append to a file that is being replaced.
 
-        The folder is what is locked: it is there before the file and is never replaced. Windows has no such lock;
-        there an append is still one write.
+        The folder is locked: it exists before the file and is never replaced. Windows has no such lock; there an
+        append is still one write.
         """
         if sys.platform == "win32":
             yield
@@ -81,7 +81,7 @@ if sys.platform != "win32":
     import fcntl
 
     def _lock(descriptor: int) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + _LOCK_SECONDS
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,18 +99,18 @@ def _drop_line(path: Path, record: Record) -> bool:
         return False
     lines = path.read_bytes().splitlines(keepends=True)
     texts = [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines]
-    ours = [number for number, text in enumerate(texts) if is_line_of(text, record, record.created_at)]
-    if not ours:
+    matching = [number for number, text in enumerate(texts) if is_line_of(text, record, record.created_at)]
+    if not matching:
         return False
-    # One memory, one line: two agents may have been told the same within a second.
+    # One memory, one line: two agents may have added the same text within a second.
     exact = log_line(record, record.created_at)
-    del lines[next((number for number in ours if texts[number] == exact), ours[0])]
+    del lines[next((number for number in matching if texts[number] == exact), matching[0])]
     _replace(path.resolve(), b"".join(lines))
     return True
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """All of the new content or all of the old, whatever happens meanwhile."""
+    """Replace a file's content atomically: a reader sees all of the new content or all of the old."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     temporary = Path(name)
     try:
@@ -123,6 +123,3 @@ def _replace(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-__all__ = ["FILE_INDEX", "DailyLog", "log_line"]

@@ -1,7 +1,7 @@
-"""The names in a text: people, places, organisations, technologies, identifiers, acronyms, versions, @handles, #tags.
+"""Entities: names of people, places, organisations, technologies, identifiers, acronyms, versions, @handles, #tags.
 
-Rules only. Where a rule must guess it guesses for the name: one too many costs a row, one missing costs an answer.
-So in German, where every noun has a capital, nouns are names, too.
+Found by rules alone. In doubt a word is a name: one too many costs a row, one missing costs an answer. So in German,
+where every noun has a capital, nouns are names, too.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from mindex.analyzer import STOP_WORDS
 from mindex.memories.summary import ABBREVIATIONS
 
-LOOK = 10_000  # characters read: the names that a memory is about come early
+READ_LIMIT = 10_000  # characters: the names that a memory is about come early
 
-# Never part of a name; they cut a run of capitals ("Anna Monday"). Jan, April and June are people, too.
-_CUTS = STOP_WORDS | frozenset(
+# Never part of a name; they end a run of capitalised words ("Anna Monday"). Jan, April and June are people, too.
+_NEVER_IN_NAMES = STOP_WORDS | frozenset(
     """
     january february march may july august september october november december feb mar apr jun jul aug sep sept oct nov
     dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun today
@@ -23,7 +23,7 @@ _CUTS = STOP_WORDS | frozenset(
     il je les nous une montag dienstag mittwoch donnerstag freitag samstag sonntag
     """.split()
 )
-# Words that have a capital from their place or for emphasis: no names on their own, no start of one ("Call Anna").
+# Words that are capitalised by their place or for emphasis: no names on their own, no start of one ("Call Anna").
 _ORDINARY = frozenset(
     """
     access add added agent agreed although always another anyone app april asap ask asked avoid both btw build call
@@ -40,9 +40,9 @@ _ORDINARY = frozenset(
     whatever whenever whether whoever whose without work works write yes yet
     """.split()
 )
-_NO_NAME = _CUTS | _ORDINARY
-_SPOKEN = frozenset("aeiouy0123456789")
-_LEADS = frozenset("new project april jan june".split())  # ordinary words that do start names: New York, Project Falcon
+_NO_NAME = _NEVER_IN_NAMES | _ORDINARY
+_PRONOUNCEABLE = frozenset("aeiouy0123456789")
+_NAME_STARTS = frozenset("new project april jan june".split())  # ordinary, but New York, Project Falcon
 _ABSTRACT = ("tion", "sion", "ment", "ness", "ity", "ance", "ence", "ing", "ship", "ism", "ly")
 _COMPANY = frozenset("ab ag bv co corp foundation gmbh inc kg llc llp ltd nv oy plc pty sa se spa srl".split())
 # The last part by which a hyphened word is a program (`sqlite-vec`) and not prose (`dark-mode`).
@@ -80,12 +80,12 @@ _TOKEN = re.compile(
     | \w+ )""",
     re.VERBOSE,
 )
-_COMPANY_AFTER = re.compile(
+_COMPANY_SUFFIX = re.compile(
     r",? (?:GmbH(?: & Co\. KG)?|AG|LLC|SE|KG|AB|BV|PLC|S\.?A\.?|(?:Inc|Ltd|Corp|Co)\b\.?)(?!\w)"
 )
-_RELEASE_AFTER = re.compile(r" (?:v?\d+(?:\.\d+)+)(?![\w.%]*\w)")
-# What follows a lone capital at a sentence's start when it is a name: a list, or what names do.
-_NAME_BEFORE = re.compile(
+_RELEASE_SUFFIX = re.compile(r" (?:v?\d+(?:\.\d+)+)(?![\w.%]*\w)")
+# What follows a lone capitalised word at a sentence's start when it is a name: a list, or a verb of people.
+_AFTER_NAME = re.compile(
     rf"""(?: ['’]s\b | ,?\ (?:and|or|&)?\ ?[{_UPPER}] | \s*(?:\n|$)
     | \ (?:asked|can|cannot|did|does|doesn['’]t|drinks|eats|enjoys|got|had|has|hates|is|isn['’]t|joined|knows|left|likes
     |lives|loves|makes|manages|moved|needs|owns|plays|prefers|reports|runs|said|says|sent|speaks|supports|thinks|told
@@ -95,15 +95,15 @@ _NAME_BEFORE = re.compile(
 _Found = list[tuple[int, str]]  # where each name starts, and the name
 
 
-def extract(text: str, most: int = 20) -> tuple[str, ...]:
-    """Up to `most` names in order of first appearance, each once in its best-cased form."""
-    text = text[:LOOK]
+def extract_entities(text: str, most: int = 20) -> tuple[str, ...]:
+    """Return up to `most` names in order of first appearance, each once in its best-cased form."""
+    text = text[:READ_LIMIT]
     found: _Found = []
-    text = _QUOTED.sub(lambda quoted: _quoted(quoted, found), text)
-    text = _SHOUTED.sub(_unless_shouted, text)
+    text = _QUOTED.sub(lambda quoted: _collect_quoted(quoted, found), text)
+    text = _SHOUTED.sub(_blank_shouted, text)
     if not text.isascii():
-        text = _UNSPACED.sub("\t", text)  # letters without spaces around them must not stick to a name
-    lone: _Found = []  # capitals that only start a sentence: names when they stand elsewhere, too
+        text = _UNSPACED.sub("\t", text)  # letters without spaces around them must not become part of a name
+    lone: _Found = []  # capitalised words that only start a sentence: names if they are names elsewhere in the text
     for token in _TOKEN.finditer(text):
         kind, start, end = token.lastgroup, token.start(), token.end()
         if kind == "name":
@@ -122,8 +122,8 @@ def extract(text: str, most: int = 20) -> tuple[str, ...]:
     return tuple(best.values())[: max(0, most)]
 
 
-def _quoted(quoted: re.Match[str], found: _Found) -> str:
-    """A quoted name is noted, and commas take its place: offsets hold and runs of capitals end there."""
+def _collect_quoted(quoted: re.Match[str], found: _Found) -> str:
+    """Add a quoted name to `found` and return commas in its place: offsets hold, runs of capitals end there."""
     name = quoted[quoted.lastgroup or 0].strip()
     words = name.split()
     capitals = sum(word[0].isupper() or word in ("of", "the", "and") for word in words)
@@ -134,23 +134,23 @@ def _quoted(quoted: re.Match[str], found: _Found) -> str:
     return "," * len(quoted[0])
 
 
-def _unless_shouted(run: re.Match[str]) -> str:
-    """`AWS IAM` names two things; `DO NOT DEPLOY` names none: an ordinary or a long word gives it away."""
+def _blank_shouted(run: re.Match[str]) -> str:
+    """Return commas for `DO NOT DEPLOY`, which has an ordinary or a long word; leave `AWS IAM`, which is two names."""
     shouts = any(len(word) > 6 or word.casefold() in _NO_NAME for word in run[0].replace(",", "").split())
     return "," * len(run[0]) if shouts else run[0]
 
 
 def _names(text: str, run: re.Match[str]) -> Iterator[tuple[int, int, bool]]:
-    """The names in a run of capitals, cut at ordinary words, each with whether it surely is one."""
+    """Yield start and end of the names in a run of capitalised words, and whether each is surely one."""
     opens = _opens_sentence(text, run.start())
     position = run.start()
     name: list[tuple[int, int]] = []
     for word in (*run[0].split(" "), ""):
         end = position + len(word)
-        if word and (word[0].islower() or _belongs(word, opens and position == run.start())):
+        if word and (word[0].islower() or _is_name_word(word, opens and position == run.start())):
             name.append((position, end))
         else:
-            # Particles belong between names; an initial at the end belongs to nobody.
+            # Particles stand between names; an initial at the end is part of none.
             while name and (text[name[-1][0]].islower() or text[name[-1][1] - 1] == "."):
                 name.pop()
             while name and text[name[0][0]].islower() and not text.startswith("van ", name[0][0]):
@@ -162,9 +162,9 @@ def _names(text: str, run: re.Match[str]) -> Iterator[tuple[int, int, bool]]:
         position = end + 1
 
 
-def _belongs(word: str, opens: bool) -> bool:
+def _is_name_word(word: str, opens: bool) -> bool:
     folded = word.casefold()
-    return folded not in _CUTS and not (opens and folded in _ORDINARY and folded not in _LEADS)
+    return folded not in _NEVER_IN_NAMES and not (opens and folded in _ORDINARY and folded not in _NAME_STARTS)
 
 
 def _opens_sentence(text: str, start: int) -> bool:
@@ -181,32 +181,33 @@ def _opens_sentence(text: str, start: int) -> bool:
 def _is_subject(text: str, start: int, end: int) -> bool:
     if text.endswith(_ABSTRACT, start, end):
         return False
-    return bool(_NAME_BEFORE.match(text, end) or _RELEASE_AFTER.match(text, end) or _COMPANY_AFTER.match(text, end))
+    return bool(_AFTER_NAME.match(text, end) or _RELEASE_SUFFIX.match(text, end) or _COMPANY_SUFFIX.match(text, end))
 
 
 def _is_term(word: str) -> bool:
-    """`TTL` and `sqlite-vec`, not `NEVER` and `well-known`; a part that cannot be spoken is no prose."""
+    """Return whether a word is a term (`TTL`, `sqlite-vec`) and not prose (`NEVER`, `well-known`)."""
     if word[0].isupper():
         return word.casefold() not in _NO_NAME
     parts = word.split("-")
-    return parts[-1] in _PROGRAM or any(len(part) > 1 and not set(part) & _SPOKEN for part in parts)
+    return parts[-1] in _PROGRAM or any(len(part) > 1 and not set(part) & _PRONOUNCEABLE for part in parts)
 
 
 def _add(text: str, start: int, end: int, found: _Found) -> None:
-    """Note a name, with the company's form or the release that follows it (`Acme GmbH`; `Python`, `Python 3.11`)."""
+    """Add a name to `found`, with the company's form or the release after it (`Acme GmbH`; `Python`, `Python 3.11`)."""
     if text[start:end].casefold() in _COMPANY:
         return
-    company = _COMPANY_AFTER.match(text, end)
+    company = _COMPANY_SUFFIX.match(text, end)
     if company:
         end = company.end()
     elif text[end : end + 1] == "." and text[text.rfind(" ", start, end) + 1 : end].casefold() in _COMPANY:
         end += 1
     found.append((start, text[start:end]))
-    if not company and (release := _RELEASE_AFTER.match(text, end)):
+    if not company and (release := _RELEASE_SUFFIX.match(text, end)):
         found.append((start, text[start : release.end()]))
 
 
 def _casing(name: str) -> int:
+    """Rank spellings of one name: `iOS` over `Ios` over `IOS` over `ios`."""
     if name.islower() or name.isupper():
         return int(name.isupper())
     return 2 if name.istitle() else 3

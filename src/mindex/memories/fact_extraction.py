@@ -20,7 +20,7 @@ from mindex.clock import DAY_MS, now_ms
 from mindex.errors import ConfigError, GenerationError, MindexError, SecretError, StoreError, UsageError
 from mindex.ids import content_hash
 from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.memories.merge_check import says_all
+from mindex.memories.merge_loss_check import covers
 from mindex.memories.near_duplicates import keywords
 from mindex.model import TYPES, AddResult, ExtractionReport, Progress, Record
 from mindex.model.consolidation import FROM
@@ -194,7 +194,7 @@ class FactExtractor:
         memory = NewMemory(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
         try:
             similar = self._store.retrieval.records([one.id for one in self._writer.similar_to(memory)])
-            known = next((one for one in similar if says_all(one.text, fact.text)), None)
+            known = next((one for one in similar if covers(one.text, fact.text)), None)
             if known is not None and content_hash(known.text) != content_hash(fact.text):
                 self._store.entries.link(known.id, turn.id, FROM, fact.confidence)
                 return None

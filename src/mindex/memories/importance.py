@@ -1,7 +1,7 @@
-"""How much a memory matters, from 1 to 10, by rules, for whoever did not say.
+"""The importance of a memory, from 1 to 10, estimated by rules when the caller gives none.
 
-The type gives the base; words of weight, dates and names raise it; hedges and a text too short or too long to be a
-point lower it. No word of weight ever lowers it.
+The type gives the base; weighty words, dates and names raise it; hedges and a text too short or too long to make a
+point lower it. A weighty word never lowers it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 from mindex.analyzer import fold
 
-LOOK = 10_000  # characters read: what matters is said before that
+READ_LIMIT = 10_000  # characters: what matters is said before that
 LEAST, MOST = 1, 10
 
 _BASE = {
@@ -29,7 +29,7 @@ _BASE = {
     "event": 3,
     "reference": 3,
 }
-_UNKNOWN = 5
+_BASE_OF_UNKNOWN_TYPE = 5
 
 # Cues are whole words as written, not stems: `important` has the stem of `import`, `production` that of `product`.
 _VITAL = frozenset(
@@ -71,12 +71,12 @@ _VITAL_CJK = re.compile("(?<![不没沒無无])(?:过敏|過敏|紧急|緊急|�
 _WEIGHTY_CJK = re.compile(
     "(?<![不没沒無无])(?:必须|必須|重要|截止|期限|密码|密碼|从不|從不|永远|永遠|禁止|绝不|絕不|生产环境|生産環境)"
 )
-_HEAVY, _HEAVY_CJK = _VITAL | _WEIGHTY, re.compile(f"{_VITAL_CJK.pattern}|{_WEIGHTY_CJK.pattern}")
+_STRONG, _STRONG_CJK = _VITAL | _WEIGHTY, re.compile(f"{_VITAL_CJK.pattern}|{_WEIGHTY_CJK.pattern}")
 _HEDGES_CJK = re.compile("也许|也許|可能|大概|或许|或許|たぶん|多分|随便")
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-# "not critical" is no reason to raise; it is none to lower either, or one word of weight could do so.
-_DENIED = re.compile(r"\b(?:not|isn['’]?t|nicht|no es|pas)\s+(?:(?:so|very|that|really|sehr|muy|très)\s+)?[^\W\d_]+")
+# "not critical" does not raise it; it does not lower it either, or a weighty word could do so.
+_NEGATED = re.compile(r"\b(?:not|isn['’]?t|nicht|no es|pas)\s+(?:(?:so|very|that|really|sehr|muy|très)\s+)?[^\W\d_]+")
 _DATE = re.compile(
     r"""\b(?: \d{4}-\d\d-\d\d\b | \d\d?[./]\d\d?[./]\d{2,4}\b | birthday\b | anniversary\b
     | (?:by|until|before|due|bis|hasta|avant)\s+(?:\w+\s+)?
@@ -85,32 +85,32 @@ _DATE = re.compile(
     re.VERBOSE,
 )
 _DATE_CJK = re.compile(r"\d\s?[年月]")
-# A capital inside a sentence: enough to know that somebody or something is named; `entities` says who.
+# A capital inside a sentence: enough to know that something is named; `entities` finds the names.
 _NAME = re.compile(r"(?<=[^\W\d_A-Z] )[A-Z][a-z]+|(?<=[,;] )[A-Z][a-z]+|\b[A-Z][a-z]+ [A-Z][a-z]+")
 
 SHORT = 12  # bytes of UTF-8: a Chinese character says as much as three letters do
 LONG = 4_000  # characters
 
 
-def estimate(text: str, type: str) -> int:  # noqa: A002 - the word of the spec
-    """The importance of a memory of this type, 1 to 10; the same for the same words, always."""
-    text = text[:LOOK].strip()
+def estimate_importance(text: str, type: str) -> int:  # noqa: A002 - the word of the spec
+    """Return the importance of a memory of this type, 1 to 10; equal texts always get the same."""
+    text = text[:READ_LIMIT].strip()
     folded = fold(text)
     words = frozenset(_WORD.findall(folded))
-    heavy = not words.isdisjoint(_HEAVY) or (not text.isascii() and _HEAVY_CJK.search(text) is not None)
-    points = _BASE.get(type, _UNKNOWN)
-    points += _weight(folded) if heavy else 0
+    strong = not words.isdisjoint(_STRONG) or (not text.isascii() and _STRONG_CJK.search(text) is not None)
+    points = _BASE.get(type, _BASE_OF_UNKNOWN_TYPE)
+    points += _weight(folded) if strong else 0
     points += bool(_DATE.search(folded) or _DATE_CJK.search(text)) + bool(_NAME.search(text))
     points -= min(2, len(words & _HEDGES) + len(_HEDGES_CJK.findall(text)))
-    # A length says little where a word of weight says much; and so a longer text never undoes that word.
-    if not heavy and (len(text.encode(errors="replace")) < SHORT or len(text) > LONG):
+    # The length decides nothing where a vital or weighty word does, so a longer text never undoes that word.
+    if not strong and (len(text.encode(errors="replace")) < SHORT or len(text) > LONG):
         points -= 1
     return max(LEAST, min(MOST, points))
 
 
 def _weight(folded: str) -> int:
-    """3 for a vital word, 2 for a weighty one, 1 more for a second of either."""
-    words = frozenset(_WORD.findall(_DENIED.sub(" ", folded)))
+    """Return 3 for a vital word, 2 for a weighty one, and 1 more for a second of either."""
+    words = frozenset(_WORD.findall(_NEGATED.sub(" ", folded)))
     vital = (words & _VITAL) | frozenset(_VITAL_CJK.findall(folded))
     weighty = (words & _WEIGHTY) | frozenset(_WEIGHTY_CJK.findall(folded))
     strongest = 3 if vital else 2 if weighty else 0

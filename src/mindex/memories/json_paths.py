@@ -1,4 +1,4 @@
-"""Dot paths into JSON: `user.name`, `projects[0].title`, `list[-1]`. Pure; values are never changed in place."""
+"""Dot paths into JSON: `user.name`, `projects[0].title`, `list[-1]`. Values are never changed in place."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _STEP = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<index>-?\d{1,6})\]")
 _MOST_STEPS = 50
 
 
-def steps(path: str) -> list[str | int]:
-    """`a.b[0]` → a, b, 0."""
+def parse_path(path: str) -> list[str | int]:
+    """Return the steps of a path: `a.b[0]` → a, b, 0. Raises UsageError for anything that is no path."""
     found: list[str | int] = []
     at = 0
     while at < len(path):
@@ -28,9 +28,10 @@ def steps(path: str) -> list[str | int]:
     return found
 
 
-def read(value: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
+    """Return the part of a value at a path; raise NotFoundError when there is none."""
     current = value
-    for step in steps(path):
+    for step in parse_path(path):
         try:
             current = current[step]
         except (KeyError, IndexError, TypeError):
@@ -40,21 +41,24 @@ def read(value: Any, path: str) -> Any:
     return current
 
 
-def written(value: Any, path: str, new: Any) -> Any:
-    """A copy with one place changed. Objects on the way are made; a list takes an index it has, or its next one."""
-    return _written(value, steps(path), new, path)
+def with_value(value: Any, path: str, new: Any) -> Any:
+    """Return a copy with `new` at a path. Missing objects are made; a list takes an index it has, or its next one.
+
+    Raises UsageError when the path goes through something else than objects and lists.
+    """
+    return _with_value(value, parse_path(path), new, path)
 
 
-def _written(value: Any, way: list[str | int], new: Any, path: str) -> Any:
-    if not way:
+def _with_value(value: Any, steps: list[str | int], new: Any, path: str) -> Any:
+    if not steps:
         return new
-    step, rest = way[0], way[1:]
+    step, rest = steps[0], steps[1:]
     if isinstance(step, str):
         if not isinstance(value, dict) and value is not None:
             raise UsageError(f"'{path}' goes through something that is not an object", "choose another path")
-        held = dict(value or {})
-        held[step] = _written(held.get(step), rest, new, path)
-        return held
+        copy = dict(value or {})
+        copy[step] = _with_value(copy.get(step), rest, new, path)
+        return copy
     items = list(value) if isinstance(value, list) else [] if value is None else None
     if items is None:
         raise UsageError(f"'{path}' goes through something that is not a list", "choose another path")
@@ -64,32 +68,30 @@ def _written(value: Any, way: list[str | int], new: Any, path: str) -> Any:
         )
     if step == len(items):
         items.append(None)
-    items[step] = _written(items[step], rest, new, path)
+    items[step] = _with_value(items[step], rest, new, path)
     return items
 
 
-def removed(value: Any, path: str) -> Any:
-    """A copy without one place."""
-    *way, last = steps(path)
-    read(value, path)  # raises where there is nothing
-    return _removed(value, way, last)
+def without_value(value: Any, path: str) -> Any:
+    """Return a copy without the part at a path; raise NotFoundError when there is none."""
+    value_at(value, path)
+    return _without_value(value, parse_path(path))
 
 
-def _removed(value: Any, way: list[str | int], last: str | int) -> Any:
+def _without_value(value: Any, steps: list[str | int]) -> Any:
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    if way:
-        copy[way[0]] = _removed(value[way[0]], way[1:], last)
+    step, rest = steps[0], steps[1:]
+    if rest:
+        copy[step] = _without_value(copy[step], rest)
     else:
-        del copy[last]
+        del copy[step]
     return copy
 
 
-def flattened(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Every leaf with its path, as words to search for."""
+def leaves(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Return the path and the text of every leaf that is not empty."""
     if isinstance(value, dict):
-        return [
-            leaf for name, part in value.items() for leaf in flattened(part, f"{prefix}.{name}" if prefix else name)
-        ]
+        return [leaf for name, part in value.items() for leaf in leaves(part, f"{prefix}.{name}" if prefix else name)]
     if isinstance(value, list):
-        return [leaf for i, part in enumerate(value) for leaf in flattened(part, f"{prefix}[{i}]")]
+        return [leaf for i, part in enumerate(value) for leaf in leaves(part, f"{prefix}[{i}]")]
     return [(prefix, str(value))] if value not in (None, "") else []

@@ -14,12 +14,12 @@ from mindex.clock import DAY_MS, now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.ids import new_id
 from mindex.memories import validation
-from mindex.memories.anchors import anchor
+from mindex.memories.anchors import make_anchor
 from mindex.memories.conflicts import contradict
-from mindex.memories.entities import extract
+from mindex.memories.entities import extract_entities
 from mindex.memories.field_specs import UNIQUE
 from mindex.memories.find_entry import find_entry
-from mindex.memories.importance import estimate
+from mindex.memories.importance import estimate_importance
 from mindex.memories.near_duplicates import NEAR_LINK, NEAR_OVERLAP, keywords, overlap, probe_words
 from mindex.memories.summary import summarize
 from mindex.memories.undo import undo
@@ -116,12 +116,14 @@ class EntryWriter:
 
         type_ = validation.validate_type(memory.type)
         importance = (
-            estimate(text, type_) if memory.importance is None else validation.validate_importance(memory.importance)
+            estimate_importance(text, type_)
+            if memory.importance is None
+            else validation.validate_importance(memory.importance)
         )
         own_fields, kinds = self._redactor.redact_json(memory.fields)
         redacted.extend(kind for kind in kinds if kind not in redacted)
-        anchored = {"anchor": anchor(memory.anchor, Path.cwd())} if memory.anchor else {}
-        entities = extract(text) if memory.entities is None else _distinct(map(clean, memory.entities))
+        anchored = {"anchor": make_anchor(memory.anchor, Path.cwd())} if memory.anchor else {}
+        entities = extract_entities(text) if memory.entities is None else _distinct(map(clean, memory.entities))
         record = Record(
             id=new_id(),
             kind=memory.kind,
@@ -183,7 +185,7 @@ class EntryWriter:
             if "text" in values:
                 text = str(values["text"])
                 values.setdefault("summary", summarize(text))
-                values.setdefault("entities", extract(text))
+                values.setdefault("entities", extract_entities(text))
             if place is not None:
                 merged = {**record.fields, **cast("Mapping[str, object]", values.get("fields", {})), "anchor": place}
                 values["fields"] = {name: value for name, value in merged.items() if name != "anchor" or value}
@@ -217,7 +219,7 @@ class EntryWriter:
             ).strip(),
             "tags": self._redacted_texts,
             "entities": self._redacted_texts,
-            "anchor": lambda value: anchor(str(value), Path.cwd()) if value else {},
+            "anchor": lambda value: make_anchor(str(value), Path.cwd()) if value else {},
         }
         known = {one.name for one in fields(NewMemory)} - {"agent", "kind"}
         unknown = set(changes) - known

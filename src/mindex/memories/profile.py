@@ -39,7 +39,7 @@ class Profile:
         """The profile, or the value at a path such as `user.name` or `projects[0]`; {} before anything was set."""
         found = self.record(agent=agent)
         data = found.fields.get("data", {}) if found else {}
-        return json_paths.read(data, path) if path else data
+        return json_paths.value_at(data, path) if path else data
 
     def set(self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None) -> Change:
         """Set values by their paths, in one change; None removes a value."""
@@ -47,13 +47,15 @@ class Profile:
         if not changes:
             raise UsageError("there is nothing to change", "give a path and a value")
         for path in changes:
-            json_paths.steps(path)  # an invalid path must not leave an empty profile behind
+            json_paths.parse_path(path)  # an invalid path must not leave an empty profile behind
         changes = {self._redact(path): redact_value(value, self._redact, path) for path, value in changes.items()}
 
         def revised(record: Record) -> Record:
             data: Any = record.fields.get("data", {})
             for path, value in changes.items():
-                data = json_paths.removed(data, path) if value is None else json_paths.written(data, path, value)
+                data = (
+                    json_paths.without_value(data, path) if value is None else json_paths.with_value(data, path, value)
+                )
             return with_data(record, data)
 
         reason = self._redact(reason)
@@ -107,6 +109,6 @@ def with_data(record: Record, data: Any) -> Record:
         raise UsageError(
             f"the profile would have {size:,} bytes, {MAX_BYTES:,} are allowed", "keep long texts as memories or notes"
         )
-    text = "\n".join(f"{path}: {value}" for path, value in json_paths.flattened(data))
+    text = "\n".join(f"{path}: {value}" for path, value in json_paths.leaves(data))
     name = f"Profile of {record.agent}"
     return replace(record, fields={"data": data}, text=text, title=name, summary=name)

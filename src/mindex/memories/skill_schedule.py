@@ -1,4 +1,4 @@
-"""When a skill is due. mindex stores and answers; running it is the agent's work."""
+"""When a skill is due next, by its trigger: cron, interval or one moment. The agent runs it, not mindex."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from cronsim import CronSim, CronSimError
 from mindex.errors import UsageError
 from mindex.model import Record
 
-_NEVER_DUE = ("event", "manual")  # they wait for something that happens, or for a person
-_MOST_MINUTES = 100 * 366 * 24 * 60  # of a hundred years
+_NEVER_DUE = ("event", "manual")  # they wait for an event or for a person
+_MOST_MINUTES = 100 * 366 * 24 * 60  # a hundred years
 
 
-def checked_trigger(trigger: str, config: object) -> None:
-    """Refuse a trigger that could never be worked out."""
+def validate_trigger(trigger: str, config: object) -> None:
+    """Raise UsageError for a trigger whose next moment cannot be computed."""
     settings = config if isinstance(config, Mapping) else {}
     if trigger in _NEVER_DUE:
         return
     if trigger == "cron" and not (settings.keys() & {"interval_minutes", "at", "in_minutes"}):
-        _cron(str(settings.get("schedule") or ""), datetime.now(_zone(settings)))
+        _next_cron_moment(str(settings.get("schedule") or ""), datetime.now(_time_zone(settings)))
     if trigger == "interval" or "interval_minutes" in settings:
         _minutes(settings, "interval_minutes")
     if "in_minutes" in settings:
         _minutes(settings, "in_minutes")
     if "at" in settings or (trigger == "at" and "in_minutes" not in settings):
-        _moment(settings)
+        _moment_at(settings)
 
 
 def due_at(skill: Record) -> datetime | None:
-    """When it is next to run; None for what waits for an event or a person, or has run for the last time."""
+    """Return when a skill is due next; None when it is disabled, waits for an event or a person, or had its only run.
+
+    Raises UsageError when its schedule cannot be read.
+    """
     fields = skill.fields
     config = fields.get("trigger_config")
     settings = config if isinstance(config, Mapping) else {}
@@ -43,20 +46,20 @@ def due_at(skill: Record) -> datetime | None:
     if "at" in settings or "in_minutes" in settings:
         if last is not None:
             return None
-        return _moment(settings) if "at" in settings else since + timedelta(minutes=_minutes(settings, "in_minutes"))
+        return _moment_at(settings) if "at" in settings else since + timedelta(minutes=_minutes(settings, "in_minutes"))
     if "interval_minutes" in settings:
         return since + timedelta(minutes=_minutes(settings, "interval_minutes")) if last else since
-    return _cron(str(settings.get("schedule") or ""), since.astimezone(_zone(settings)))
+    return _next_cron_moment(str(settings.get("schedule") or ""), since.astimezone(_time_zone(settings)))
 
 
-def _cron(schedule: str, after: datetime) -> datetime:
+def _next_cron_moment(schedule: str, after: datetime) -> datetime:
     try:
         return next(CronSim(schedule, after))
     except (CronSimError, StopIteration) as error:
         raise UsageError(f"'{schedule}' is not a cron line", "write five fields, for example 0 9 * * 1-5") from error
 
 
-def _zone(settings: Mapping[str, object]) -> tzinfo:
+def _time_zone(settings: Mapping[str, object]) -> tzinfo:
     name = settings.get("timezone")
     if not name:
         return UTC
@@ -73,12 +76,12 @@ def _minutes(settings: Mapping[str, object], name: str) -> float:
     return float(value)
 
 
-def _moment(settings: Mapping[str, object]) -> datetime:
+def _moment_at(settings: Mapping[str, object]) -> datetime:
     try:
         moment = datetime.fromisoformat(str(settings.get("at")))
     except ValueError as error:
         raise UsageError(f"'{settings.get('at')}' is not a time", "write at: 2027-01-31T09:00") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=_zone(settings))
+    return moment if moment.tzinfo else moment.replace(tzinfo=_time_zone(settings))
 
 
 def _last_run(fields: Mapping[str, object]) -> datetime | None:

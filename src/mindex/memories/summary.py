@@ -1,4 +1,4 @@
-"""One line that says what a text says: its first sentence that says anything, without filler and markup."""
+"""The summary of a text in one line: its first sentence with content, without filler and markup."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mindex.analyzer import STOP_WORDS
 
-LOOK = 4_000  # characters read: a first sentence that starts later is not what the text opens with
+READ_LIMIT = 4_000  # characters: a sentence that starts later does not open the text
 MOST_CHARACTERS = 200
 MOST_DENSE = 60  # characters of a script without spaces, which say about as much as twenty words
 
@@ -20,25 +20,25 @@ ABBREVIATIONS = frozenset(
 )
 # … after one of these not before a number ("No. 5", "fig. 2") …
 _BEFORE_NUMBER = frozenset("art bd ch eq fig kap no nos nr núm p pp s sec vol".split())
-# … and after one of these only when the next word plainly starts another one ("in the U.S. He left.").
+# … and after one of these only when the next word clearly starts another sentence ("in the U.S. He left.").
 _MAY_END = frozenset("a.m co corp etc inc ltd p.m usw".split())
 _DOTTED = re.compile(r"\w(?:\.\w)+")
-# "am 3. März": the only words after which a German ordinal is safely told from a number at a sentence's end.
+# "am 3. März": only before these words is a number surely a German ordinal and not the end of a sentence.
 _GERMAN_MONTHS = frozenset("januar februar märz april mai juni juli august september oktober november dezember".split())
 
 _END = re.compile(r"[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？]++[」』”’）]*+")
 _NEXT = re.compile(r"\s*[\"'“„«(\[]*(\w*)")
-_SAYS = re.compile(r"[^\W_]")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _DENSE = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]"
 )
-_LOOSE = " ,;:–—-([{/&，、；："
+_TRAILING = " ,;:–—-([{/&，、；："
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _RULE = re.compile(r"[\s|:=*_+-]*")  # a thematic break, an underlined heading's line, a table's separator, a blank
 _LEAD = re.compile(r"\s*(?:>\s*)*(?:(?P<heading>#{1,6}\s+)|(?P<item>(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?))?")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
-# Underscores stay: nobody can tell `__init__` from bold. Stars between two letters are sums, not emphasis.
+# Underscores stay: `__init__` looks like bold. Stars between two letters are products, not emphasis.
 _MARKED = re.compile(r"[`~<*|]")
 _MARKUP = re.compile(r"`+|~~|<!--[^<>]*-->|(?<![\w*])\*{1,3}+(?=\S)|(?<=[^\s*])\*{1,3}(?!\w)|(?<=\s)\|(?=\s)|^\||\|$")
 
@@ -66,33 +66,33 @@ _FILLER = re.compile(
 
 
 def summarize(text: str, most_words: int = 20) -> str:
-    """The first sentence that says something, on one line; empty only for a blank text.
+    """Return the first sentence with content, on one line; empty only for a blank text.
 
-    Headings and code speak only when no prose does. Whatever is longer than `most_words` words, 200 characters or
-    60 characters of a script without spaces is cut at a word and ends in `…`.
+    A heading or code is used only when there is no prose. A sentence of more than `most_words` words, 200 characters
+    or 60 characters of a script without spaces is cut at a word and ends in `…`.
     """
-    text = text.lstrip()[:LOOK]
-    spare = ""
+    text = text.lstrip()[:READ_LIMIT]
+    fallback = ""
     for prose, block in _blocks(text):
         for sentence in _sentences(_plain(block)):
-            said = _without_filler(sentence)
-            if not _SAYS.search(said):
+            content = _without_filler(sentence)
+            if not _LETTER_OR_DIGIT.search(content):
                 continue
             if prose:
-                return _cut(said, most_words)
-            spare = spare or said
-    return _cut(spare or text, most_words)
+                return _cut(content, most_words)
+            fallback = fallback or content
+    return _cut(fallback or text, most_words)
 
 
 def _blocks(text: str) -> Iterator[tuple[bool, str]]:
-    """Paragraphs and list items in order, each with whether it is prose (and not a heading or code)."""
+    """Yield paragraphs, list items, headings and lines of code in order, each with whether it is prose."""
     paragraph: list[str] = []
     code = False
     for line in text.splitlines():
         lead = _LEAD.match(line)
         fence = _FENCE.match(line) is not None
-        apart = fence or code or _RULE.fullmatch(line) or (lead and lead.lastgroup)
-        if apart and paragraph:
+        ends_paragraph = fence or code or _RULE.fullmatch(line) or (lead and lead.lastgroup)
+        if ends_paragraph and paragraph:
             yield True, " ".join(paragraph)
             paragraph = []
         if fence:
@@ -118,18 +118,18 @@ def _plain(block: str) -> str:
 def _sentences(block: str) -> Iterator[str]:
     start = 0
     for end in _END.finditer(block):
-        if _ends(block, end):
+        if _ends_sentence(block, end):
             yield block[start : end.end()].strip()
             start = end.end()
     yield block[start:].strip()
 
 
-def _ends(block: str, end: re.Match[str]) -> bool:
+def _ends_sentence(block: str, end: re.Match[str]) -> bool:
     if end[0][0] in "。！？":
         return True
     following = _NEXT.match(block, end.end())
     following_word = following[1] if following else ""
-    # Who starts a text in lower case starts sentences so, too.
+    # In a text that starts in lower case, sentences start so, too.
     if following_word[:1].islower() and not block[:1].islower():
         return False
     if not end[0].startswith(".") or end[0].startswith(".."):
@@ -146,18 +146,18 @@ def _ends(block: str, end: re.Match[str]) -> bool:
 
 
 def _without_filler(sentence: str) -> str:
-    said = sentence
-    while filler := _FILLER.match(said):
-        said = said[filler.end() :]
-    first = said.partition(" ")[0]
-    # Only a word that is no name may be capitalised: `npm` and `iOS` stay as they were written.
-    if said != sentence and first in STOP_WORDS:
-        return said[0].upper() + said[1:]
-    return said
+    content = sentence
+    while filler := _FILLER.match(content):
+        content = content[filler.end() :]
+    first = content.partition(" ")[0]
+    # Only a word that is no name is capitalised: `npm` and `iOS` stay as they were written.
+    if content != sentence and first in STOP_WORDS:
+        return content[0].upper() + content[1:]
+    return content
 
 
-def _cut(said: str, most_words: int) -> str:
-    words = said.split()
+def _cut(sentence: str, most_words: int) -> str:
+    words = sentence.split()
     whole = " ".join(words)
     sample = whole[: 2 * MOST_CHARACTERS]
     dense = not sample.isascii() and 3 * len(_DENSE.findall(sample)) > len(sample)
@@ -168,4 +168,4 @@ def _cut(said: str, most_words: int) -> str:
     if len(short) >= most:
         short = short[: most - 1]
         short = short if dense else short.rpartition(" ")[0] or short
-    return (short.rstrip(_LOOSE) or short) + "…"
+    return (short.rstrip(_TRAILING) or short) + "…"

@@ -1,4 +1,7 @@
-"""What may be told: the types of memories, and the ranges of what describes them."""
+"""Validation of a memory: its type, its text, and the ranges of importance, confidence and expiry.
+
+Each function returns its value or raises UsageError.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from mindex.errors import UsageError
 from mindex.model import TYPES
 
 MAX_BYTES = 1024 * 1024
-_END_OF_9999 = 253_402_300_799_000  # no calendar of ours goes further
+_END_OF_9999 = 253_402_300_799_000  # the last moment that `datetime` knows
 
 
 def validate_type(type_: str) -> str:

@@ -1,7 +1,7 @@
-"""What a secret looks like: one table of kinds.
+"""The patterns of secrets: one table of kinds (private keys, API keys, tokens, passwords, cards).
 
-Every pattern is linear on hostile text: repeats are possessive or bounded, and none has an open end before a
-literal that may never come. Tokens take all they can and ask for nothing after them, so that blanking one
+Every pattern takes linear time on hostile text: repeats are possessive or bounded, and none has an open end before a
+literal that may never come. A token matches as far as it can and requires nothing after it, so that replacing one
 secret does not uncover another.
 """
 
@@ -18,23 +18,23 @@ from mindex.redaction.secret_checks import (
     is_card,
     is_in_link,
     is_mixed,
-    is_no_sample,
-    is_said,
-    is_said_first,
-    is_said_secret,
+    is_not_sample,
+    is_stated_password,
+    is_stated_secret,
+    is_value_first,
 )
 
 Check = Callable[[re.Match[str]], bool]
 
-# Patterns with a check look at so much of a value; what proves to be a secret is then followed to its end.
+# A pattern with a check matches so many characters of a value; the rest of a secret is found when it is confirmed.
 LIMIT = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The pattern is tried where one of `starts` stands; without any, all over a text that has one of `hints`.
+    """The pattern is tried where one of `starts` occurs; without any, all over a text that has one of `hints`.
 
-    The group `v` is the secret, or the whole match where there is no such group; `check` has the last word.
+    The group `v` is the secret, or the whole match where there is no such group; `check` decides in the end.
     Rules in `any_case` have their `starts` in lower case.
     """
 
@@ -50,26 +50,26 @@ def _token(kind: str, pattern: str, *starts: str, check: Check | None = None) ->
     return Rule(kind, re.compile(pattern), starts, check)
 
 
-def _worded(kind: str, pattern: str, starts: tuple[str, ...], check: Check | None = None) -> Rule:
+def _any_case(kind: str, pattern: str, starts: tuple[str, ...], check: Check | None = None) -> Rule:
     return Rule(kind, re.compile(pattern, re.IGNORECASE), starts, check, any_case=True)
 
 
-# Repeats of groups are kept from going back by `(?>…)`: Python before 3.11.5 loses its way in `(…)*+`.
+# Repeats of groups are atomic, `(?>…)`: Python before 3.11.5 has bugs in `(…)*+`.
 
-# -- keys that are blocks of lines ------------------------------------------------------------------------------
+# -- keys that are blocks of lines: PEM, PGP, PuTTY -------------------------------------------------------------
 
-# Between the lines stand quotes, the `\n` of JSON, comment and diff marks.
+# Between the lines: quotes, the `\n` of JSON, comment and diff marks.
 _BETWEEN = r"(?>(?:[\s\"'>|#*;,+]|\\[nrt]?|(?<=\n)-(?!-))*)"
 _PRIVATE_KEY = (
     r"(?:-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d++)"
     rf"(?>(?:{_BETWEEN}[A-Za-z-]{{3,20}}: [^\n]{{0,200}}+){{0,10}})"
     rf"(?>(?:{_BETWEEN}[A-Za-z0-9+/=]{{16,}}+)+)"
-    # What is left up to END belongs to it; without END a short last line does when its padding says base64.
+    # The text up to END belongs to it; without END a short last line does when it has the padding of base64.
     r"(?:(?>(?:[^-]++|-(?!----))*)-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
     rf"|{_BETWEEN}[A-Za-z0-9+/]{{1,15}}={{1,2}})?"
 )
 
-# -- secrets that a word announces ------------------------------------------------------------------------------
+# -- secrets after a word that names them -----------------------------------------------------------------------
 
 _STAGE = r"(?>(?:[_-]?(?:prod|production|staging|live|dev|new|old|\d{1,2}))?)"
 _PASSWORD = (
@@ -90,24 +90,24 @@ _SECRET_WORDS = (
     *("license",),
 )
 
-# What may stand without quotes: `&`, `,` and `;` end it only before another field, a space or the line's end.
+# A value without quotes: `&`, `,` and `;` end it only before another field, a space or the line's end.
 _BARE = r"(?:[^\s\"'`<>|&,;。，；、）」』]|[,;](?![\w.-]{0,40}[=:\s]|$)|&(?![\w.#-]{0,40}[=:;\s]|$))"
 _QUOTED = r"(?:(?!(?P=q))(?:\\.|[^\n]))"
 _END = r"(?<![.,;:)\]}?])"
 _EQUALS = r"(?::(?![:/])|：|＝|={1,3}>?|:=|->)"
-# Closing quote or bracket of the key, a type, bold marks; then what says "equals", a table's bar or just a space.
+# Closing quote or bracket of the key, a type, bold marks; then a sign of assignment, a table's bar or just a space.
 _ASSIGNED = (
     r"(?>(?:\\?[\"'`]\]?)?)(?::[ ]?[\w\[\]., |]{2,30}?(?=[ ]?=))?"
     rf"(?P<sep>[ \t]*+(?:\*\*)?{_EQUALS}(?:\*\*)?[ \t]*+|[ \t]*+\|[ \t]*+|[ ]++)(?>(?:[rbuf]{{1,2}}(?=[\"']))?)"
     rf"(?>(?P<q>\\?[\"'`])?)(?P<v>(?(q)(?>{_QUOTED}{{6,{LIMIT}}})|{_BARE}{{6,{LIMIT}}}{_END}))"
 )
-_SAID = (
+_STATED = (
     r"(?:[ ][^\n.:;!?=\"]{1,60}?)?[ ](?:is|was|are|ist|war|lautet|es|era|est|était|é|è|jest|это)"
     r"(?:[ ](?:now|still|currently|jetzt|ahora|maintenant))?:?[ ]++"
     rf"(?>(?P<q>[\"'`“„«])?)(?P<v>(?(q)[^\"'`”“»\n]{{6,{LIMIT}}}+|{_BARE}{{6,{LIMIT}}}{_END}))"
 )
-_SAID_CJK = rf"[ ]*+(?:是|为|為|は|는|은)[ ]*+(?>(?P<q>[\"'`“「『])?)(?P<v>[!-~]{{6,{LIMIT}}}+)"
-_SAID_FIRST = r"(?<!\S)(?P<v>\S{6,64}+)[ ](?:is|as)[ ](?:my|our|the|his|her|a)[ ](?:[\w-]{1,20}[ ]){0,2}" + _PASSWORD
+_STATED_CJK = rf"[ ]*+(?:是|为|為|は|는|은)[ ]*+(?>(?P<q>[\"'`“「『])?)(?P<v>[!-~]{{6,{LIMIT}}}+)"
+_VALUE_FIRST = r"(?<!\S)(?P<v>\S{6,64}+)[ ](?:is|as)[ ](?:my|our|the|his|her|a)[ ](?:[\w-]{1,20}[ ]){0,2}" + _PASSWORD
 _TAGGED = rf">(?P<v>[^<>\s]{{6,{LIMIT}}}+)</"
 
 _AUTHORIZATION = (
@@ -120,7 +120,7 @@ _PARAMETER = (
 # In groups as on the card, or in one run; not a piece of a longer number, a decimal, a hash or an id.
 _CARD = r"\d(?<![\w.+-]\d)\d{3}(?:\d{10,15}|([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?|([ -])\d{6}\2\d{4,5})(?![\w*]|[.-]\d)"
 
-# The order is the precedence where two overlap: the more telling name first.
+# The order is the precedence where two overlap: the more specific kind first.
 RULES: tuple[Rule, ...] = (
     _token("private-key", _PRIVATE_KEY, "-----BEGIN ", "Private-Lines: "),
     _token("anthropic-key", r"sk-ant-[\w-]{16,}+", "sk-ant-"),
@@ -130,11 +130,11 @@ RULES: tuple[Rule, ...] = (
     _token("github-token", r"github_pat_\w{20,}+", "github_pat_"),
     _token("gitlab-token", r"gl(?:pat|dt|rt|ptt|ft|soat|cbt|agent)-[\w-]{18,}+", "gl"),
     _token("slack-token", rf"(?:xox[abeoprs]|xapp)[-.][\w.-]{{10,{LIMIT}}}+", "xox", "xapp-", check=is_mixed),
-    _worded(
+    _any_case(
         "slack-webhook", r"hooks\.slack\.com/(?P<v>(?:services|workflows|triggers)/[\w/-]{20,}+)", ("hooks.slack",)
     ),
-    _token("aws-key", r"(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16,}+", "AKIA", "ASIA", check=is_no_sample),
-    _worded("aws-secret", r"aws.{0,20}?key[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?(?P<v>[A-Za-z0-9/+]{40})", ("aws",)),
+    _token("aws-key", r"(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16,}+", "AKIA", "ASIA", check=is_not_sample),
+    _any_case("aws-secret", r"aws.{0,20}?key[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?(?P<v>[A-Za-z0-9/+]{40})", ("aws",)),
     _token("google-key", r"AIza[\w-]{35,}+|GOCSPX-[\w-]{20,}+|ya29\.[\w-]{20,}+", "AIza", "GOCSPX-", "ya29."),
     _token("stripe-key", r"[srp]k_(?:live|test)_[A-Za-z0-9]{16,}+|whsec_[\w+/=]{24,}+", "sk_", "rk_", "pk_", "whsec_"),
     _token("sendgrid-key", r"SG\.[\w-]{16,}+\.[\w-]{16,}+", "SG."),
@@ -146,7 +146,7 @@ RULES: tuple[Rule, ...] = (
     _token("xai-key", r"xai-[A-Za-z0-9]{40,}+", "xai-"),
     _token("perplexity-key", r"pplx-[A-Za-z0-9]{30,}+", "pplx-"),
     _token("digitalocean-token", r"do[opr]_v1_[0-9a-f]{40,}+", "dop_", "doo_", "dor_"),
-    _worded("azure-key", r"(?:account|access)key=(?P<v>[a-z0-9+/=]{40,}+)", ("accountkey=", "accesskey=")),
+    _any_case("azure-key", r"(?:account|access)key=(?P<v>[a-z0-9+/=]{40,}+)", ("accountkey=", "accesskey=")),
     _token("shopify-token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}", "shp"),
     _token("databricks-token", r"(?<![A-Za-z0-9])dapi[0-9a-f]{32}", "dapi"),
     _token("notion-token", r"(?<![A-Za-z0-9])(?:ntn_|secret_)[A-Za-z0-9]{40,}+", "ntn_", "secret_"),
@@ -156,21 +156,24 @@ RULES: tuple[Rule, ...] = (
     _token("age-key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}+", "AGE-SECRET-KEY-"),
     Rule("telegram-token", re.compile(r"(?<!\d)\d{8,10}:AA[\w-]{33}"), hints=(":AA",)),
     _token("jwt", r"(?<![\w-])(?P<header>eyJ[\w-]{8,999}+)\.[\w-]{8,}+\.[\w-]*+", "eyJ", check=has_jwt_header),
-    _worded("authorization", _AUTHORIZATION, ("authorization",), is_in_link),
+    _any_case("authorization", _AUTHORIZATION, ("authorization",), is_in_link),
     _token(
         "url-password", r"://[^\s/:@\"'<>`]{0,99}+:(?P<v>[^\s/\"'<>`]{3,256})@(?=[\w.\[-])", "://", check=is_in_link
     ),
     _token("url-token", r"://(?P<v>[\w-]{20,256}+)@(?=[\w.\[-])", "://", check=is_mixed),
-    _worded("url-token", _PARAMETER, ("?", "&"), is_in_link),
+    _any_case("url-token", _PARAMETER, ("?", "&"), is_in_link),
     Rule("card", re.compile(_CARD), hints=tuple("23456"), check=is_card),
-    _worded("password", _PASSWORD + _TAGGED, _PASSWORD_WORDS, is_in_link),
-    _worded("password", _PASSWORD + _ASSIGNED, _PASSWORD_WORDS, is_assigned_password),
-    _worded("password", _PASSWORD + _SAID, _PASSWORD_WORDS, is_said),
-    _worded("password", _PASSWORD + _SAID_CJK, _CJK_WORDS, is_said),
+    _any_case("password", _PASSWORD + _TAGGED, _PASSWORD_WORDS, is_in_link),
+    _any_case("password", _PASSWORD + _ASSIGNED, _PASSWORD_WORDS, is_assigned_password),
+    _any_case("password", _PASSWORD + _STATED, _PASSWORD_WORDS, is_stated_password),
+    _any_case("password", _PASSWORD + _STATED_CJK, _CJK_WORDS, is_stated_password),
     Rule(
-        "password", re.compile(_SAID_FIRST, re.IGNORECASE), hints=("passw", "Passw", "passphrase"), check=is_said_first
+        "password",
+        re.compile(_VALUE_FIRST, re.IGNORECASE),
+        hints=("passw", "Passw", "passphrase"),
+        check=is_value_first,
     ),
-    _worded("secret", _SECRET + _TAGGED, _SECRET_WORDS, is_said_secret),
-    _worded("secret", _SECRET + _ASSIGNED, _SECRET_WORDS, is_assigned_secret),
-    _worded("secret", _SECRET + _SAID, _SECRET_WORDS, is_said_secret),
+    _any_case("secret", _SECRET + _TAGGED, _SECRET_WORDS, is_stated_secret),
+    _any_case("secret", _SECRET + _ASSIGNED, _SECRET_WORDS, is_assigned_secret),
+    _any_case("secret", _SECRET + _STATED, _SECRET_WORDS, is_stated_secret),
 )

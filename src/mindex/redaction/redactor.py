@@ -146,11 +146,3 @@ class Redactor:
 
 def redact(text: str, mode: Mode = "redact", *, keep_lines: bool = False) -> RedactionResult:
     return Redactor(mode).redact(text, keep_lines=keep_lines)
-
-
-def redact_json(value: object, mode: Mode = "redact") -> tuple[object, tuple[str, ...]]:
-    return Redactor(mode).redact_json(value)
-
-
-def find_secrets(text: str) -> tuple[SecretMatch, ...]:
-    return Redactor().find(text)

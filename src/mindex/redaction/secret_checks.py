@@ -1,4 +1,4 @@
-"""Is this value somebody's secret, or a word about secrets? Judgements on a match; none keeps or prints it."""
+"""Checks of a match: is it a secret, or a word about secrets, a placeholder, an expression? No check stores it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import base64
 import binascii
 import re
 
-# What stands where a secret would: placeholders, references, paths, and what people say of a password.
-_STAND_IN = re.compile(
+# In the place of a secret: placeholders, references, paths, and words that describe a password.
+_PLACEHOLDER = re.compile(
     r"\[redacted:|[<{]|&(?:lt|#)|%[(]|%\w+%$|\$[({]|(?-i:\$[A-Z_][A-Z0-9_]*$|\$[a-z_]+\d?$)|\.{3}|…|//|\w+://|arn:"
     r"|(?:\.{0,2}|~)/[a-z_.-]*(?:/|$)|(?:your|insert|enter|replace|put)[-_. ]"
     r"|(?:my|the|some|an?|use|new|old|confirm|test|fake)[-_. ]\D*$"
@@ -31,11 +31,11 @@ _PREDICATE = re.compile(r".*(?:ed|ing|ly|able|ible|ous|ful|less|er|en)$")
 _LABEL = re.compile(
     r"\b(?:enter|your|please|must|invalid|forgot|confirm|the|for|and|or|not|is|of|to|in|with)\b| \w*(?:ed|s)$"
 )
-_MINE = re.compile(r"\b(?:my|our|his|her|their|meine?|unser|mi|mon|notre|minha|mijn)\b[^.\n]{0,30}$", re.IGNORECASE)
+_OWNER = re.compile(r"\b(?:my|our|his|her|their|meine?|unser|mi|mon|notre|minha|mijn)\b[^.\n]{0,30}$", re.IGNORECASE)
 _NO_TOKEN = re.compile(r"[\s\[\](){}^*]")
 _DIGIT = re.compile(r"[0-9]")
 _LETTER = re.compile(r"[^\W\d_]")
-_HUMP = re.compile(r"[a-z][A-Z]")
+_CAMEL_CASE = re.compile(r"[a-z][A-Z]")
 # Before the key: an option of a command, a line of code, or a name that is no key to anything
 # (`AWS::IAM::AccessKey`, `arn:…:1234:secret:`, `NextToken`, `publicKeyToken`).
 _OPTION = re.compile(r"--[\w-]*$")
@@ -53,7 +53,7 @@ def is_assigned_password(match: re.Match[str]) -> bool:
     value, sep = match["v"], match["sep"]
     if not _can_be_assigned(match):
         return False
-    if not _says_equals(sep):
+    if not _is_assignment(sep):
         return _is_apposed(match)
     if match["q"]:
         return not _is_label(value)
@@ -69,40 +69,42 @@ def is_assigned_password(match: re.Match[str]) -> bool:
 
 
 def is_assigned_secret(match: re.Match[str]) -> bool:
-    """A token, not the type in `api_key: str`: tokens are made by machines and look it."""
+    """A token, not the type in `api_key: str`: tokens look random."""
     if not _can_be_assigned(match):
         return False
-    return _is_random(match["v"]) if _says_equals(match["sep"]) else _is_apposed(match)
+    return _is_random(match["v"]) if _is_assignment(match["sep"]) else _is_apposed(match)
 
 
-def is_said(match: re.Match[str]) -> bool:
+def is_stated_password(match: re.Match[str]) -> bool:
     """`my password is hunter22`, not `the password is case-sensitive`."""
     value = match["v"].strip("*_~")
-    if _is_stand_in(value) or _SHORT.match(match[0]):
+    if _is_placeholder(value) or _SHORT.match(match[0]):
         return False
     if match["q"]:
         return not _is_label(value)
     if _EXPRESSION.match(value):
         return False
-    if value.isalpha():  # only of one's own does one say it in a plain word
-        return bool(_MINE.search(_before(match))) and not _PREDICATE.match(value)
+    if value.isalpha():  # a plain word is a password only after `my`, `our`, `her` …
+        return bool(_OWNER.search(_before(match))) and not _PREDICATE.match(value)
     return _is_strong(value) or value.isdigit()
 
 
-def is_said_secret(match: re.Match[str]) -> bool:
+def is_stated_secret(match: re.Match[str]) -> bool:
+    """`the token is 8f3k…`, not `the token is invalid`."""
     value = match["v"]
-    return not _is_stand_in(value) and not _EXPRESSION.match(value) and _is_random(value)
+    return not _is_placeholder(value) and not _EXPRESSION.match(value) and _is_random(value)
 
 
-def is_said_first(match: re.Match[str]) -> bool:
+def is_value_first(match: re.Match[str]) -> bool:
     """`hunter22 is my password`: digits among letters, whatever the length."""
     value = match["v"]
-    return len(_DIGIT.findall(value)) > 1 and not _is_stand_in(value) and _is_strong(value)
+    return len(_DIGIT.findall(value)) > 1 and not _is_placeholder(value) and _is_strong(value)
 
 
 def is_in_link(match: re.Match[str]) -> bool:
+    """A password or token of an address, a header or a tag, not the placeholder of one."""
     value = match["v"]
-    return not _is_stand_in(value) and value[0] != "[" and value.lower() not in ("pass", "pwd", "pw")
+    return not _is_placeholder(value) and value[0] != "[" and value.lower() not in ("pass", "pwd", "pw")
 
 
 def is_mixed(match: re.Match[str]) -> bool:
@@ -111,8 +113,8 @@ def is_mixed(match: re.Match[str]) -> bool:
     return bool(_DIGIT.search(value) and _LETTER.search(value)) and len(set(value)) >= 8
 
 
-def is_no_sample(match: re.Match[str]) -> bool:
-    """The keys of Amazon's documentation say that they are examples."""
+def is_not_sample(match: re.Match[str]) -> bool:
+    """The keys in Amazon's documentation contain EXAMPLE."""
     return "EXAMPLE" not in match[0]
 
 
@@ -135,7 +137,7 @@ _CARD = re.compile(
 def is_card(match: re.Match[str]) -> bool:
     digits = match[0].replace(" ", "").replace("-", "")
     if not _CARD.fullmatch(digits) or (match[0].startswith("4") and match[0].isdigit() and len(digits) == 19):
-        return False  # nineteen in one run that begin with 4 are ids of messages far more often than cards
+        return False  # nineteen in one run that begin with 4 are message ids far more often than cards
     doubled = (2 * int(d) for d in digits[-2::-2])
     return (sum(map(int, digits[-1::-2])) + sum(d - 9 if d > 9 else d for d in doubled)) % 10 == 0
 
@@ -144,16 +146,16 @@ def _before(match: re.Match[str]) -> str:
     return match.string[max(0, match.start() - 40) : match.start()]
 
 
-def _says_equals(sep: str) -> bool:
+def _is_assignment(sep: str) -> bool:
     return not sep.isspace() and "|" not in sep
 
 
 def _can_be_assigned(match: re.Match[str]) -> bool:
     value = match["v"]
-    if _is_stand_in(value) or _OTHER_KEY.search(_before(match)):
+    if _is_placeholder(value) or _OTHER_KEY.search(_before(match)):
         return False
     if match["q"]:
-        return value[0] not in " ,;)+"  # such a quote closed a prompt: `getpass("Password: ", stream)`
+        return value[0] not in " ,;)+"  # such a quote closes a prompt: `getpass("Password: ", stream)`
     if _EXPRESSION.match(value):
         return False
     after = match.string[match.end() : match.end() + 1]
@@ -171,12 +173,12 @@ def _is_apposed(match: re.Match[str]) -> bool:
     return digits > 1 and value.isalnum() and value[0].isalpha() and _is_strong(value) and not _SHORT.match(match[0])
 
 
-def _is_stand_in(value: str) -> bool:
-    return bool(_STAND_IN.match(value)) or len(set(value.lower())) < 4
+def _is_placeholder(value: str) -> bool:
+    return bool(_PLACEHOLDER.match(value)) or len(set(value.lower())) < 4
 
 
 def _is_strong(value: str) -> bool:
-    """Nobody's word: letters with digits or signs among them (`hunter22`, `correct-horse`, `P@ssw!rd`)."""
+    """No plain word: letters with digits or signs among them (`hunter22`, `correct-horse`, `P@ssw!rd`)."""
     words = value.replace("_", "")
     return bool(_LETTER.search(words)) and not words.isalpha() and not _TECHNICAL.match(value)
 
@@ -187,9 +189,9 @@ def _is_label(value: str) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    """What machines make: digits among letters, or capitals where no writer puts them."""
+    """Made by a machine: digits among letters, or many capitals inside."""
     value = value[:64]
     if len(value) < 10 or _NO_TOKEN.search(value) or _TECHNICAL.match(value):
         return False
-    digits, humps = len(_DIGIT.findall(value)), len(_HUMP.findall(value))
-    return (digits > 1 and bool(_LETTER.search(value)) and len(set(value)) >= 7) or humps * 6 > len(value) >= 20
+    digits, capitals = len(_DIGIT.findall(value)), len(_CAMEL_CASE.findall(value))
+    return (digits > 1 and bool(_LETTER.search(value)) and len(set(value)) >= 7) or capitals * 6 > len(value) >= 20

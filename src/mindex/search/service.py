@@ -150,9 +150,10 @@ class SearchService:
         return replace(answer, hits=tuple(hits), notes=(*answer.notes, *cut))
 
     def _domain_of(self, current_file: str) -> str | None:
-        from mindex.ingest.document_metadata import domain_of  # only when a caller names the file it works on
+        # Only when a caller names the file it works on.
+        from mindex.ingest.document_metadata import domain_of_current_file
 
-        return domain_of(current_file, self._settings.pairs("index.domains"), self._store.files.domains())
+        return domain_of_current_file(current_file, self._settings.pairs("index.domains"), self._store.files.domains())
 
     # ── the pipeline ──────────────────────────────────────────────────────────────────────────────────────────
 

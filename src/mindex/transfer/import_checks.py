@@ -15,7 +15,7 @@ from mindex.memories import validation
 from mindex.memories.field_specs import FIELDS
 from mindex.memories.field_specs import checked as checked_fields
 from mindex.memories.json_values import redact_value as within
-from mindex.memories.skill_schedule import checked_trigger
+from mindex.memories.skill_schedule import validate_trigger
 from mindex.model import KINDS, Record
 from mindex.redaction.redactor import Mode, redact
 from mindex.store.export_rows import ExportRow
@@ -62,7 +62,7 @@ def _check_kind(record: Record) -> None:
     elif record.kind in FIELDS and record.retired_at is None:
         checked_fields(record.kind, record.fields)
         if record.kind == "skill":
-            checked_trigger(str(record.fields.get("trigger_type")), record.fields.get("trigger_config"))
+            validate_trigger(str(record.fields.get("trigger_type")), record.fields.get("trigger_config"))
 
 
 def _check_state(state: Record) -> None:

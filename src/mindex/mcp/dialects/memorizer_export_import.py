@@ -27,7 +27,7 @@ from mindex.mcp.dialects.memorizer_format import (
     utc_text,
 )
 from mindex.mcp.dialects.memorizer_profile_skills import with_default
-from mindex.memories.json_paths import flattened
+from mindex.memories.json_paths import leaves
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.record_fields import Json
@@ -205,7 +205,7 @@ def _json(value: Json) -> str:
 def _as_markdown(
     profile: JsonObject, facts: Sequence[Record], talks: Sequence[Record] | None
 ) -> Iterator[tuple[str, str]]:
-    yield "profile.md", _page("Profile", (f"- **{path}**: {value}" for path, value in flattened(profile)))
+    yield "profile.md", _page("Profile", (f"- **{path}**: {value}" for path, value in leaves(profile)))
     counted = []
     for category in CATEGORIES:
         of_it = [record for record in facts if category_of(record.type) == category]

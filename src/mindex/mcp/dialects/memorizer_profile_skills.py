@@ -173,7 +173,7 @@ def with_default(profile: Any) -> JsonObject:
 
 def _is_there(profile: Any, path: str) -> bool:
     try:
-        json_paths.read(profile, path)
+        json_paths.value_at(profile, path)
     except NotFoundError:
         return False
     return True

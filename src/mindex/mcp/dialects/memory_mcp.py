@@ -25,7 +25,7 @@ from mindex.mcp.dialects.memory_mcp_defaults import FAMILIES, Family, classify, 
 from mindex.mcp.dialects.memory_mcp_recall import Recalled, standard_memory
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, REFRESHES, StrictTool, Unsaid, json_answer
-from mindex.memories.importance import estimate
+from mindex.memories.importance import estimate_importance
 from mindex.memories.validation import MAX_BYTES
 from mindex.memory import Memory
 from mindex.model import Record
@@ -123,7 +123,7 @@ class MemoryMcpTools:
             # An internal error to the seed, not a parameter's.
             raise MCPError(INTERNAL_ERROR, f"content has {len(content)} characters; use 5 to 10,000")
         type_ = type_ or classify(content)
-        given.setdefault("importance", estimate(content, type_))
+        given.setdefault("importance", estimate_importance(content, type_))
         if "expires" not in given and (days := days_kept(given["importance"])) is not None:
             given["expires"] = moment_after(days, now_ms())
         fields = _fields({}, metadata, provenance)

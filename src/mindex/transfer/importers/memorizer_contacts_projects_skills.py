@@ -8,7 +8,7 @@ from typing import Any
 
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, Field, ThingKind, checked, described
-from mindex.memories.skill_schedule import checked_trigger
+from mindex.memories.skill_schedule import validate_trigger
 from mindex.model import Record
 from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
 from mindex.transfer.importers.foreign_values import iso, listed, loaded, moment, said, text_of, whole
@@ -110,7 +110,7 @@ def _calm(fields: dict[str, object], odd: dict[str, Any]) -> None:
     """A skill whose trigger cannot be worked out comes in, too; it waits until somebody sets it right."""
     trigger = str(fields.get("trigger_type", ""))
     try:
-        checked_trigger(trigger or "manual", fields.get("trigger_config") or {})
+        validate_trigger(trigger or "manual", fields.get("trigger_config") or {})
     except UsageError:
         odd["trigger_type"] = trigger
         fields["trigger_type"] = "manual"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mindex.memories.json_paths import flattened
+from mindex.memories.json_paths import leaves
 from mindex.memories.profile import MAX_BYTES
 from mindex.model import Change, Record
 from mindex.store.foreign_sqlite import ForeignDatabase
@@ -80,5 +80,5 @@ def _profile(agent: str, row: dict[str, Any], older: list[_Replaced], modified: 
 
 
 def _with(bare: Record, data: dict[str, Any], at: int) -> Record:
-    text = "\n".join(f"{path}: {value}" for path, value in flattened(data))
+    text = "\n".join(f"{path}: {value}" for path, value in leaves(data))
     return replace(bare, text=text, fields={"data": data}, updated_at=at)

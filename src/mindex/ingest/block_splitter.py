@@ -1,4 +1,7 @@
-"""Blocks of one section → spans of the right size. A span is two offsets, so its text is always the file's own."""
+"""Split and join the blocks of one section into spans of the right size; code blocks and tables stay whole.
+
+A span is two offsets, so its text is always the file's own.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from itertools import pairwise
 
 from mindex.ingest.markdown_blocks import Block, BlockKind
 
-LIMIT = 2_000  # characters of a chunk, about 500 tokens
-ATOM_LIMIT = 8_000  # characters of a code block or table before it is cut after all
-FRAGMENT = 100  # below this a piece joins a neighbour
+CHUNK_LIMIT = 2_000  # characters of a chunk, about 500 tokens
+ATOM_LIMIT = 8_000  # characters of a code block or table, which is not split below that
+FRAGMENT = 100  # characters: a smaller piece is joined to a neighbour
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _SENTENCE_LINE = re.compile(r"[.!?:;…。\uff01\uff1f][\"'”’)\]*_`]*[ \t]*\n")
@@ -21,12 +24,12 @@ _LINE = re.compile(r"\n")
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。\uff01\uff1f]")
 _SPACE = re.compile(r"\s+")
 
-# Where to cut, best first, and from which share of the limit on such a place is good enough.
+# Where to cut, best first, and the least share of the limit that the piece before such a cut must have.
 Preferences = tuple[tuple[re.Pattern[str], float], ...]
 _PROSE: Preferences = (
     (_BLANK_LINE, 0.5),
     (_SENTENCE_LINE, 0.5),
-    (_LINE, FRAGMENT / LIMIT),
+    (_LINE, FRAGMENT / CHUNK_LIMIT),
     (_SENTENCE, 0.5),
     (_SPACE, 0.5),
 )
@@ -36,7 +39,7 @@ _ROWS: Preferences = ((_LINE, FRAGMENT / ATOM_LIMIT),)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`text[start:end]`; one of several `parts` when something that should stay whole was cut.
+    """`text[start:end]`; one of several `parts` when a block that should stay whole was too long.
 
     `lead` is put in front of the text: the header of a table, for the parts that do not begin with it.
     """
@@ -53,22 +56,22 @@ class Span:
         return self.end - self.start + len(self.lead)
 
 
-def fit(text: str, blocks: Sequence[Block]) -> list[Span]:
-    """Cut what is too long, keep together what belongs together, and pack the rest up to the limit."""
+def split_blocks(text: str, blocks: Sequence[Block]) -> list[Span]:
+    """Return spans up to the limit: long blocks are cut, those that belong together stay so, small ones are joined."""
     heading = next((block.end - block.start for block in blocks[:1] if block.kind == "heading"), 0)
-    room = max(LIMIT - heading, LIMIT // 2)  # the heading and the first piece of its body share a chunk
-    pieces = [piece for group in _subsections(blocks) for piece in _group_pieces(text, group, room)]
+    space = max(CHUNK_LIMIT - heading, CHUNK_LIMIT // 2)  # the heading and the first piece of its body share a chunk
+    pieces = [piece for group in _subsections(blocks) for piece in _group_pieces(text, group, space)]
     return _absorb_fragments(text, list(_pack(_bind(text, pieces))))
 
 
 def paragraphs(text: str) -> list[Block]:
-    """Plain text as blocks: what stands between blank lines."""
+    """Return the paragraphs of a plain text: what is between blank lines."""
     ends = [match.end() for match in _BLANK_LINE.finditer(text)]
     return [Block("paragraph", a, b) for a, b in pairwise([0, *ends, len(text)]) if text[a:b].strip()]
 
 
 def _subsections(blocks: Sequence[Block]) -> Iterator[Sequence[Block]]:
-    """Split before each heading: deeper ones make no chunks of their own, but are the best places to cut at."""
+    """Split before each heading: deeper headings start no section, but are the best places to cut at."""
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading" and index > 0]
     for first, last in pairwise([0, *headings, len(blocks)]):
         yield blocks[first:last]
@@ -77,32 +80,32 @@ def _subsections(blocks: Sequence[Block]) -> Iterator[Sequence[Block]]:
 # ── cutting ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _group_pieces(text: str, blocks: Sequence[Block], room: int) -> Iterator[Span]:
-    if len(blocks) > 1 and blocks[-1].end - blocks[0].start <= room:
+def _group_pieces(text: str, blocks: Sequence[Block], space: int) -> Iterator[Span]:
+    if len(blocks) > 1 and blocks[-1].end - blocks[0].start <= space:
         yield Span(blocks[0].start, blocks[-1].end, "group")
         return
     for block in blocks:
-        yield from _pieces(text, block, block.start, block.end, room)
+        yield from _pieces(text, block, block.start, block.end, space)
 
 
-def _pieces(text: str, block: Block, start: int, end: int, room: int) -> Iterator[Span]:
+def _pieces(text: str, block: Block, start: int, end: int, space: int) -> Iterator[Span]:
     if block.kind == "code":
         yield from _numbered(block.kind, _cuts(text, start, end, ATOM_LIMIT, _CODE))
     elif block.kind == "table":
         yield from _table(text, start, end)
-    elif end - start <= (LIMIT if block.kind == "heading" else room):
+    elif end - start <= (CHUNK_LIMIT if block.kind == "heading" else space):
         yield Span(start, end, block.kind)
     elif block.children:
-        # What stands between two children (blank lines, link definitions) goes with the first of them.
+        # The text between two children (blank lines, link definitions) goes with the first of them.
         bounds = [start, *(child.start for child in block.children[1:]), end]
         for child, (first, last) in zip(block.children, pairwise(bounds), strict=True):
-            yield from _pieces(text, child, first, last, room)
+            yield from _pieces(text, child, first, last, space)
     else:
-        yield from _prose(text, _cuts(text, start, end, room, _PROSE))
+        yield from _prose(text, _cuts(text, start, end, space, _PROSE))
 
 
 def _cuts(text: str, start: int, end: int, limit: int, preferences: Preferences) -> list[int]:
-    """Offsets from start to end, at most `limit` apart, at the best places; the last piece is never a fragment."""
+    """Return offsets from start to end, at most `limit` apart, at the best places; the last piece is no fragment."""
     cuts = [start]
     while (rest := end - cuts[-1]) > limit:
         latest = cuts[-1] + min(limit, rest - FRAGMENT)
@@ -122,7 +125,7 @@ def _best_cut(text: str, start: int, latest: int, limit: int, preferences: Prefe
 
 
 def _inside_character(before: str, after: str) -> bool:
-    """A cut here would tear off an accent or take a joined emoji apart."""
+    """Return whether a cut here would separate an accent from its letter or split a joined emoji."""
     return before == "\u200d" or after in "\u200d\ufe0f" or unicodedata.combining(after) != 0
 
 
@@ -136,13 +139,13 @@ def _table(text: str, start: int, end: int) -> list[Span]:
         return [Span(start, end, "table")]
     rows = text.find("\n", text.find("\n", start, end) + 1, end) + 1
     lead = text[start:rows]
-    if len(lead) > ATOM_LIMIT // 4:  # a header of that size says nothing that is worth repeating
+    if len(lead) > ATOM_LIMIT // 4:  # a header of that size is not worth repeating
         lead = ""
     return _numbered("table", _cuts(text, start, end, ATOM_LIMIT - len(lead), _ROWS), lead)
 
 
 def _prose(text: str, cuts: Sequence[int]) -> Iterator[Span]:
-    # Pieces that end with a line stand for themselves; those that share a line are parts of one thing.
+    # A piece that ends with a line is a span of its own; pieces that share a line are numbered parts of one.
     shared = [cuts[0]]
     for cut in cuts[1:]:
         shared.append(cut)
@@ -151,52 +154,52 @@ def _prose(text: str, cuts: Sequence[int]) -> Iterator[Span]:
             shared = [cut]
 
 
-# ── putting together ──────────────────────────────────────────────────────────────────────────────────────────
+# ── joining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _bind(text: str, pieces: Iterable[Span]) -> Iterator[Span]:
-    """Join a heading with what follows it, code with its paragraph, and `as follows:` with what follows."""
-    held: Span | None = None
+    """Join a heading with the next piece, code with the paragraph before it, and `as follows:` with what follows."""
+    current: Span | None = None
     for piece in pieces:
-        if held is None:
-            held = piece
-        elif 1 in (held.parts, piece.parts) and _belongs(text, held, piece):
-            numbered = held if held.parts > 1 else piece
-            held = replace(piece, start=held.start, part=numbered.part, parts=numbered.parts)
+        if current is None:
+            current = piece
+        elif 1 in (current.parts, piece.parts) and _belong_together(text, current, piece):
+            numbered = current if current.parts > 1 else piece
+            current = replace(piece, start=current.start, part=numbered.part, parts=numbered.parts)
         else:
-            yield held
-            held = piece
-    if held is not None:
-        yield held
+            yield current
+            current = piece
+    if current is not None:
+        yield current
 
 
-def _belongs(text: str, before: Span, after: Span) -> bool:
+def _belong_together(text: str, before: Span, after: Span) -> bool:
     if before.kind == "heading":
-        return before.size <= LIMIT
+        return before.size <= CHUNK_LIMIT
     if after.kind == "code":
         return before.kind == "paragraph"
     introduces = before.kind == "paragraph" and text[before.start : before.end].rstrip().endswith(":")
-    return introduces and (after.kind == "table" or before.size + after.size <= LIMIT)
+    return introduces and (after.kind == "table" or before.size + after.size <= CHUNK_LIMIT)
 
 
 def _pack(pieces: Iterable[Span]) -> Iterator[Span]:
-    """Fill each span up to the limit, in order: an addition at the end of a file leaves all before it as it was."""
-    held: Span | None = None
+    """Fill each span up to the limit, in order: an addition at the end of a file changes no span before it."""
+    current: Span | None = None
     for piece in pieces:
-        if held is None:
-            held = piece
-        elif held.parts == piece.parts == 1 and piece.end - held.start <= LIMIT:
-            held = replace(held, end=piece.end)
+        if current is None:
+            current = piece
+        elif current.parts == piece.parts == 1 and piece.end - current.start <= CHUNK_LIMIT:
+            current = replace(current, end=piece.end)
         else:
-            yield held
-            held = piece
-    if held is not None:
-        yield held
+            yield current
+            current = piece
+    if current is not None:
+        yield current
 
 
 def _absorb_fragments(text: str, spans: Sequence[Span]) -> list[Span]:
     kept: list[Span] = []
-    waiting: int | None = None  # where a fragment begins that joins what comes after it
+    waiting: int | None = None  # the start of a fragment that joins the next span
     for index, span in enumerate(spans):
         if waiting is not None:
             span, waiting = replace(span, start=waiting), None
