@@ -242,7 +242,7 @@ class _Child:
         self.trouble = ""
         self.ready = threading.Event()
         # Without the folder we are in on its path: that may be anybody's.
-        program = [sys.executable, "-P", str(Path(__file__).with_name("llama_child.py"))]
+        program = [sys.executable, "-P", str(Path(__file__).with_name("llama_process.py"))]
         self._process = subprocess.Popen(
             program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
         )
