@@ -15,10 +15,11 @@ from email.utils import formatdate
 import pytest
 
 from mindex.errors import EmbeddingError, GenerationError, RerankError
+from mindex.model.reports import Role
 from mindex.providers import server as module
 from mindex.providers.addresses import parse_address
 from mindex.providers.http import MEGABYTE
-from mindex.providers.server import Rejected, Role, Server, ServerSpec
+from mindex.providers.server import Rejected, Server, ServerSpec
 from tests.providers.servers import (
     ModelServer,
     Trick,
@@ -53,8 +54,8 @@ def asking(
     return Server(ServerSpec(role, "ollama", "m", parse_address(url), timeout, start=start, given_key=key))
 
 
-def ask(server: ModelServer, *, timeout: float = 5.0, attempts: int = 4, most_bytes: int = 32 * MEGABYTE) -> object:
-    return asking(server.url, timeout=timeout).post("/api/embed", BODY, attempts=attempts, most_bytes=most_bytes)
+def ask(server: ModelServer, *, timeout: float = 5.0, attempts: int = 4, max_bytes: int = 32 * MEGABYTE) -> object:
+    return asking(server.url, timeout=timeout).post("/api/embed", BODY, attempts=attempts, max_bytes=max_bytes)
 
 
 def free_port() -> int:
@@ -116,7 +117,7 @@ def test_an_answer_that_is_too_long_is_cut_off(server: ModelServer, trick: Trick
     server.always = trick
 
     with pytest.raises(EmbeddingError, match="answers with more than 1 MB"):
-        ask(server, timeout=30, most_bytes=MEGABYTE)
+        ask(server, timeout=30, max_bytes=MEGABYTE)
 
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -383,17 +384,17 @@ def test_whoever_insists_reaches_a_server_that_is_left_alone_and_ends_that(serve
     for _ in range(3):
         with pytest.raises(EmbeddingError):
             asked.post("/api/embed", BODY, attempts=1)
-    assert asked.left_alone
+    assert asked.is_down
 
     with pytest.raises(EmbeddingError, match="failed \\(500"):
         asked.post("/api/embed", BODY, attempts=1, insists=True)
-    assert asked.left_alone
+    assert asked.is_down
 
     server.always = None
     with pytest.raises(EmbeddingError, match="has failed 4 times"):
         asked.post("/api/embed", BODY)
     assert isinstance(asked.post("/api/embed", BODY, insists=True), dict)
-    assert not asked.left_alone
+    assert not asked.is_down
     assert isinstance(asked.post("/api/embed", BODY), dict)
 
 
@@ -491,7 +492,7 @@ def test_no_secret_shows_in_errors_or_logs(server: ModelServer, trick: Trick, ca
     asked = asking(url, key=KEY)
 
     said = everything_said(lambda: asked.post("/api/embed", BODY, attempts=1), caplog)
-    said += repr(asked) + repr(asked.service) + repr(asked.service.address) + repr(vars(asked).get("_breaker"))
+    said += repr(asked) + repr(asked.spec) + repr(asked.spec.address) + repr(vars(asked).get("_breaker"))
 
     assert len(server.asked) == 1
     assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"

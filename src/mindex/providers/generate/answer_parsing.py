@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from mindex.errors import GenerationError
-from mindex.providers.generate.base import MOST_ANSWER_CHARACTERS, Generator, Prompt
+from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Generator, Prompt
 
 # So many times what was asked for is another answer, not a long one.
 _TOO_MUCH = 10
@@ -90,7 +90,7 @@ def one_line(text: str) -> str:
 
 
 def _bounded(answer: str) -> str:
-    if len(answer) > MOST_ANSWER_CHARACTERS:
+    if len(answer) > MAX_ANSWER_CHARACTERS:
         raise UnusableAnswer(f"the language model answered with {len(answer):,} characters", "try another model")
     return answer.strip()
 
