@@ -21,7 +21,7 @@ from mindex.providers.addresses import Address, parse_address
 from mindex.providers.base import ERRORS, raise_as, usable_cores
 from mindex.providers.gguf import GgufModel
 from mindex.providers.http import Client, Reply, Request, RequestFailed, TimedOut, parse_json
-from mindex.providers.server import MAX_BYTES, Rejected, ServerSpec, error_text
+from mindex.providers.server import DEFAULT_LIMITS, Limits, Rejected, ServerSpec, error_text
 
 if TYPE_CHECKING:
     from mindex.model.reports import Role
@@ -73,27 +73,17 @@ class LlamaServer:
         with raise_as(ERRORS[self.spec.role]):
             self._process.child(_LOADING_SECONDS)
 
-    def post(
-        self,
-        path: str,
-        body: Mapping[str, object],
-        *,
-        seconds: float | None = None,
-        attempts: int = 1,  # noqa: ARG002 - as the protocol says
-        max_bytes: int = MAX_BYTES,
-        insists: bool = False,
-    ) -> object:
-        """Do as ModelServer says. Without `insists`, the time that the model takes to load counts.
+    def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
+        """Do as ModelServer says. The time that the model takes to load counts, unless the call insists.
 
         llama.cpp gives up a request whose time is up, too: its connection is closed.
         """
-        seconds = self.spec.timeout if seconds is None else seconds
-        deadline = monotonic() + seconds
+        started, seconds = monotonic(), limits.seconds(self.spec.timeout)
         with raise_as(ERRORS[self.spec.role]):
-            child = self._process.child(_LOADING_SECONDS if insists else seconds)
-            left = seconds if insists else max(0.05, deadline - monotonic())
+            child = self._process.child(_LOADING_SECONDS if limits.insists else seconds)
+            left = seconds if limits.insists else max(0.05, started + seconds - monotonic())
             try:
-                reply = child.send(path, body, left, max_bytes)
+                reply = child.send(path, body, left, limits.max_bytes)
                 if reply.status == HTTPStatus.OK:
                     return parse_json(reply.body)
             except TimedOut:
@@ -104,10 +94,10 @@ class LlamaServer:
         reason = " ".join(error_text(reply.body).split())[:200]
         raise Rejected(reply.status, reason or f"status {reply.status}")
 
-    def tokenize(self, text: str, seconds: float | None = None, **options: bool) -> list[object]:
+    def tokenize(self, text: str, deadline: float | None = None, **options: bool) -> list[object]:
         """Return the text's tokens, as llama.cpp's `/tokenize` gives them with these options."""
         try:
-            answer = self.post("/tokenize", {"content": text, **options}, seconds=seconds)
+            answer = self.post("/tokenize", {"content": text, **options}, Limits(deadline))
         except Rejected as rejected:
             raise self.refusal(rejected) from None
         tokens = answer.get("tokens") if isinstance(answer, dict) else None

@@ -23,9 +23,9 @@ from mindex.values import dataclass
 if TYPE_CHECKING:
     from mindex.model.reports import Role
 
-ATTEMPTS = 4
-MAX_BYTES = 32 * MEGABYTE
-
+_ATTEMPTS = 4
+_MAX_BYTES = 32 * MEGABYTE
+_MIN_SECONDS = 0.05
 _FIRST_WAIT = 0.25
 _LONGEST_WAIT = 8.0
 # The share of the configured time-out that a request had when its time-out counts as the configured one.
@@ -80,6 +80,24 @@ class ServerSpec:
         return ERRORS[self.role](message, hint)
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may take; all its attempts together have until the deadline, or the configured time-out."""
+
+    deadline: float | None = None  # by `time.monotonic`
+    attempts: int = _ATTEMPTS
+    max_bytes: int = _MAX_BYTES
+    # For a call that a person asked for: it also reaches a server that is down, and waits for a model that is loading.
+    insists: bool = False
+
+    def seconds(self, timeout: float) -> float:
+        """Return how long the request may take from now on."""
+        return timeout if self.deadline is None else min(max(self.deadline - monotonic(), _MIN_SECONDS), timeout)
+
+
+DEFAULT_LIMITS = Limits()
+
+
 class Rejected(Exception):
     """The server works, and refuses this request. `reason` is its own explanation."""
 
@@ -104,21 +122,10 @@ class ModelServer(Protocol):
         """Whether it is known not to answer now: its breaker is open, or its process does not run."""
         ...
 
-    def post(
-        self,
-        path: str,
-        body: Mapping[str, object],
-        *,
-        seconds: float | None = None,
-        attempts: int = ATTEMPTS,
-        max_bytes: int = MAX_BYTES,
-        insists: bool = False,
-    ) -> object:
+    def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
         """Return the JSON value that the server answers with.
 
-        Raises Rejected when it refuses this request, and the role's error for everything else. All attempts together
-        take no longer than `seconds`, nor than the settings allow. `insists` is for a call that a person asked for: it
-        also reaches a server that has failed too often, and waits for a model that is being loaded.
+        Raises Rejected when it refuses this request, and the role's error for everything else.
         """
         ...
 
@@ -149,26 +156,17 @@ class Server:
         self._client: Client | None = None
         self._key: str | None = None
 
-    def post(
-        self,
-        path: str,
-        body: Mapping[str, object],
-        *,
-        seconds: float | None = None,
-        attempts: int = ATTEMPTS,
-        max_bytes: int = MAX_BYTES,
-        insists: bool = False,
-    ) -> object:
+    def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
         spec = self.spec
         if spec.address is None:
             raise spec.error(spec.problem, spec.remedy)
-        seconds = spec.timeout if seconds is None else min(max(seconds, 0.01), spec.timeout)
-        outage = self._breaker.admit(seconds, insists=insists)
+        seconds = limits.seconds(spec.timeout)
+        outage = self._breaker.admit(seconds, insists=limits.insists)
         if outage is not None:  # nothing has been imported yet, and nothing sent
             raise self._outage_error(outage)
         request = Request("POST", spec.address.at(path), self._headers(spec.address), _encoded(body))
         try:
-            answer = self._send(request, spec.address, seconds, attempts, max_bytes)
+            answer = self._send(request, spec.address, seconds, limits)
         except RequestFailed as failure:
             what, hint = self._failure_text(failure, seconds)
             message = f"{spec} {what}"
@@ -222,17 +220,17 @@ class Server:
 
     # ── sending ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _send(self, request: Request, address: Address, seconds: float, attempts: int, max_bytes: int) -> object:
+    def _send(self, request: Request, address: Address, seconds: float, limits: Limits) -> object:
         client = self._client_for(address)
         deadline = monotonic() + seconds
-        for attempt in range(attempts):
+        for attempt in range(limits.attempts):
             try:
-                return self._value_of(client.send(request, deadline - monotonic(), max_bytes))
+                return self._value_of(client.send(request, deadline - monotonic(), limits.max_bytes))
             except RequestFailed as failure:
                 from random import uniform  # 4 ms to import, and only a retry needs it
 
                 wait = failure.wait or min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * uniform(0.5, 1)
-                if not failure.again or attempt + 1 == attempts or monotonic() + wait >= deadline:
+                if not failure.again or attempt + 1 == limits.attempts or monotonic() + wait >= deadline:
                     raise
             sleep(wait)
         raise AssertionError("the last attempt returns or raises")

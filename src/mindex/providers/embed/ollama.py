@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known_models import space
-from mindex.providers.embed.remote import EmbeddingInterface, RemoteEmbedder
-from mindex.providers.known_servers import server_spec
-from mindex.providers.server import Server
+from mindex.providers.embed.remote import EmbeddingInterface, remote_embedder
 
 DEFAULT = "nomic-embed-text"
 
@@ -23,12 +20,7 @@ def create(settings: ProviderSettings) -> Embedder:
         # By default it cuts what is too long, silently.
         return {"model": model, "input": list(texts), "truncate": False, **shortened}
 
-    return RemoteEmbedder(
-        Server(server_spec("embedding", settings, model)),
-        EmbeddingInterface("/api/embed", body, _vectors),
-        space(settings.provider, model),
-        settings.dimensions,
-    )
+    return remote_embedder(settings, model, EmbeddingInterface("/api/embed", body, _vectors))
 
 
 def _vectors(answer: object) -> Sequence[object]:

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known_models import space
-from mindex.providers.embed.remote import EmbeddingInterface, RemoteEmbedder, rows_by_index
-from mindex.providers.known_servers import server_spec
-from mindex.providers.server import Server
+from mindex.providers.embed.remote import EmbeddingInterface, remote_embedder, rows_by_index
 
 # LM Studio's comes with it. Azure has none: there, a model is the name of a deployment.
 _DEFAULTS = {"openai": "text-embedding-3-small", "lmstudio": "text-embedding-nomic-embed-text-v1.5"}
@@ -22,12 +19,7 @@ def create(settings: ProviderSettings) -> Embedder:
         shortened = {"dimensions": settings.dimensions} if settings.dimensions else {}
         return {"model": model, "input": list(texts), **shortened}
 
-    return RemoteEmbedder(
-        Server(server_spec("embedding", settings, model)),
-        EmbeddingInterface("/embeddings", body, vectors_of),
-        space(settings.provider, model),
-        settings.dimensions,
-    )
+    return remote_embedder(settings, model, EmbeddingInterface("/embeddings", body, vectors_of))
 
 
 def vectors_of(answer: object) -> Sequence[object]:

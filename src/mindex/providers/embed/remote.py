@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import EmbeddingError
 from mindex.model import Model
-from mindex.providers.base import STAND_IN, clean_for_server
+from mindex.providers.base import STAND_IN, ProviderSettings, clean_for_server
+from mindex.providers.embed.known_models import space
 from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, Card, CardFile, background_of
-from mindex.providers.server import ATTEMPTS, ModelServer, Rejected
+from mindex.providers.known_servers import server_spec
+from mindex.providers.server import DEFAULT_LIMITS, Limits, ModelServer, Rejected, Server
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -57,20 +60,15 @@ class _Text:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """How often a request is tried, and until when. Without a deadline each has the configured time-out."""
-
-    deadline: float | None = None
-    attempts: int = ATTEMPTS
-    insists: bool = False
-
-    def left(self) -> float | None:
-        return None if self.deadline is None else max(0.05, self.deadline - monotonic())
+_FOR_LOADING = Limits(insists=True)
 
 
-_FOR_TEXTS = _Limits()
-_FOR_LOADING = _Limits(insists=True)
+def remote_embedder(
+    settings: ProviderSettings, model: str, interface: EmbeddingInterface, pooling: str = ""
+) -> RemoteEmbedder:
+    """Return the embedder for a model on the configured provider's server."""
+    server = Server(server_spec("embedding", settings, model))
+    return RemoteEmbedder(server, interface, space(settings.provider, model, pooling), settings.dimensions)
 
 
 class RemoteEmbedder:
@@ -103,7 +101,7 @@ class RemoteEmbedder:
         self._card_file: CardStore = card_file or CardFile(
             model.provider, str(server.spec.address), model.name, dimensions
         )
-        self._known: tuple[Card, Model] | None = None
+        self._card: Card | None = None
         self._reads_card_file = True
         self._is_answering = False
         self._measuring = threading.Lock()
@@ -114,12 +112,14 @@ class RemoteEmbedder:
 
     @property
     def model(self) -> Model:
-        known = self._card()
-        return known[1] if known else self._expected
+        card = self._known_card()
+        if card is None:
+            return self._expected
+        return replace(self._expected, dimensions=card.dimensions, background_mean=card.mean, background_std=card.std)
 
     @property
     def loaded(self) -> bool:
-        return self._card() is not None
+        return self._known_card() is not None
 
     def load(self) -> None:
         """Have it answer, unless its last answer was good; also when its breaker is open."""
@@ -133,7 +133,7 @@ class RemoteEmbedder:
     def forget_card(self) -> None:
         """Measure the model anew with the next request. Until then other processes keep to the old card."""
         with self._measuring:
-            self._known = None
+            self._card = None
             self._reads_card_file = False
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
@@ -141,16 +141,16 @@ class RemoteEmbedder:
             import numpy as np  # 100 ms to import, as below: only for vectors that have arrived
 
             return np.empty((0, self.model.dimensions), np.float32)
-        self._ensure_card(_FOR_TEXTS)
-        return self._embed(texts, self._expected.text_prefix, _FOR_TEXTS)
+        self._ensure_card(DEFAULT_LIMITS)
+        return self._embed(texts, self._expected.text_prefix, DEFAULT_LIMITS)
 
     def embed_query(self, text: str) -> VectorArray:
         vector: VectorArray = self._query(text)[0]
         return vector
 
     def embed_beside(self, texts: Sequence[str], other: str) -> tuple[VectorArray, VectorArray]:
-        self._ensure_card(_FOR_TEXTS)
-        vectors = self._embed(texts, self._expected.text_prefix, _FOR_TEXTS, beside=other)
+        self._ensure_card(DEFAULT_LIMITS)
+        vectors = self._embed(texts, self._expected.text_prefix, DEFAULT_LIMITS, beside=other)
         return vectors[:-1], vectors[-1]
 
     def embed_query_beside(self, text: str, other: str) -> tuple[VectorArray, VectorArray]:
@@ -159,7 +159,7 @@ class RemoteEmbedder:
 
     def _query(self, text: str, beside: str = "") -> VectorArray:
         seconds = min(self._server.spec.timeout, self._query_seconds or _QUERY_SECONDS)
-        limits = _Limits(monotonic() + seconds, attempts=1)  # a person is waiting
+        limits = Limits(monotonic() + seconds, attempts=1)  # a person is waiting
         self._ensure_card(limits)
         return self._embed([text], self._expected.query_prefix, limits, strict=True, beside=beside)
 
@@ -168,33 +168,25 @@ class RemoteEmbedder:
 
     # ── the card ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _card(self) -> tuple[Card, Model] | None:
-        if self._known is None and self._reads_card_file:
-            card = self._card_file.read()
-            if card is not None:
-                return self._use_card(card)
-        return self._known
+    def _known_card(self) -> Card | None:
+        if self._card is None and self._reads_card_file:
+            self._card = self._card_file.read()
+        return self._card
 
-    def _use_card(self, card: Card) -> tuple[Card, Model]:
-        model = replace(self._expected, dimensions=card.dimensions, background_mean=card.mean, background_std=card.std)
-        self._known = (card, model)
-        return self._known
-
-    def _ensure_card(self, limits: _Limits) -> None:
+    def _ensure_card(self, limits: Limits) -> None:
         """Have the model's card, before any of its vectors is stored or compared."""
-        if self._card():
+        if self._known_card():
             return
-        if not self._measuring.acquire(timeout=limits.left() or -1):
+        if not self._measuring.acquire(timeout=-1 if limits.deadline is None else limits.seconds(math.inf)):
             raise self._error("is still being asked what it is like", "try again in a moment")
         try:
-            if self._card() is None:
-                card = self._measure_card(limits)
-                self._use_card(card)
+            if self._known_card() is None:
+                self._card = card = self._measure_card(limits)
                 self._card_file.write(card)
         finally:
             self._measuring.release()
 
-    def _measure_card(self, limits: _Limits) -> Card:
+    def _measure_card(self, limits: Limits) -> Card:
         model = self._expected
         texts = queries = self._embed(UNRELATED, model.text_prefix, limits, strict=True)
         if model.query_prefix != model.text_prefix:
@@ -210,21 +202,20 @@ class RemoteEmbedder:
                 f"answers with {dimensions} dimensions, {self._dimensions} were asked for",
                 "set embedding.dimensions to 0, or name a model and a server that can shorten vectors",
             )
-        known = self._known
-        if known is None or known[0].dimensions == dimensions:
+        card = self._card
+        if card is None or card.dimensions == dimensions:
             return
         fresh = self._card_file.read()  # another process may have re-embedded everything meanwhile
-        if fresh is not None and fresh.dimensions == dimensions:
-            self._use_card(fresh)
-            return
-        raise self._error(
-            f"now answers with {dimensions} dimensions, it was {known[0].dimensions}", "run `mindex reembed`"
-        )
+        if fresh is None or fresh.dimensions != dimensions:
+            raise self._error(
+                f"now answers with {dimensions} dimensions, it was {card.dimensions}", "run `mindex reembed`"
+            )
+        self._card = fresh
 
     # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _embed(
-        self, texts: Sequence[str], prefix: str, limits: _Limits, *, strict: bool = False, beside: str = ""
+        self, texts: Sequence[str], prefix: str, limits: Limits, *, strict: bool = False, beside: str = ""
     ) -> VectorArray:
         """Return one row per text. With `strict`, a text that the server refuses is an error, not a stand-in.
 
@@ -256,7 +247,7 @@ class RemoteEmbedder:
         content = clean_for_server(text, self._max_characters)
         return _Text(prefix + content, cut=len(text) > self._max_characters)
 
-    def _batch(self, batch: Sequence[_Text], limits: _Limits, strict: bool) -> VectorArray:
+    def _batch(self, batch: Sequence[_Text], limits: Limits, strict: bool) -> VectorArray:
         """Return the batch's vectors. One text that the server refuses is found by halving, and costs no other."""
         try:
             return self._request([text.content for text in batch], limits)
@@ -273,7 +264,7 @@ class RemoteEmbedder:
                 raise self._server.refusal(rejected) from None
             return self._embed_stand_in(rejected, limits)
 
-    def _embed_stand_in(self, rejected: Rejected, limits: _Limits) -> VectorArray:
+    def _embed_stand_in(self, rejected: Rejected, limits: Limits) -> VectorArray:
         try:
             vectors = self._request([self._expected.text_prefix + STAND_IN], limits)
         except Rejected:  # it refuses even that: the text was not the reason
@@ -286,17 +277,11 @@ class RemoteEmbedder:
         warn("%s refused a text (%s); it is found by its words only", self._server.spec, rejected.reason)
         return vectors
 
-    def _request(self, texts: Sequence[str], limits: _Limits) -> VectorArray:
+    def _request(self, texts: Sequence[str], limits: Limits) -> VectorArray:
         answering, self._is_answering = self._is_answering, False
         started = monotonic()
         try:
-            answer = self._server.post(
-                self._interface.path,
-                self._interface.body(texts),
-                seconds=limits.left(),
-                attempts=limits.attempts,
-                insists=limits.insists,
-            )
+            answer = self._server.post(self._interface.path, self._interface.body(texts), limits)
         except Rejected:
             self._is_answering = answering
             raise

@@ -11,7 +11,7 @@ from mindex.errors import GenerationError
 from mindex.providers.base import clean
 from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Prompt
 from mindex.providers.http import MEGABYTE
-from mindex.providers.server import ModelServer, Rejected
+from mindex.providers.server import Limits, ModelServer, Rejected
 from mindex.values import dataclass
 
 READY = Prompt("", "Say: ready", max_tokens=16)
@@ -83,32 +83,27 @@ class ChatGenerator:
     def load(self) -> None:
         """Have it answer, unless it did; also when its breaker is open."""
         if not self._has_answered or self._server.is_down:
-            self._ask(READY, None, insists=True)
+            self._ask(READY, Limits(max_bytes=_MAX_BYTES, insists=True))
 
     def check(self) -> None:
         self._server.check()
 
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
-        answer = self._ask(prompt, seconds)
+        timeout = self._server.spec.timeout
+        deadline = monotonic() + min(timeout if seconds is None else seconds, timeout)
+        answer = self._ask(prompt, Limits(deadline, max_bytes=_MAX_BYTES))
         message = self._interface.answer(answer) if isinstance(answer, Mapping) else None
         if message is None:
             raise self._server.invalid_answer("answers without a message")
         return self._text(message, prompt)
 
-    def _ask(self, prompt: Prompt, seconds: float | None, *, insists: bool = False) -> object:
+    def _ask(self, prompt: Prompt, limits: Limits) -> object:
         """Return the answer; a parameter that the server refuses is left out, and not offered again."""
-        timeout = self._server.spec.timeout
-        deadline = monotonic() + min(timeout if seconds is None else seconds, timeout)
         refused = self._refused
         while True:
+            body = self._interface.body(self._server.spec.model, prompt, refused)
             try:
-                answer = self._server.post(
-                    self._interface.path,
-                    self._interface.body(self._server.spec.model, prompt, refused),
-                    seconds=max(0.05, deadline - monotonic()),
-                    max_bytes=_MAX_BYTES,
-                    insists=insists,
-                )
+                answer = self._server.post(self._interface.path, body, limits)
             except Rejected as rejected:
                 parameter = _refused_parameter(rejected, prompt, refused) if self._interface.drops_parameters else ""
                 if not parameter:

@@ -56,10 +56,9 @@ class LlamaReranker:
         """Return the text's beginning of at most so many tokens, and how many they are."""
         text = clean_for_server(text, MAX_CHARACTERS)
         while True:
-            left = deadline - monotonic()
-            if left <= 0:
+            if monotonic() >= deadline:
                 raise self._server.invalid_answer("has not scored all texts in time", "raise rerank.timeout")
-            count = len(self._server.tokenize(text, left))
+            count = len(self._server.tokenize(text, deadline))
             if count <= most or len(text) <= 1:
                 return text, count
             text = text[: max(1, min(len(text) * most // count, len(text) - 1))]

@@ -9,7 +9,7 @@ from time import monotonic
 
 from mindex.providers.base import clean_for_server
 from mindex.providers.http import MEGABYTE
-from mindex.providers.server import ModelServer, Rejected
+from mindex.providers.server import Limits, ModelServer, Rejected
 
 # Cross-encoders read 512 tokens, query and text together; servers that read more get no more than this.
 _MAX_CHARACTERS = 6_000
@@ -48,31 +48,25 @@ class RemoteReranker:
     def load(self) -> None:
         """Have it answer, unless it did; also when its breaker is open."""
         if not self._has_answered or self._server.is_down:
-            deadline = monotonic() + self._server.spec.timeout
-            self._batch("a question to see whether it answers", ["a text"], deadline, insists=True)
+            limits = Limits(None, _ATTEMPTS, _MAX_BYTES, insists=True)
+            self._batch("a question to see whether it answers", ["a text"], limits)
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
         self._server.check()
         timeout = self._server.spec.timeout
         deadline = monotonic() + min(timeout if seconds is None else seconds, timeout)
+        limits = Limits(deadline, _ATTEMPTS, _MAX_BYTES)
         scores: list[float] = []
         for start in range(0, len(texts), _TEXTS_PER_REQUEST):
-            scores += self._batch(query, texts[start : start + _TEXTS_PER_REQUEST], deadline)
+            scores += self._batch(query, texts[start : start + _TEXTS_PER_REQUEST], limits)
         return scores
 
-    def _batch(self, query: str, texts: Sequence[str], deadline: float, *, insists: bool = False) -> list[float]:
+    def _batch(self, query: str, texts: Sequence[str], limits: Limits) -> list[float]:
         while True:
             most = self._max_characters
             sent = [clean_for_server(text, most) for text in texts]
             try:
-                answer = self._server.post(
-                    self._path,
-                    self._body(clean_for_server(query, most), sent),
-                    seconds=max(0.05, deadline - monotonic()),
-                    attempts=_ATTEMPTS,
-                    max_bytes=_MAX_BYTES,
-                    insists=insists,
-                )
+                answer = self._server.post(self._path, self._body(clean_for_server(query, most), sent), limits)
             except Rejected as rejected:
                 if not rejected.too_long or most <= _MIN_CHARACTERS:
                     raise self._server.refusal(rejected) from None
