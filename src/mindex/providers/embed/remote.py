@@ -169,8 +169,8 @@ class RemoteEmbedder:
     # ── the card ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _known_card(self) -> Card | None:
-        if self._card is None and self._reads_card_file:
-            self._card = self._card_file.read()
+        if self._card is None and self._reads_card_file and (card := self._card_file.read()) is not None:
+            self._card = card
         return self._card
 
     def _ensure_card(self, limits: Limits) -> None:
