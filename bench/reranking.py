@@ -13,7 +13,7 @@ from mindex.memory import Memory
 from mindex.model import Answer
 from mindex.providers.base import ProviderSettings
 from mindex.providers.rerank.base import create_reranker
-from mindex.providers.rerank.local import _MOST_QUESTION_TOKENS, LocalReranker, _pair
+from mindex.providers.rerank.local import MAX_QUERY_TOKENS, LocalReranker, encode_pair
 from mindex.search.pipeline import RERANKED
 
 # What is measured is what it costs: an answer that goes out without it on a busy machine would say nothing.
@@ -24,10 +24,8 @@ _LOT = 7
 class _Listener(LocalReranker):
     """Stands where the reranker will stand, to hear what it will be given."""
 
-    name = "listener"  # its scores are kept apart from real ones
-
     def __init__(self, reranker: LocalReranker) -> None:
-        super().__init__(reranker._recipe)
+        super().__init__("listener", reranker._files)  # its scores are kept apart from real ones
         self.heard: dict[str, list[str]] = {}
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:  # noqa: ARG002 - as the protocol says
@@ -136,10 +134,10 @@ def _loaded() -> LocalReranker | str:
 
 def _alone(reranker: LocalReranker, question: str, texts: Sequence[str]) -> Callable[[], None]:
     """Nothing but the model's runs, in the batches that the product makes."""
-    engine = reranker._ready()
+    engine = reranker._engine.get()
     asked = engine.encode(question, whole=False)
-    asked.truncate(_MOST_QUESTION_TOKENS)
-    pairs = [_pair(engine, asked, text) for text in texts]
+    asked.truncate(MAX_QUERY_TOKENS)
+    pairs = [encode_pair(engine, asked, text) for text in texts]
 
     def run(batch: list[int]) -> None:
         engine.run([pairs[index].ids for index in batch], [pairs[index].type_ids for index in batch])

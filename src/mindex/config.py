@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Literal
 
 from mindex.errors import ConfigError
+from mindex.provider_table import MODULES, SHORTEN_VECTORS, provider_names
 from mindex.values import dataclass
 
 SecretsMode = Literal["redact", "strict", "off"]
 
 PROJECT_FILE = ".mindex.toml"
-# Embedding providers that can be asked for shorter vectors than their model has.
-SHORTENING = ("openai", "azure", "ollama")
 # What an address may ask for in a file: Azure's older interface wants it, and it is no key.
 _VERSION = "api-version"
 
@@ -125,22 +124,27 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embedding.provider",
         "local",
-        # Checked here, before anything is stored: a reranker or a language model that nobody knows is only left out.
-        _one_of("local", "ollama", "lmstudio", "openai", "azure", "cloudflare", "llama-cpp", "groq", "none"),
-        "local, ollama, lmstudio, openai, azure, cloudflare, llama-cpp or none",
+        # Checked here, before anything is stored: an unknown reranker or language model is only left out.
+        _one_of(*MODULES["embedding"], "none"),
+        provider_names("embedding"),
     ),
     Setting("embedding.model", "", _text, "the model's name or folder; default: the provider's own"),
     Setting("embedding.url", "", _text, "address of a provider that is a server", address=True),
     Setting("embedding.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
-    Setting("embedding.dimensions", 0, _whole(0), "shorten the vectors to so many (openai, azure, ollama); 0: do not"),
+    Setting(
+        "embedding.dimensions",
+        0,
+        _whole(0),
+        f"shorten the vectors to so many ({', '.join(SHORTEN_VECTORS)}); 0: do not",
+    ),
     Setting("embedding.timeout", 30.0, _number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, _number(0), "seconds a server's query waits for a model that is still loading"),
-    Setting("rerank.provider", "none", _text, "local, http, cloudflare, llama-cpp or none"),
+    Setting("rerank.provider", "none", _text, provider_names("rerank")),
     Setting("rerank.model", "", _text, "the reranker's name, file or folder; default: the provider's own"),
     Setting("rerank.url", "", _text, "address of a reranker that is a server", address=True),
     Setting("rerank.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
     Setting("rerank.timeout", 8.0, _number(0.1), "seconds before an answer goes out without reranking"),
-    Setting("generation.provider", "none", _text, "openai, lmstudio, groq, azure, ollama, llama-cpp or none"),
+    Setting("generation.provider", "none", _text, provider_names("generation")),
     Setting("generation.model", "", _text, "the language model's name or file"),
     Setting("generation.url", "", _text, "address of a language model that is a server", address=True),
     Setting("generation.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
@@ -313,16 +317,16 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
 
 
 def _check_lengths(values: Mapping[str, Configured]) -> None:
-    """Vectors of a length that nobody makes are refused here as unknown providers are, before anything is stored."""
+    """Raise ConfigError for a vector length that the provider cannot return, before anything is stored."""
     provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
-    if dimensions and provider != "none" and provider not in SHORTENING:
+    if dimensions and provider != "none" and provider not in SHORTEN_VECTORS:
         raise cannot_shorten(provider, dimensions)
 
 
 def cannot_shorten(provider: str, dimensions: object) -> ConfigError:
     return ConfigError(
         f"the provider {provider} cannot be asked for {dimensions} dimensions",
-        f"set embedding.dimensions to 0, or embedding.provider to one of {', '.join(SHORTENING)}",
+        f"set embedding.dimensions to 0, or embedding.provider to one of {', '.join(SHORTEN_VECTORS)}",
     )
 
 

@@ -18,7 +18,7 @@ from mindex.errors import EmbeddingError
 from mindex.providers import breaker as module
 from mindex.providers.addresses import parse_address
 from mindex.providers.breaker import Breaker
-from mindex.providers.server import Rejected, Server, ServerSpec
+from mindex.providers.server import Limits, Rejected, Server, ServerSpec
 from tests.providers.servers import ModelServer, hang, html, status
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -221,7 +221,7 @@ def fail(asked: Server, times: int) -> list[str]:
     said = []
     for _ in range(times):
         with pytest.raises((EmbeddingError, Rejected)) as failed:
-            asked.post("/api/embed", {"input": []}, attempts=1)
+            asked.post("/api/embed", {"input": []}, Limits(attempts=1))
         said.append(str(failed.value))
     return said
 

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -27,8 +28,8 @@ from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, create_embedder
 from mindex.providers.embed.llama_cpp import LlamaEmbedder
 from mindex.providers.generate.base import Generator, Prompt, create_generator
-from mindex.providers.gguf import read_head
-from mindex.providers.llama_cpp import describe, stop_servers
+from mindex.providers.gguf import describe, read_head
+from mindex.providers.llama_cpp import stop_servers
 from mindex.providers.rerank.base import Reranker, create_reranker
 from tests.conftest import write
 from tests.providers.gguf_models import Entry, bert_gguf, write_gguf
@@ -290,7 +291,7 @@ def test_a_server_that_is_killed_is_started_again_and_at_last_given_up(own_cache
     writer = generator(tmp_path / "own.gguf")
     for _ in range(3):
         assert writer.generate(Prompt("", "hello", max_tokens=3))
-        (server,) = [one for (path, _), one in llama_cpp._servers.items() if "own.gguf" in path]
+        (server,) = [one for (path, _), one in llama_cpp._processes.items() if "own.gguf" in path]
         assert server._child is not None
         server._child._process.send_signal(signal.SIGKILL)
         server._child._process.wait()
@@ -457,8 +458,8 @@ def test_threads_share_one_server_for_each_use() -> None:
         answers = list(pool.map(work, range(4)))
 
     assert all(text and length == 576 for text, length in answers)
-    modes = sorted(mode for path, mode in llama_cpp._servers if str(SMOLLM) in path)
-    assert modes == ["chat", "embed"]
+    roles = sorted(role for path, role in llama_cpp._processes if str(SMOLLM) in path)
+    assert roles == ["embedding", "generation"]
 
 
 # ── the process around it ─────────────────────────────────────────────────────────────────────────────────────
@@ -481,7 +482,7 @@ try:
     generator.generate(Prompt("", "word " * 20_000))
 except Exception:
     pass
-pids = [server._child._process.pid for server in llama_cpp._servers.values()]
+pids = [server._child._process.pid for server in llama_cpp._processes.values()]
 with open({str(noted)!r}, "w") as file:
     file.write(repr(pids))
 """
@@ -501,7 +502,7 @@ from mindex.providers import llama_cpp
 from mindex.providers.base import ProviderSettings
 from mindex.providers.generate.base import create_generator
 create_generator(ProviderSettings("llama-cpp", {str(SMOLLM)!r})).load()
-(server,) = llama_cpp._servers.values()
+(server,) = llama_cpp._processes.values()
 print(server._child._process.pid, flush=True)
 import time
 time.sleep(600)
@@ -529,14 +530,17 @@ def test_only_who_started_it_may_ask_the_server() -> None:
 
     writer = generator()
     writer.load()
-    (server,) = [one for (path, mode), one in llama_cpp._servers.items() if str(SMOLLM) in path and mode == "chat"]
+    (server,) = [
+        one for (path, mode), one in llama_cpp._processes.items() if str(SMOLLM) in path and mode == "generation"
+    ]
     assert server._child is not None
-    connection = http.client.HTTPConnection(*server._child._address, timeout=10)
+    address = server._child._address
+    connection = http.client.HTTPConnection(address.host, urlsplit(address.origin).port, timeout=10)
     connection.request("POST", "/v1/chat/completions", json.dumps({"messages": []}))
     status = connection.getresponse().status
     connection.close()
 
-    assert server._child._address[0] == "127.0.0.1"
+    assert address.host == "127.0.0.1"
     assert status == 401
 
 

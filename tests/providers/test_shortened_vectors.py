@@ -122,7 +122,7 @@ def test_whatever_else_is_wrong_with_the_embedders_settings_what_is_told_is_stor
 
 
 def _no_server(server: Server, *_: object, **__: object) -> object:
-    raise server.service.error("nobody is asked in this test", "")
+    raise server.spec.error("nobody is asked in this test", "")
 
 
 def test_without_an_embedder_nobody_is_asked(tmp_path: Path) -> None:

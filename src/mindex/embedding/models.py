@@ -16,8 +16,8 @@ from mindex.errors import MindexError, UsageError
 from mindex.model import Check
 from mindex.model.reports import ListedModel, ReembedReport, Role
 from mindex.model.spaces import EmbedderSpec, Space, model_title
-from mindex.providers.base import IN_PROCESS, ProviderSettings, full_name
-from mindex.providers.embed.base import Embedder, Unavailable
+from mindex.providers.base import IN_PROCESS, ProviderSettings, Unavailable, full_name
+from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator, create_generator
 from mindex.providers.model_check import all_at_once, check_embedder, check_generator, check_reranker

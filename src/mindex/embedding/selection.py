@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from mindex.config import Settings
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model
-from mindex.providers.embed.base import Embedder, ReportsTrouble, Unavailable
+from mindex.providers.base import Unavailable
+from mindex.providers.embed.base import Embedder, ReportsTrouble
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # a keyword search uses none of these (tests/test_costs.py)

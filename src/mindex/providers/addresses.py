@@ -1,4 +1,4 @@
-"""Where servers are. What a URL may hold in secret, a login or a query, is kept apart and never shown."""
+"""Addresses of servers. The secrets that a URL may hold, a login or a query, are kept apart and never shown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Address:
         return self.origin + self.path
 
     def at(self, path: str) -> str:
-        """The full URL of a path below this address, with the query but without the login."""
+        """Return the full URL of a path below this address, with the query but without the login."""
         return f"{self.origin}{self.path}{path}" + (f"?{self.query}" if self.query else "")
 
     @property
@@ -44,26 +44,26 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is this machine: by its number, since anybody may own the name `127.0.0.1.example.org`."""
+        """Whether it is this machine: by its number, since the name `127.0.0.1.example.org` may be anyone's."""
         with suppress(ValueError):
             return ip_address(self.host).is_loopback
         return self.host == "localhost"
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be repeated, longest first: the login and its password, the query and its values."""
+        """Texts that must not be shown, longest first: the login and its password, the query and its values."""
         values = [value for _, value in parse_qsl(self.query) if len(value) >= _SHORTEST_SECRET]
         parts = [self.login, self.login.partition(":")[2], self.query, *values]
         return tuple(sorted(filter(None, parts), key=len, reverse=True))
 
     @property
     def basic(self) -> str:
-        """The login as a header's value, or nothing."""
+        """The login as the value of a header; empty where there is none."""
         return f"Basic {base64.b64encode(self.login.encode()).decode()}" if self.login else ""
 
 
 def parse_address(url: str) -> Address:
-    """An address of http or https, its scheme optional. Raises ValueError, whose text never repeats the URL."""
+    """Parse an address of http or https; the scheme is optional. Raises ValueError whose text never repeats the URL."""
     url = url.strip()
     if any(ord(character) <= 32 or ord(character) == 127 for character in url):
         raise ValueError("it holds a blank or a control character")
@@ -80,7 +80,7 @@ def parse_address(url: str) -> Address:
     return Address(f"{parts.scheme}://{host}", parts.path.rstrip("/"), parts.query, unquote(login))
 
 
-# ── of this machine ───────────────────────────────────────────────────────────────────────────────────────────
+# ── on this machine ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_near(url: str) -> bool:
@@ -92,15 +92,15 @@ def is_near(url: str) -> bool:
 
 
 def know_here(url: str) -> None:
-    """Keep that somebody named an address of this machine: other processes may follow to it, whoever tells them."""
-    if is_near(url) and not (file := _known(url)).exists():
+    """Store that a setting or a command named this address of this machine: other processes may then use it, too."""
+    if is_near(url) and not (file := _file(url)).exists():
         write_small(file, {"url": str(parse_address(url))})
 
 
 def is_known_here(url: str) -> bool:
-    """Whether somebody named just this address here; one with a login or a query of its own is another."""
-    return is_near(url) and str(parse_address(url)) == url and _known(url).exists()
+    """Whether exactly this address was named here before; one with a login or a query is another address."""
+    return is_near(url) and str(parse_address(url)) == url and _file(url).exists()
 
 
-def _known(url: str) -> Path:
+def _file(url: str) -> Path:
     return small_file("addresses", str(parse_address(url)))

@@ -1,63 +1,116 @@
-"""What every kind of provider is told, and what those that run on this machine share."""
+"""What providers of every role share: settings, how a model is created, and a stand-in for one that cannot be used."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from mindex.errors import ConfigError, ProviderError
+from mindex.errors import ConfigError, EmbeddingError, GenerationError, MindexError, ProviderError, RerankError
+from mindex.model import Model
+from mindex.provider_table import MODULES, PROVIDERS, Provider
 from mindex.values import dataclass
 
-# No text of 512 tokens is this long, except one of blanks or of one endless word.
-_MOST_CHARACTERS = 20_000
+if TYPE_CHECKING:
+    from mindex.model.reports import Role
 
-# Whose models run on this machine: they take the time they need to load, but have no address, and do not hang.
-IN_PROCESS = ("local", "llama-cpp")
-# Embedders of the provider `local` by what people call them.
-_SHORT_NAMES = {
-    "minilm": "all-MiniLM-L6-v2",
-    "bge-small": "bge-small-en-v1.5",
-    "arctic-s": "snowflake-arctic-embed-s",
+ERRORS: Mapping[Role, type[ProviderError]] = {
+    "embedding": EmbeddingError,
+    "rerank": RerankError,
+    "generation": GenerationError,
 }
+# Providers that run on this machine: they take time to load, but have no address and do not hang.
+IN_PROCESS = tuple(name for name, provider in PROVIDERS.items() if provider.in_process)
+# Sent for an empty text: Ollama answers nothing to it, OpenAI refuses it.
+STAND_IN = "."
+# Of a text for a model on this machine. None of 512 tokens is longer, except one of blanks or of one endless word.
+MAX_CHARACTERS = 20_000
 
 
 def full_name(provider: str, model: str) -> str:
-    """An embedder's name as it is stored and compared, for one that people may have shortened."""
-    return _SHORT_NAMES.get(model.lower(), model) if provider == "local" else model
+    """Return an embedding model's name as it is stored and compared; a short name is replaced by the full one."""
+    return dict(PROVIDERS.get(provider, Provider()).short_names).get(model.lower(), model)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """Which model is wanted and how it is reached; each provider reads what concerns it."""
+    """Which model is wanted and how it is reached; each provider reads the fields that concern it."""
 
     provider: str
     model: str = ""
     url: str = ""
     api_key: str = field(default="", repr=False)
     timeout: float = 30.0
-    # How long an embedder's vectors are to be; 0: as its model has them.
+    # The length of an embedder's vectors; 0: the model's own.
     dimensions: int = 0
-    # Whether a key may go there. Not where nobody but a database named the address.
+    # Whether a key may be sent there. Not to an address that only a database names.
     keyed: bool = True
 
 
-def created(modules: Mapping[str, str], settings: ProviderSettings, role: str) -> Any:
-    """What the named provider's module makes of the settings, imported now; None for provider `none`."""
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Stands in for a configured model that cannot be used, in any role. Every use of it raises the role's error.
+
+    Records are still stored and found by keyword, their vectors wait; searches go on without a reranker or a language
+    model.
+    """
+
+    model: Model
+    message: str
+    hint: str
+    role: Role = "embedding"
+
+    loaded: ClassVar[bool] = False
+    doubt: ClassVar[None] = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.provider}/{self.model.name}"
+
+    def trouble(self) -> str:
+        return str(self._error())
+
+    def fluency(self, texts: Sequence[str]) -> list[float]:
+        return [1.0 for _ in texts]
+
+    def load(self, *_: object, **__: object) -> NoReturn:
+        raise self._error()
+
+    check = embed = embed_query = score = generate = load
+
+    def _error(self) -> ProviderError:
+        return ERRORS[self.role](self.message, self.hint)
+
+
+def unavailable(role: Role, settings: ProviderSettings, name: str, error: MindexError) -> Unavailable:
+    """Return the stand-in for the model of this name, which raises the given error as one of the role."""
+    return Unavailable(Model(settings.provider, name, dimensions=0), error.message, error.hint, role)
+
+
+def create_model(role: Role, settings: ProviderSettings) -> Any:
+    """Import the provider's module now and return the model that it creates; None for the provider `none`.
+
+    Raises ConfigError for an unknown embedding provider, before anything is stored. In another role it is only a model
+    that cannot be used.
+    """
     if settings.provider == "none":
         return None
-    if settings.provider not in modules:
-        known = ", ".join(["none", *modules])
-        raise ConfigError(f"unknown {role} provider '{settings.provider}'", f"set {role}.provider to one of {known}")
-    return import_module(modules[settings.provider]).create(settings)
+    module = MODULES[role].get(settings.provider)
+    if module is not None:
+        return import_module(f"mindex.providers.{module}").create(settings)
+    known = ", ".join(["none", *MODULES[role]])
+    error = ConfigError(f"unknown {role} provider '{settings.provider}'", f"set {role}.provider to one of {known}")
+    if role == "embedding":
+        raise error
+    return unavailable(role, settings, settings.model, error)
 
 
 @contextmanager
-def failing_as(kind: type[ProviderError]) -> Iterator[None]:
-    """What goes wrong inside is an error of this kind: an embedder's, a reranker's, a generator's."""
+def raise_as(kind: type[ProviderError]) -> Iterator[None]:
+    """Turn a ProviderError from inside into one of this kind: an embedder's, a reranker's, a generator's."""
     try:
         yield
     except ProviderError as error:
@@ -66,11 +119,17 @@ def failing_as(kind: type[ProviderError]) -> Iterator[None]:
         raise kind(error.message, error.hint) from error
 
 
-def clean(text: str) -> str:
-    """The text as UTF-8 can carry it; half a surrogate pair, as a broken file name holds, becomes a question mark."""
-    return text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+def clean(text: str, most: int | None = None) -> str:
+    """Return the text, or its first characters, as UTF-8 carries it: half a surrogate pair becomes a question mark."""
+    return text[:most].encode("utf-8", "replace").decode("utf-8")
+
+
+def clean_for_server(text: str, most: int) -> str:
+    """Return the text's first characters as every server takes them: no NUL, and a full stop for an empty text."""
+    text = clean(text, most).replace("\0", " ")
+    return text if text.strip() else STAND_IN
 
 
 def usable_cores() -> int:
-    """The cores we may use, not those the machine has."""
+    """Return the number of cores that this process may use, which may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

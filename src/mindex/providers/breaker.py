@@ -1,7 +1,7 @@
-"""A circuit breaker: a server that fails again and again is left alone for a while, by every process of this machine.
+"""A circuit breaker: after repeated failures no process of this machine calls a server for a while.
 
-Its state is a small file, so that the next command does not wait for the same dead server anew. Asking it costs
-microseconds and imports nothing: with it open, a search is as fast as one by keyword.
+Its state is a small file, so that the next command does not wait for the same dead server again. Reading it takes
+microseconds and imports nothing: while the breaker is open, a search is as fast as one by keyword.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONGEST_PAUSE = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Failed calls in a row, what the last one said, and until when (seconds since 1970) nobody calls."""
+    """Failed calls in a row, the last one's message and hint, and until when (seconds since 1970) none is made."""
 
     failures: int = 0
     last: str = ""
@@ -29,7 +29,7 @@ class Outage:
     until: float = 0.0
 
     def lasts(self, now: float) -> bool:
-        return now < self.until <= now + LONGEST_PAUSE  # beyond that, somebody has set the clock back
+        return now < self.until <= now + LONGEST_PAUSE  # beyond that, the clock was set back
 
 
 class Breaker:
@@ -39,15 +39,15 @@ class Breaker:
         self._path = small_file("breakers", *key)
         self._now = now
         self._lock = threading.Lock()
-        self._own = Outage()  # what this process knows by itself, for when the file cannot be used
+        self._own = Outage()  # the state in this process, for when the file cannot be used
         self._filed = True
         self._trying = False
 
     def admit(self, seconds: float, *, insists: bool = False) -> Outage | None:
-        """None when a call may be made, else the outage that forbids it. Whoever insists is let through to see.
+        """Return None when a call may be made, else the outage that forbids it. With `insists` it may always be made.
 
-        After a pause one call is let through to see; for the `seconds` it may take, the others go on waiting. (Two
-        processes that ask in the same instant may both be let through, which harms nobody.)
+        After a pause one call is let through as a trial; for the `seconds` it may take, the others go on waiting. (Two
+        processes that ask in the same instant may both be let through, which does no harm.)
         """
         with self._lock:
             outage = self._state()
@@ -61,7 +61,7 @@ class Breaker:
             return None
 
     def outage(self) -> Outage | None:
-        """The outage that forbids a call now; asking changes nothing."""
+        """Return the outage that forbids a call now, or None. Changes nothing."""
         with self._lock:
             outage = self._state()
             return outage if outage.lasts(self._now()) else None
@@ -77,7 +77,7 @@ class Breaker:
             self._keep(Outage(failures, why, hint, self._now() + pause if failures >= FAILURES else 0.0))
 
     def succeeded(self) -> None:
-        """The server answered: whatever was held against it is forgotten."""
+        """Forget all failures: the server has answered."""
         with self._lock:
             self._trying = False
             if self._state() != Outage():
@@ -85,7 +85,7 @@ class Breaker:
                 self._filed = drop_small(self._path)
 
     def left(self, outage: Outage) -> int:
-        """Whole seconds until somebody tries again."""
+        """Return the whole seconds until the next trial."""
         return max(1, round(outage.until - self._now()))
 
     def _state(self) -> Outage:

@@ -1,4 +1,4 @@
-"""Small JSON files in the cache folder: what is worth keeping between processes, and can be done without."""
+"""Small JSON files in the cache folder: facts that are worth keeping between processes, and can be found again."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pathlib import Path
 
 from mindex.config import cache_folder
 
-_MOST_BYTES = 20_000
+_MAX_BYTES = 20_000
 
 
 def small_file(kind: str, *key: str) -> Path:
-    """Where the file of this kind for this key stands, or would stand."""
+    """Return the path of the file of this kind for this key; it need not exist."""
     return (
         cache_folder() / kind / f"{hashlib.sha256(chr(0).join(key).encode('utf-8', 'replace')).hexdigest()[:24]}.json"
     )
 
 
 def read_small(path: Path) -> dict[str, object] | None:
-    """What the file holds; None when there is none. A damaged one holds nothing. Raises OSError when unreadable."""
+    """Return the file's values; None when there is no file, no values when it is damaged. Raises OSError."""
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))
+            found = json.loads(file.read(_MAX_BYTES))
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError):
@@ -35,7 +35,7 @@ def read_small(path: Path) -> dict[str, object] | None:
 
 
 def write_small(path: Path, values: Mapping[str, object]) -> bool:
-    """Replace the file in one step; False where that is not possible."""
+    """Replace the file in one step. Returns False where that is not possible."""
     temporary = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def write_small(path: Path, values: Mapping[str, object]) -> bool:
 
 
 def drop_small(path: Path) -> bool:
-    """Remove the file; False where it stays."""
+    """Remove the file. Returns False where that is not possible."""
     try:
         path.unlink(missing_ok=True)
     except OSError:

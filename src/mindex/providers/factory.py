@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.config import Settings
-from mindex.errors import ConfigError
 from mindex.providers.base import ProviderSettings, full_name
 from mindex.providers.embed.base import Embedder, create_embedder
 
@@ -76,13 +75,9 @@ class ConfiguredProviders:
 
     @cached_property
     def reranker(self) -> Reranker | None:
-        from mindex.providers.rerank.base import Unavailable, create_reranker
+        from mindex.providers.rerank.base import create_reranker
 
-        settings = self.settings("rerank")
-        try:
-            return create_reranker(settings)
-        except ConfigError as error:  # searches go on without it, and say why
-            return Unavailable(settings.provider, settings.model, error.message, error.hint)
+        return create_reranker(self.settings("rerank"))
 
     @cached_property
     def requested_reranker(self) -> Reranker:
@@ -94,10 +89,6 @@ class ConfiguredProviders:
 
     @cached_property
     def generator(self) -> Generator | None:
-        from mindex.providers.generate.base import Unavailable, create_generator
+        from mindex.providers.generate.base import create_generator
 
-        settings = self.settings("generation")
-        try:
-            return create_generator(settings)
-        except ConfigError as error:
-            return Unavailable(settings.provider, settings.model, error.message, error.hint)
+        return create_generator(self.settings("generation"))

@@ -1,6 +1,6 @@
-"""One request over the wire: bounded in time and size, through the environment's proxy, never to another host.
+"""One HTTP request: bounded in time and size, through the environment's proxy, never to another host.
 
-Nothing here knows what is asked, or of whom. `server.py` makes words of it.
+Nothing here knows about models. `server.py` makes error messages of the failures.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ MEGABYTE = 1024 * 1024
 
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 _REDIRECTS = (301, 302, 303, 307, 308)
-_MOST_REDIRECTS = 3
+_MAX_REDIRECTS = 3
 _CONNECT_SECONDS = 10.0
-# Servers drop idle connections after five seconds or more: ours are older than that never.
+# Servers drop idle connections after five seconds or more: ours never get that old.
 _KEPT_ALIVE = 4.0
-# What the guard grants a request beyond its time, so that the request itself can end in order.
+# Granted to a request beyond its time, so that it can end by its own time-out.
 _GRACE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent. The URL may hold a key in its query, the headers do."""
+    """A request to send. The URL may hold a key in its query, the headers do."""
 
     method: str
     url: str = field(repr=False)
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back."""
+    """A whole reply, of any status."""
 
     status: int
     headers: Mapping[str, str]
@@ -61,7 +61,7 @@ class RequestFailed(Exception):
     """No usable answer. `why` continues the server's name: "did not answer within 8 s"."""
 
     def __init__(self, why: str, hint: str = "", *, again: bool = False, wait: float = 0.0, down: bool = True) -> None:
-        """`again`: trying once more may help, after `wait` seconds. `down`: it speaks against the server itself."""
+        """`again`: a retry may help, after `wait` seconds. `down`: the server itself is at fault."""
         super().__init__(why)
         self.why = why
         self.hint = hint
@@ -71,18 +71,20 @@ class RequestFailed(Exception):
 
 
 class TimedOut(RequestFailed):
-    """The time was over before the answer was there."""
+    """The time was over before the whole reply arrived."""
 
     def __init__(self) -> None:
         super().__init__("did not answer in time")
 
 
 class Unreachable(RequestFailed):
-    """Nothing takes the connection."""
+    """Nothing accepts the connection."""
 
 
 class Client:
-    """Connections to one server. Made at the first request; closed with its owner, or by `close`."""
+    """Connections to one server."""
+
+    # httpx2, here and below, takes 100 ms to import: a search whose server is known to be down does not pay for it.
 
     def __init__(self, address: Address) -> None:
         import httpx2
@@ -95,7 +97,7 @@ class Client:
                 proxy=proxy or None,
                 limits=limits,
                 follow_redirects=False,
-                trust_env=False,  # the environment has been asked, and is not to answer for other hosts
+                trust_env=False,  # the environment was read by _proxy_for, and must not decide for other hosts
                 verify=_certificates(address, bool(proxy)),
             )
         except (ValueError, ImportError, httpx2.InvalidURL):
@@ -107,20 +109,20 @@ class Client:
     def close(self) -> None:
         self._httpx.close()
 
-    def send(self, request: Request, seconds: float, most_bytes: int) -> Reply:
-        """The reply, whatever its status. Raises Unanswered when none has come, whole, within `seconds`.
+    def send(self, request: Request, seconds: float, max_bytes: int) -> Reply:
+        """Return the reply, whatever its status. Raises RequestFailed when none has arrived, whole, within `seconds`.
 
-        The time holds for everything together: looking the name up, connecting, a server that drips its answer.
+        The time is for everything together: the name lookup, the connection, a server that sends byte by byte.
         """
         deadline = monotonic() + seconds
-        return _guarded(lambda: self._send(request, deadline, most_bytes), seconds)
+        return _guarded(lambda: self._send(request, deadline, max_bytes), seconds)
 
-    def _send(self, request: Request, deadline: float, most_bytes: int) -> Reply:
+    def _send(self, request: Request, deadline: float, max_bytes: int) -> Reply:
         import httpx2
 
         try:
-            for _ in range(_MOST_REDIRECTS + 1):
-                reply = self._exchange(request, deadline, most_bytes)
+            for _ in range(_MAX_REDIRECTS + 1):
+                reply = self._exchange(request, deadline, max_bytes)
                 if reply.status not in _REDIRECTS:
                     return reply
                 request = _redirected(request, reply)
@@ -134,7 +136,7 @@ class Client:
             raise RequestFailed("cannot be asked: its address is malformed", down=False) from None
         raise RequestFailed("redirects in a circle", down=False)
 
-    def _exchange(self, request: Request, deadline: float, most_bytes: int) -> Reply:
+    def _exchange(self, request: Request, deadline: float, max_bytes: int) -> Reply:
         import httpx2
 
         left = max(0.01, deadline - monotonic())
@@ -144,7 +146,7 @@ class Client:
         )
         response = self._httpx.send(prepared, stream=True)
         try:
-            body = _body_of(response, deadline, most_bytes)
+            body = _read_body(response, deadline, max_bytes)
         finally:
             response.close()
         return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
@@ -179,7 +181,7 @@ class Client:
 
 
 def parse_json(body: bytes) -> object:
-    """The one JSON value that the body is. Raises Unanswered for a web page, half a value, NaN or rubbish."""
+    """Return the JSON value that the body is. Raises RequestFailed for a web page, half a value, NaN or no JSON."""
 
     def refuse(constant: str) -> object:
         raise ValueError(constant)
@@ -196,18 +198,18 @@ def parse_json(body: bytes) -> object:
     return value
 
 
-def _body_of(response: httpx2.Response, deadline: float, most_bytes: int) -> bytes:
+def _read_body(response: httpx2.Response, deadline: float, max_bytes: int) -> bytes:
     import httpx2
 
     parts = []
     size = 0
     announced = response.headers.get("content-length", "")
-    too_long = RequestFailed(f"answers with more than {most_bytes / MEGABYTE:g} MB")
-    if announced.isdigit() and int(announced) > most_bytes:
+    too_long = RequestFailed(f"answers with more than {max_bytes / MEGABYTE:g} MB")
+    if announced.isdigit() and int(announced) > max_bytes:
         raise too_long
     for part in response.iter_bytes():
         size += len(part)
-        if size > most_bytes:
+        if size > max_bytes:
             raise too_long
         if monotonic() > deadline:
             raise httpx2.ReadTimeout("")
@@ -216,7 +218,7 @@ def _body_of(response: httpx2.Response, deadline: float, most_bytes: int) -> byt
 
 
 def _redirected(request: Request, reply: Reply) -> Request:
-    """The same request to where the server points, as long as it stays on it: keys go nowhere else."""
+    """Return the same request for the redirect's target on the same server; keys are sent to no other."""
     target = urljoin(request.url, reply.headers.get("location", ""))
     here, there = urlsplit(request.url), urlsplit(target)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
@@ -230,11 +232,11 @@ def _redirected(request: Request, reply: Reply) -> Request:
 
 
 def _guarded(work: Callable[[], T], seconds: float) -> T:
-    """Do the work in a thread that is left behind when it takes too long.
+    """Do the work in a thread that is abandoned when it takes too long.
 
-    A name that is being looked up and headers that drip in know no time-out of their own.
+    The lookup of a name and headers that arrive byte by byte have no time-out of their own.
     """
-    from concurrent.futures import Future
+    from concurrent.futures import Future  # 20 ms to import, only for those who send
 
     outcome: Future[T] = Future()
 
@@ -255,13 +257,13 @@ def _guarded(work: Callable[[], T], seconds: float) -> T:
 
 
 def _proxy_for(address: Address) -> tuple[str, str]:
-    """The proxy that the environment wants for this server, as it may be shown and as it is used.
+    """Return the environment's proxy for this server, as it may be shown and as it is used; empty for none.
 
-    None for a server on this machine: to a proxy, the same address is another machine.
+    A server on this machine has none: to a proxy, the same address is another machine.
     """
     if address.is_loopback:
         return "", ""
-    from urllib.request import getproxies, proxy_bypass
+    from urllib.request import getproxies, proxy_bypass  # 50 ms to import, only for other machines
 
     found = getproxies()
     proxy = found.get("https" if address.is_secure else "http") or found.get("all") or ""
@@ -278,8 +280,8 @@ def _proxy_for(address: Address) -> tuple[str, str]:
 
 
 def _certificates(address: Address, proxied: bool) -> ssl.SSLContext:
-    """The system's, or those of SSL_CERT_FILE. Reading them takes 30 ms, for which a plain connection has no use."""
-    import ssl
+    """Return the system's certificates, or those of SSL_CERT_FILE; reading them takes 30 ms, so only for https."""
+    import ssl  # comes with httpx2
 
     import httpx2
 
@@ -289,8 +291,8 @@ def _certificates(address: Address, proxied: bool) -> ssl.SSLContext:
 
 
 def _hide_secrets_in_logs() -> None:
-    """The client logs each URL, whose query may hold a key, and the headers of each reply, which may repeat it."""
-    import logging
+    """Filter the client's logs: each URL, whose query may hold a key, and reply headers, which may repeat it."""
+    import logging  # comes with httpx2
 
     for name, bare in (("httpx2", _without_query), ("httpcore2.http11", _without_headers)):
         logger = logging.getLogger(name)

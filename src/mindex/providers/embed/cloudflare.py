@@ -1,15 +1,12 @@
-"""Cloudflare Workers AI. Vectors of its two poolings do not compare, so one is asked for by name."""
+"""Cloudflare Workers AI. Vectors of its two poolings cannot be compared, so each request names one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known_models import space
-from mindex.providers.embed.remote import RemoteEmbedder, Wire
-from mindex.providers.server import Server
+from mindex.providers.embed.remote import EmbeddingInterface, remote_embedder
 
 DEFAULT = "@cf/baai/bge-base-en-v1.5"
 _POOLING = "cls"
@@ -17,11 +14,7 @@ _POOLING = "cls"
 
 def create(settings: ProviderSettings) -> Embedder:
     model = settings.model or DEFAULT
-    return RemoteEmbedder(
-        Server(known_servers.cloudflare("embedding", settings, model)),
-        Wire(f"/{model}", _body, _vectors),
-        space(settings.provider, model, pooling=_POOLING),
-    )
+    return remote_embedder(settings, model, EmbeddingInterface(f"/{model}", _body, _vectors), _POOLING)
 
 
 def _body(texts: Sequence[str]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""How fluently a model reads a text: words per word piece, seen through its tokenizer."""
+"""Fluency: how well a model reads a text, as words per word piece of its tokenizer."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ _UNKNOWN = ("[UNK]", "<unk>")
 
 
 def fluency(tokenizer: Tokenizer, text: str) -> float:
-    """Words per word piece in the text's beginning; punctuation counts for neither.
+    """Return words per word piece in the text's beginning, punctuation left out; 1.0 for a text without words.
 
-    Every mark is a piece of its own: counted, they would make markdown and code look like a foreign language.
-    A word the vocabulary cannot spell is a piece but no word. A text without words says nothing against the model.
+    Every mark is a piece of its own: counted, they would make markdown and code look like a foreign language. A word
+    that is not in the vocabulary is a piece but no word.
     """
-    sample = clean(text[:SAMPLE])
+    sample = clean(text, SAMPLE)
     encoding = tokenizer.encode(sample, add_special_tokens=False)
     unknown = {tokenizer.token_to_id(token) for token in _UNKNOWN}
     pieces = []
     for word, id_, token, (start, end) in zip(
         encoding.word_ids, encoding.ids, encoding.tokens, encoding.offsets, strict=True
     ):
-        spelt = sample[start:end] if token.strip(_BLANK_MARKS) else ""  # a blank of its own points to what follows
-        pieces.append((word, None if id_ in unknown else spelt))
-    return _share(pieces)
+        # A token of only a blank has the offsets of what follows.
+        characters = sample[start:end] if token.strip(_BLANK_MARKS) else ""
+        pieces.append((word, None if id_ in unknown else characters))
+    return _words_per_piece(pieces)
 
 
 def fluency_of_pieces(pieces: Iterable[str | None]) -> float:
-    """The same of pieces as a tokenizer spells them: a blank before each new word, None for part of a character."""
+    """Return the same for pieces as text: a blank before each new word, None for part of a character."""
     word = 0
     numbered: list[tuple[int, str | None]] = []
     before = ""
@@ -50,14 +51,14 @@ def fluency_of_pieces(pieces: Iterable[str | None]) -> float:
         word += piece is not None and (piece[:1] in _BLANKS or not before[-1:].isalnum())
         before = piece or ""
         numbered.append((word, None if before.strip() in _UNKNOWN else piece))
-    return _share(numbered)
+    return _words_per_piece(numbered)
 
 
-def _share(pieces: Iterable[tuple[int | None, str | None]]) -> float:
-    """Of pieces with the number of their word and their characters; None for one that is not in the vocabulary.
+def _words_per_piece(pieces: Iterable[tuple[int | None, str | None]]) -> float:
+    """Return words per piece; each piece has the number of its word and its characters, None where unknown.
 
-    Where nothing parts the words, several characters learnt as one piece are a word; a piece of one character is not:
-    every vocabulary has some, whether its model reads the language or not.
+    In a script without blanks between words, several characters learnt as one piece are a word. A piece of one
+    character is not: every vocabulary has some, whether its model reads the language or not.
     """
     words: set[int | None] = set()
     unsegmented_words = counted = 0

@@ -1,15 +1,15 @@
-"""Groq chats and does not embed. Whoever asks it to is told so, and everything else goes on by keyword."""
+"""Groq has language models and no embeddings. Named as an embedder, it says so, and search is by keyword."""
 
 from __future__ import annotations
 
-from mindex.model import Model
-from mindex.providers.base import ProviderSettings
-from mindex.providers.embed.base import Embedder, Unavailable
+from mindex.errors import EmbeddingError
+from mindex.providers.base import ProviderSettings, unavailable
+from mindex.providers.embed.base import Embedder
 
 
 def create(settings: ProviderSettings) -> Embedder:
-    return Unavailable(
-        Model(settings.provider, settings.model or "none", dimensions=0),
+    error = EmbeddingError(
         "groq has no embedding models, it only chats",
         "set embedding.provider to local, ollama, openai or another, and generation.provider to groq",
     )
+    return unavailable("embedding", settings, settings.model or "none", error)

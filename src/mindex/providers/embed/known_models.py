@@ -1,4 +1,4 @@
-"""Embedding models that need not be asked how long their vectors are, and how they want to be spoken to."""
+"""Embedding models whose dimensions, window and prefixes are known by their names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mindex.model import Model
 
-# A server's window is seldom known; what most models read at least.
+# Where a model's window is not known: what most models read at least.
 _TOKENS = 512
 _BGE = "Represent this sentence for searching relevant passages: "
 
@@ -41,7 +41,7 @@ _MODELS = {
 
 
 def space(provider: str, name: str, pooling: str = "") -> Model:
-    """What can be said of a model by its name alone; 0 dimensions for one that nobody has heard of.
+    """Return the space of a model as its name alone tells it; 0 dimensions for an unknown name.
 
     Servers spell names their own way: `nomic-embed-text:latest`, `@cf/baai/bge-m3`, and LM Studio's
     `text-embedding-nomic-embed-text-v1.5`.

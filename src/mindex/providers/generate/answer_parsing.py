@@ -1,4 +1,4 @@
-"""What a language model answered, read as data: strictly, bounded, and never followed."""
+"""Parses a language model's answer as data: strictly, bounded, and never as an instruction."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from mindex.errors import GenerationError
-from mindex.providers.generate.base import MOST_ANSWER_CHARACTERS, Generator, Prompt
+from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Generator, Prompt
 
-# So many times what was asked for is another answer, not a long one.
+# An answer longer than so many times the limit is not cut, but unusable.
 _TOO_MUCH = 10
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff\ud800-\udfff]")
@@ -19,31 +19,31 @@ _FENCED = re.compile(r"\A(```|~~~)[ \t]*[\w+-]*[ \t]*\n(?P<inside>.*?)\n?[ \t]*\
 _LEAD = re.compile(r"^\s*(?:>\s*)*(?:#{1,6}\s+|(?:[-*+•]|\d{1,2}[.)])\s+)?")
 _RULE = re.compile(r"[\s|:=*_+`~-]*")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-# Tags stay: what stands between two of them may be marked as private.
+# Tags stay: they may mark what is between them as private.
 _MARKUP = re.compile(r"`+|~~|(?<![\w*])\*{1,3}(?=\S)|(?<=[^\s*])\*{1,3}(?!\w)")
 _QUOTES = (('"', '"'), ("“", "”"), ("„", "“"), ("«", "»"))
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s|$)|[。！？][」』”’）]*")
-_SAYS = re.compile(r"[^\W_]")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 
 class UnusableAnswer(GenerationError):
-    """The model answered, and not in the form that it was asked for."""
+    """The model answered in another form than the prompt demands."""
 
 
 def asked(generator: Generator, prompt: Prompt) -> str:
-    """What a model answers. Whatever it fails with is a GenerationError: a model's library may raise anything."""
-    with _in_our_words():
+    """Return a model's answer. Every failure is a GenerationError: a model's library may raise anything."""
+    with _as_generation_error():
         return generator.generate(prompt)
 
 
 def wake(generator: Generator) -> None:
-    """Before many questions: a model that is loaded first has all the time it needs, one that is down is found so."""
-    with _in_our_words():
+    """Load the model before many prompts: then it may take as long as it needs, and one that is down fails once."""
+    with _as_generation_error():
         generator.load()
 
 
 @contextmanager
-def _in_our_words() -> Iterator[None]:
+def _as_generation_error() -> Iterator[None]:
     try:
         yield
     except GenerationError:
@@ -54,7 +54,7 @@ def _in_our_words() -> Iterator[None]:
 
 
 def json_answer(answer: str) -> object:
-    """The one JSON value that an answer is, bare or in one fenced block; anything beside it makes it unusable."""
+    """Return the JSON value that an answer is, bare or in one fenced block. Raises UnusableAnswer for anything else."""
     text = _bounded(answer)
     if fenced := _FENCED.match(text):
         text = fenced["inside"]
@@ -67,30 +67,30 @@ def json_answer(answer: str) -> object:
 
 
 def plain_answer(answer: str, most: int) -> str:
-    """The sentences that an answer is: on one line, without markup, of at most so many characters."""
+    """Return an answer as sentences on one line, without markup, of at most `most` characters."""
     text = _bounded(answer)
     if len(text) > most * _TOO_MUCH:
         raise UnusableAnswer(f"the language model answered with {len(text):,} characters", "try another model")
     if fenced := _FENCED.match(text):
         text = fenced["inside"]
     lines = [_LEAD.sub("", line) for line in text.splitlines() if not _RULE.fullmatch(line)]
-    said = one_line(_MARKUP.sub("", _LINK.sub(r"\1", "\n".join(lines))))
+    text = one_line(_MARKUP.sub("", _LINK.sub(r"\1", "\n".join(lines))))
     for opening, closing in _QUOTES:
-        inside = said[1:-1]
-        if said.startswith(opening) and said.endswith(closing) and not {opening, closing} & set(inside):
-            said = inside.strip()
-    if not _SAYS.search(said):
+        inside = text[1:-1]
+        if text.startswith(opening) and text.endswith(closing) and not {opening, closing} & set(inside):
+            text = inside.strip()
+    if not _LETTER_OR_DIGIT.search(text):
         raise UnusableAnswer("the language model said nothing", "try another model")
-    return _cut(said, most)
+    return _cut(text, most)
 
 
 def one_line(text: str) -> str:
-    """Without control characters, and with one space wherever there was any."""
+    """Return the text without control characters, and with one space wherever there was white space."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def _bounded(answer: str) -> str:
-    if len(answer) > MOST_ANSWER_CHARACTERS:
+    if len(answer) > MAX_ANSWER_CHARACTERS:
         raise UnusableAnswer(f"the language model answered with {len(answer):,} characters", "try another model")
     return answer.strip()
 
@@ -99,12 +99,12 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _cut(said: str, most: int) -> str:
-    """Whole sentences where one ends in time, else whole words."""
-    if len(said) <= most:
-        return said
-    ends = [end.end() for end in _SENTENCE_END.finditer(said, 0, most + 1) if end.end() <= most]
+def _cut(text: str, most: int) -> str:
+    """Return at most so many characters: whole sentences if one ends in the last three quarters, else whole words."""
+    if len(text) <= most:
+        return text
+    ends = [end.end() for end in _SENTENCE_END.finditer(text, 0, most + 1) if end.end() <= most]
     if ends and ends[-1] >= most // 4:
-        return said[: ends[-1]]
-    short = said[: most - 1]
+        return text[: ends[-1]]
+    short = text[: most - 1]
     return (short.rpartition(" ")[0] or short).rstrip(" ,;:–—-([{/") + "…"

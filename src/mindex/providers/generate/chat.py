@@ -1,135 +1,156 @@
-"""Chat completions, as OpenAI, LM Studio, Groq, Azure, llama.cpp and others offer them."""
+"""Language models on servers: OpenAI's chat completions, which most offer, and how another interface differs."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
 
 from mindex.errors import GenerationError
-from mindex.providers.generate.base import MOST_ANSWER_CHARACTERS, Prompt
+from mindex.providers.base import clean
+from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Prompt
 from mindex.providers.http import MEGABYTE
-from mindex.providers.server import Rejected, Server
+from mindex.providers.server import Limits, ModelServer, Rejected
+from mindex.values import dataclass
 
-MOST_BYTES = 1 * MEGABYTE
 READY = Prompt("", "Say: ready", max_tokens=16)
 
+_MAX_BYTES = 1 * MEGABYTE
 _THOUGHTS = re.compile(r"<think(ing)?>.*?(</think(ing)?>|\Z)", re.DOTALL)
 # Some templates open the thoughts themselves, so that only their end is in the answer.
 _END_OF_THOUGHTS = re.compile(r"\A.*?</think(ing)?>", re.DOTALL)
 
+Body = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The content of a model's message, and whether it was cut at the number of tokens."""
+
+    content: object
+    is_cut: bool
+
+
+def chat_body(model: str, prompt: Prompt, refused: frozenset[str]) -> Body:
+    """Return an OpenAI request, without the parameters that the server has refused before."""
+    in_words = prompt.schema is not None and "response_format" in refused
+    body: Body = {"messages": messages(prompt, with_schema=in_words), "stream": False}
+    if model:
+        body["model"] = model
+    if "temperature" not in refused:
+        body["temperature"] = 0
+    body["max_completion_tokens" if "max_tokens" in refused else "max_tokens"] = prompt.max_tokens
+    if prompt.schema is not None and not in_words:
+        form = {"name": "answer", "schema": dict(prompt.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    return body
+
+
+def chat_answer(answer: Mapping[str, object]) -> Answer | None:
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+        return None
+    return Answer(message.get("content"), choice.get("finish_reason") == "length")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatInterface:
+    """How a kind of server is asked, and where in its answer the message is (None: nowhere)."""
+
+    path: str = "/chat/completions"
+    body: Callable[[str, Prompt, frozenset[str]], Body] = chat_body
+    answer: Callable[[Mapping[str, object]], Answer | None] = chat_answer
+    drops_parameters: bool = True  # whether a request is repeated without what the server refuses
+
 
 class ChatGenerator:
-    """One language model behind `/chat/completions`. Safe to use from several threads."""
+    """One language model on one server. Safe to use from several threads."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ModelServer, interface: ChatInterface | None = None) -> None:
+        """Without an `interface`, OpenAI's."""
         self._server = server
-        self._unwanted: frozenset[str] = frozenset()  # parameters that this server refused
-        self._ready = False
+        self._interface = interface or ChatInterface()
+        self._refused: frozenset[str] = frozenset()  # parameters that this server refused
+        self._has_answered = False
 
     @property
     def name(self) -> str:
-        return self._server.service.name
+        return self._server.spec.name
 
     def load(self) -> None:
-        """Have it answer, unless it did; also when everybody else leaves it alone."""
-        if not self._ready or self._server.left_alone:
-            self._ask(READY, None, insists=True)
+        """Have it answer, unless it did; also when its breaker is open."""
+        if not self._has_answered or self._server.is_down:
+            self._ask(READY, Limits(max_bytes=_MAX_BYTES, insists=True))
 
     def check(self) -> None:
         self._server.check()
 
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
-        answer = self._ask(prompt, seconds)
-        choices = answer.get("choices") if isinstance(answer, Mapping) else None
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        message = choice.get("message") if isinstance(choice, Mapping) else None
-        if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
-            raise self._server.nonsense("answers without a message")
-        cut = choice.get("finish_reason") == "length"
-        return finished(self._server, message.get("content"), prompt, cut=cut)
-
-    def _ask(self, prompt: Prompt, seconds: float | None, *, insists: bool = False) -> object:
-        """The answer; a parameter that the server does not take is left out, and not offered again."""
-        timeout = self._server.service.timeout
+        timeout = self._server.spec.timeout
         deadline = monotonic() + min(timeout if seconds is None else seconds, timeout)
-        unwanted = self._unwanted
+        answer = self._ask(prompt, Limits(deadline, max_bytes=_MAX_BYTES))
+        message = self._interface.answer(answer) if isinstance(answer, Mapping) else None
+        if message is None:
+            raise self._server.invalid_answer("answers without a message")
+        return self._text(message, prompt)
+
+    def _ask(self, prompt: Prompt, limits: Limits) -> object:
+        """Return the answer; a parameter that the server refuses is left out, and not offered again."""
+        refused = self._refused
         while True:
+            body = self._interface.body(self._server.spec.model, prompt, refused)
             try:
-                answer = self._server.post(
-                    "/chat/completions",
-                    self._body(prompt, unwanted),
-                    seconds=max(0.05, deadline - monotonic()),
-                    most_bytes=MOST_BYTES,
-                    insists=insists,
-                )
+                answer = self._server.post(self._interface.path, body, limits)
             except Rejected as rejected:
-                refused = _refused(rejected, prompt, unwanted)
-                if not refused:
+                parameter = _refused_parameter(rejected, prompt, refused) if self._interface.drops_parameters else ""
+                if not parameter:
                     raise self._server.refusal(rejected) from None
-                unwanted |= {refused}
+                refused |= {parameter}
                 continue
-            self._unwanted |= unwanted
-            self._ready = True
+            self._refused |= refused
+            self._has_answered = True
             return answer
 
-    def _body(self, prompt: Prompt, unwanted: frozenset[str]) -> dict[str, object]:
-        by_words = prompt.schema is not None and "response_format" in unwanted
-        body: dict[str, object] = {"messages": messages(prompt, with_schema=by_words), "stream": False}
-        if self._server.service.model:
-            body["model"] = self._server.service.model
-        if "temperature" not in unwanted:
-            body["temperature"] = 0
-        body["max_completion_tokens" if "max_tokens" in unwanted else "max_tokens"] = prompt.max_tokens
-        if prompt.schema is not None and not by_words:
-            form = {"name": "answer", "schema": dict(prompt.schema)}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
-        return body
+    def _text(self, answer: Answer, prompt: Prompt) -> str:
+        """Return the answer's text without thoughts. Raises GenerationError for one that cannot be used."""
+        if answer.content is not None and not isinstance(answer.content, str):
+            raise self._server.invalid_answer("answers with something else than text")
+        text = clean(_END_OF_THOUGHTS.sub("", _THOUGHTS.sub("", answer.content or ""))).strip()
+        model = self._server.spec.model_title
+        if answer.is_cut and prompt.schema is not None:
+            raise GenerationError(
+                f"{model} did not come to an end within {prompt.max_tokens} tokens",
+                "use a model that says less before it answers",
+            )
+        if not text:
+            raise GenerationError(f"{model} answered nothing", "use another generation.model")
+        if len(text) > MAX_ANSWER_CHARACTERS:
+            raise GenerationError(
+                f"{model} answered {len(text)} characters where {MAX_ANSWER_CHARACTERS} are the most",
+                "use another generation.model",
+            )
+        return text
 
 
-def _refused(rejected: Rejected, prompt: Prompt, unwanted: frozenset[str]) -> str:
-    """The parameter to leave out next; nothing when it was none of them."""
-    said = rejected.said.lower()
+def _refused_parameter(rejected: Rejected, prompt: Prompt, refused: frozenset[str]) -> str:
+    """Return the parameter to leave out next; empty when none of them was the reason."""
+    reason = rejected.reason.lower()
     for parameter in ("max_tokens", "temperature"):
-        if parameter in said and parameter not in unwanted:
+        if parameter in reason and parameter not in refused:
             return parameter
-    if prompt.schema is not None and "response_format" not in unwanted and not rejected.too_long:
+    if prompt.schema is not None and "response_format" not in refused and not rejected.too_long:
         return "response_format"
     return ""
 
 
 def messages(prompt: Prompt, *, with_schema: bool = False) -> list[dict[str, str]]:
-    """The prompt as a conversation; the schema in words for a server that takes it in no other way."""
+    """Return the prompt as a conversation; with the schema as text, for a server that takes it in no other way."""
     system = prompt.system
     if with_schema:
         form = f"Answer with one JSON value that fits this JSON schema, and nothing else: {json.dumps(prompt.schema)}"
         system = f"{system}\n\n{form}" if system else form
-    spoken = [("system", system), ("user", prompt.user)]
-    return [{"role": role, "content": _clean(text)} for role, text in spoken if text]
-
-
-def finished(server: Server, content: object, prompt: Prompt, *, cut: bool) -> str:
-    """The answer's text without thoughts, or the error that it is none."""
-    if content is not None and not isinstance(content, str):
-        raise server.nonsense("answers with something else than text")
-    text = _clean(_END_OF_THOUGHTS.sub("", _THOUGHTS.sub("", content or ""))).strip()
-    model, service = server.service.model or "the model", server.service
-    if cut and prompt.schema is not None:
-        raise GenerationError(
-            f"{model} of {service} did not come to an end within {prompt.max_tokens} tokens",
-            "use a model that says less before it answers",
-        )
-    if not text:
-        raise GenerationError(f"{model} of {service} answered nothing", "use another generation.model")
-    if len(text) > MOST_ANSWER_CHARACTERS:
-        raise GenerationError(
-            f"{model} of {service} answered {len(text)} characters where {MOST_ANSWER_CHARACTERS} are the most",
-            "use another generation.model",
-        )
-    return text
-
-
-def _clean(text: str) -> str:
-    """Without halves of characters, which can be neither sent nor stored."""
-    return text.encode("utf-8", "replace").decode()
+    texts = [("system", system), ("user", prompt.user)]
+    return [{"role": role, "content": clean(text)} for role, text in texts if text]

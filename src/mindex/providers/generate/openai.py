@@ -1,17 +1,19 @@
-"""OpenAI's language models, or those of any server that speaks as it does at `generation.url`."""
+"""Language models of OpenAI and of servers that are compatible with it: LM Studio, Groq, Azure, any other at a URL."""
 
 from __future__ import annotations
 
-from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
 from mindex.providers.generate.base import Generator
 from mindex.providers.generate.chat import ChatGenerator
+from mindex.providers.known_servers import server_spec
 from mindex.providers.server import Server
 
-DEFAULT = "gpt-4o-mini"
+# Without a name, LM Studio uses the model that is loaded; Azure needs the name of a deployment.
+_DEFAULTS = {"openai": "gpt-4o-mini", "groq": "llama-3.1-8b-instant"}
 
 
 def create(settings: ProviderSettings) -> Generator:
-    # Somebody else's server has models of its own; many have one, and need not be told which.
-    model = settings.model or ("" if settings.url else DEFAULT)
-    return ChatGenerator(Server(known_servers.openai("generation", settings, model)))
+    default = _DEFAULTS.get(settings.provider, "")
+    if settings.provider == "openai" and settings.url:  # another server has models of its own, and may have only one
+        default = ""
+    return ChatGenerator(Server(server_spec("generation", settings, settings.model or default)))

@@ -1,1 +1,1 @@
-"""ONNX models on this machine: found, opened fast, run on the processor. Embedders and rerankers share it."""
+"""ONNX models on this machine: found, opened fast, run on the processor. Shared by embedders and rerankers."""

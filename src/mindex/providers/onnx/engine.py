@@ -1,4 +1,4 @@
-"""A loaded ONNX model with its tokenizer: token ids in, one array out, on as many cores as there are."""
+"""A loaded ONNX model with its tokenizer: token ids in, one array out, on every usable core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindex.config import cache_folder
 from mindex.errors import ProviderError
-from mindex.providers.base import clean, usable_cores
+from mindex.providers.base import MAX_CHARACTERS, clean, raise_as, usable_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 # One run takes at most 8 texts and 512 tokens: longer runs are slower per text (88 → 94 ms for 250 tokens, they fall
-# out of the processor's cache) and need memory in proportion; short texts gain from company.
+# out of the processor's cache) and need memory in proportion; short texts are faster in a batch.
 _TEXTS_PER_RUN = 8
 _TOKENS_PER_RUN = 512
-_MOST_WORKERS = 4  # each needs about 70 MB while it runs
+_MAX_WORKERS = 4  # each needs about 70 MB while it runs
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _REINSTALL_MINDEX = "run: pip install --force-reinstall mindex"
@@ -32,14 +32,14 @@ _REINSTALL_MINDEX = "run: pip install --force-reinstall mindex"
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """What a model is opened from; what messages call it, and how to get sound files."""
+    """What a model is opened from, what messages call it, and the hint that says how to get sound files."""
 
     weights: Path
     sha256: str
     tokenizer: Path
     called: str
     hint: str
-    # Its numbers are scaled by the largest of the whole run: a text would be read differently beside another one.
+    # Its numbers are scaled by the largest of the whole run: a text's result would depend on the texts beside it.
     scales_by_run: bool = False
 
 
@@ -48,14 +48,15 @@ class OutOfTime(Exception):
 
 
 def open_engine(files: ModelFiles, outputs: Sequence[str], cache_dir: Path | None = None) -> Engine:
-    """The model, ready to run. `outputs` are the names its answer may go by, the best first; without, its first one.
+    """Return the model, ready to run. `outputs` are names of its output, the best first; without, its first one.
 
     Raises ProviderError when the files, or the packages that read them, are missing or broken.
     """
+    # Here and below, packages are imported where a model is opened or runs: 300 ms that no search by keyword pays.
     from mindex.providers.onnx.session import NotOpened, import_runtime, open_session
 
     try:
-        import numpy  # noqa: F401 - to see whether it is there
+        import numpy  # noqa: F401 - to find out whether it is installed
         import tokenizers  # noqa: F401 - likewise
 
         runtime = import_runtime()
@@ -78,8 +79,42 @@ def open_engine(files: ModelFiles, outputs: Sequence[str], cache_dir: Path | Non
     return Engine(files, tokenizer, padding, session, options, outputs)
 
 
+class LazyEngine:
+    """An engine that is opened at its first use, once for all threads.
+
+    An error is kept and raised again: a broken installation does not heal while the process runs.
+    """
+
+    def __init__(self, open_: Callable[[], Engine], kind: type[ProviderError]) -> None:
+        """`kind` is the error that `get` raises."""
+        self._open = open_
+        self._kind = kind
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+        self.error: ProviderError | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._engine is not None
+
+    def get(self) -> Engine:
+        if self._engine:
+            return self._engine
+        with self._lock:
+            if self.error:
+                raise self.error.with_traceback(None)
+            if not self._engine:
+                try:
+                    with raise_as(self._kind):
+                        self._engine = self._open()
+                except self._kind as error:
+                    self.error = error
+                    raise
+            return self._engine
+
+
 class Engine:
-    """What is there once a model is loaded. May be used from any number of threads."""
+    """A loaded model. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -104,19 +139,19 @@ class Engine:
                 f"the {files.called} {files.weights} wants what mindex does not give: {', '.join(sorted(unknown))}",
                 files.hint,
             )
-        made = {value.name: value.shape for value in session.get_outputs()}
-        self.output = next((name for name in outputs if name in made), next(iter(made)))
-        self.shape: list[object] = list(made[self.output] or ())  # numbers, and names of what varies
+        shapes = {value.name: value.shape for value in session.get_outputs()}
+        self.output = next((name for name in outputs if name in shapes), next(iter(shapes)))
+        self.shape: list[object] = list(shapes[self.output] or ())  # numbers, and names of dimensions that vary
 
     def encode(self, text: str, *, whole: bool = True) -> Encoding:
-        """The text as tokens; with those that open and close it where it is whole."""
+        """Return the text as tokens; with those that open and close it where it is `whole`."""
         # One at a time: `encode_batch` starts threads of its own and then warns on stderr at every fork.
-        return self.tokenizer.encode(clean(text), add_special_tokens=whole)
+        return self.tokenizer.encode(clean(text, MAX_CHARACTERS), add_special_tokens=whole)
 
     def run(
         self, encoded: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The model's answer to some texts, and the mask that tells their tokens from padding."""
+        """Return the model's output for some texts, and the mask that tells their tokens from padding."""
         import numpy as np
 
         shape = (len(encoded), max(1, *map(len, encoded)))
@@ -125,12 +160,14 @@ class Engine:
         kinds = np.zeros(shape, dtype=np.int64)
         for row, tokens in enumerate(encoded):
             ids[row, : len(tokens)] = tokens
-            mask[row, : max(1, len(tokens))] = 1  # an empty text, to a tokenizer that adds nothing, is one of padding
+            mask[row, : max(1, len(tokens))] = (
+                1  # an empty text, where the tokenizer adds nothing, is one token of padding
+            )
             if types:
                 kinds[row, : len(tokens)] = types[row]
-        given = dict(zip(_INPUTS, (ids, mask, kinds), strict=True))
+        arrays = dict(zip(_INPUTS, (ids, mask, kinds), strict=True))
         inputs = {
-            name: given[name].astype(np.int32) if kind == "tensor(int32)" else given[name]
+            name: arrays[name].astype(np.int32) if kind == "tensor(int32)" else arrays[name]
             for name, kind in self._inputs.items()
         }
         try:
@@ -142,9 +179,9 @@ class Engine:
     def run_all(
         self, lengths: Sequence[int], run: Callable[[list[int]], None], *, name: str, deadline: float | None = None
     ) -> None:
-        """Call `run` with the positions of texts that go well together, on all cores, until each has had its turn.
+        """Call `run` with the positions of texts of similar length, in threads, until every text was in a batch.
 
-        Raises OutOfTime when the deadline passes; runs that have begun are waited for.
+        `lengths` are those of the texts. Raises OutOfTime when the deadline passes; begun runs are waited for.
         """
 
         def limited(batch: list[int]) -> None:
@@ -159,7 +196,7 @@ class Engine:
                 limited(batch)
             return
 
-        from concurrent.futures import ThreadPoolExecutor
+        from concurrent.futures import ThreadPoolExecutor  # 20 ms to import, and a query is one batch
 
         with ThreadPoolExecutor(min(_workers(), len(batches)), thread_name_prefix=name) as pool:
             try:
@@ -172,7 +209,7 @@ class Engine:
 
 
 def _load_tokenizer(files: ModelFiles) -> tuple[Tokenizer, int]:
-    """The tokenizer, which neither cuts nor pads, and the id that padding has."""
+    """Return the tokenizer, which neither cuts nor pads, and the id of its padding."""
     from tokenizers import Tokenizer
 
     try:
@@ -184,22 +221,22 @@ def _load_tokenizer(files: ModelFiles) -> tuple[Tokenizer, int]:
     # Files ask for all sorts of lengths, and often for padding up to them.
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    # A text that says "[SEP]" speaks of it, and does not end there.
+    # "[SEP]" in a text is only characters, and does not end it.
     tokenizer.encode_special_tokens = True
     return tokenizer, int(padding)
 
 
 def _workers() -> int:
-    return min(usable_cores(), _MOST_WORKERS)
+    return min(usable_cores(), _MAX_WORKERS)
 
 
 def _batches(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Positions grouped by length, so that little is padded; the longest first, so that no core ends on a long one."""
+    """Group positions by length, so that little is padded; the longest first, so that no core ends on a long one."""
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         longest = lengths[batches[-1][0]] if batches else 0
-        room = min(most, _TOKENS_PER_RUN // max(longest, 1))
-        if batches and len(batches[-1]) < room:
+        limit = min(most, _TOKENS_PER_RUN // max(longest, 1))
+        if batches and len(batches[-1]) < limit:
             batches[-1].append(index)
         else:
             batches.append([index])

@@ -1,4 +1,4 @@
-"""A folder that holds an ONNX model and its tokenizer, as models are handed around, and what it says of itself."""
+"""A folder with an ONNX model and its tokenizer, as models are published, and the settings that come with it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from mindex.providers.model_files import at_path, checksum
 from mindex.providers.onnx.engine import ModelFiles
 from mindex.providers.onnx.session import weights_beside
 
-# The most faithful first; whoever wants another one of several names the file itself.
+# The most exact first; for another one of several, the setting names the file itself.
 _WEIGHTS = ("model", "model_fp32", "model_fp16", "model_quantized", "model_int8", "model_uint8", "model_q8", "model_q4")
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
+_SHA256_DIGITS = 64
 _SETTINGS = (
     "modules.json",
     "1_Pooling/config.json",
@@ -40,16 +41,16 @@ class ModelFolder:
 
     @property
     def files(self) -> list[Path]:
-        """Every file that decides what the model answers."""
+        """Every file that decides the model's output."""
         settings = [file for file in (self.path / name for name in _SETTINGS) if file.is_file()]
         return [self.weights, *weights_beside(self.weights), self.tokenizer, *settings]
 
     def setting(self, file: str) -> object:
-        """What one of the folder's own JSON files says; None where there is none."""
+        """Return the value of one of the folder's own JSON files; None where there is no such file."""
         path = self.path / file
         try:
             with path.open("rb") as stream:
-                found: object = json.loads(stream.read(_MOST_BYTES))
+                found: object = json.loads(stream.read(_MAX_BYTES))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, RecursionError) as error:
@@ -60,35 +61,33 @@ class ModelFolder:
         found = self.setting(file)
         return found if isinstance(found, dict) else {}
 
-    def examine(self, called: str) -> ModelFiles:
-        """Read the model's bytes once, for what only they tell."""
-        return ModelFiles(
-            self.weights,
-            checksum([self.weights, *weights_beside(self.weights)]),
-            self.tokenizer,
-            called,
-            self.hint,
-            scales_by_run=_holds(self.weights, b"DynamicQuantize"),
-        )
+    def known_files(self, called: str, cached: Mapping[str, object] | None) -> ModelFiles | None:
+        """Return the model's files by what the cache holds of them; None where that does not suffice."""
+        sha256 = (cached or {}).get("sha256")
+        if cached is None or not isinstance(sha256, str) or len(sha256) != _SHA256_DIGITS:
+            return None
+        scales_by_run = cached.get("scales_by_run") is not False
+        return ModelFiles(self.weights, sha256, self.tokenizer, called, self.hint, scales_by_run)
 
-
-def is_path(name: str) -> bool:
-    """Whether a model is named by its place. A bare name never is: the folder we run in may be anybody's."""
-    return any(mark in name for mark in "/\\~") or Path(name).is_absolute()
+    def read_files(self, called: str) -> ModelFiles:
+        """Return the model's files after reading all their bytes, for the checksum and how it was quantized."""
+        sha256 = checksum([self.weights, *weights_beside(self.weights)])
+        scales_by_run = _contains(self.weights, b"DynamicQuantize")
+        return ModelFiles(self.weights, sha256, self.tokenizer, called, self.hint, scales_by_run)
 
 
 @contextmanager
 def model_folder(given: str, setting: str) -> Iterator[ModelFolder]:
-    """The model at a path: a folder, or the .onnx file inside it. Raises ProviderError that says what is missing."""
+    """Yield the model at a path: a folder, or the .onnx file in it. Raises ProviderError that says what is missing."""
     hint = f"let {setting} name a folder with model.onnx and tokenizer.json"
     with at_path(given, hint) as path:
-        yield _found(path, setting, hint)
+        yield _folder_at(path, setting, hint)
 
 
-def _found(path: Path, setting: str, hint: str) -> ModelFolder:
+def _folder_at(path: Path, setting: str, hint: str) -> ModelFolder:
     if not path.exists():
         raise ProviderError(f"there is no folder {path}", hint)
-    weights = _the_one(path, setting) if path.is_dir() else path
+    weights = _weights_in(path, setting) if path.is_dir() else path
     if weights.suffix != ".onnx":
         raise ProviderError(f"{path} is no ONNX model", hint)
     folder = weights.parent.parent if weights.parent.name == "onnx" else weights.parent
@@ -100,7 +99,7 @@ def _found(path: Path, setting: str, hint: str) -> ModelFolder:
     )
 
 
-def _the_one(folder: Path, setting: str) -> Path:
+def _weights_in(folder: Path, setting: str) -> Path:
     found = [file for place in (folder, folder / "onnx") for file in sorted(place.glob("*.onnx")) if file.is_file()]
     for name in _WEIGHTS:
         for file in found:
@@ -116,10 +115,10 @@ def _the_one(folder: Path, setting: str) -> Path:
     raise ProviderError(f"the folder {folder} has no model.onnx", f"let {setting} name a folder with an ONNX model")
 
 
-def _holds(file: Path, words: bytes) -> bool:
+def _contains(file: Path, searched: bytes) -> bool:
     """Whether the bytes occur in a file, which may be larger than memory."""
     with file.open("rb") as stream:
         if not file.stat().st_size:
             return False
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            return mapped.find(words) >= 0
+            return mapped.find(searched) >= 0

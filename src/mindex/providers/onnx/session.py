@@ -31,17 +31,17 @@ _SEAL = struct.Struct("<8sQQ")
 _MAGIC = b"mindex-1"
 _DAY = 24 * 60 * 60
 _STALE_AFTER = 30 * _DAY
-_FATAL = 4  # What can be repaired is repaired, the rest is raised: ONNX Runtime itself stays silent.
+_FATAL = 4  # severity of what ONNX Runtime may log: failures are handled here or raised
 
 
 def import_runtime() -> ModuleType:
-    """ONNX Runtime, deaf and dumb. The only way mindex imports it.
+    """Import ONNX Runtime without its reports and logs. The only place of mindex that imports it.
 
     In recent versions (1.31 is one) the mere import leaves a device id in the home folder and sets up reports to its
     maker. Only the environment can forbid that, and only beforehand; the variable has had two names.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = os.environ["ORT_TELEMETRY_DISABLED"] = "1"
-    import onnxruntime
+    import onnxruntime  # 100 ms, and not before the variables are set
 
     onnxruntime.disable_telemetry_events()
     onnxruntime.set_default_logger_severity(_FATAL)
@@ -54,7 +54,7 @@ class NotOpened(Exception):
 
 
 def open_session(model: Path, sha256: str, folder: Path, *, packed: bool = False) -> InferenceSession:
-    """A session for `model`, from its ready copy in `folder` where possible. Raises NotOpened.
+    """Return a session for `model`, from its ready copy in `folder` where possible. Raises NotOpened.
 
     The model's bytes are checked against `sha256` whenever they are read, not when only the copy is: hashing takes
     four times as long as opening the copy. `packed` weights are faster to multiply with, and are held twice.
@@ -77,12 +77,12 @@ def open_session(model: Path, sha256: str, folder: Path, *, packed: bool = False
 
 
 def weights_beside(model: Path) -> list[Path]:
-    """`model.onnx_data`, `model.onnx.data`: models of more than 2 GB cannot be one file."""
+    """Return further files of weights: `model.onnx_data`, `model.onnx.data`; models of over 2 GB need them."""
     return sorted(file for file in model.parent.glob(f"{glob.escape(model.name)}[._]data*") if file.is_file())
 
 
 def _copy_name(model: Path, sha256: str, version: str) -> str:
-    """Everything the copy depends on is in its name: the model, ONNX Runtime's version, the kind of processor."""
+    """Return a name with all that the copy depends on: the model, ONNX Runtime's version, the kind of processor."""
     size = model.stat().st_size if model.is_file() else 0
     key = hashlib.sha256(f"{sha256}/{size}/{platform.machine()}/{sys.byteorder}".encode()).hexdigest()[:12]
     folder = model.parent.parent if model.parent.name == "onnx" else model.parent
@@ -93,10 +93,10 @@ def _copy_name(model: Path, sha256: str, version: str) -> str:
 
 
 def _is_sealed(copy: Path) -> bool:
-    """Whether the copy is as we left it.
+    """Whether the copy is unchanged since it was saved.
 
-    Reading 90 MB to be sure would cost more than the copy saves. So each copy ends with its own length and the second
-    of its last change, which we set: whoever cuts it or writes into it breaks the seal.
+    Reading 90 MB to be sure would cost more than the copy saves. So each copy ends with a seal: its own length and the
+    second of its last change, which we set. Cutting it or writing into it breaks the seal.
     """
     try:
         with copy.open("rb") as file:
@@ -126,7 +126,7 @@ def _save_copy(model: Path, copy: Path) -> bool:
         _seal(temporary)
         temporary.replace(copy)
         _sweep(copy)
-    except Exception:  # a full disk, a read-only folder, a runtime that cannot save: the copy is a luxury
+    except Exception:  # a full disk, a read-only folder, a runtime that cannot save: it works without a copy
         if temporary:
             with contextlib.suppress(OSError):
                 temporary.unlink()
@@ -145,7 +145,7 @@ def _seal(file: Path) -> None:
 
 
 def _sweep(kept: Path) -> None:
-    """Drop copies for versions long gone and what killed processes left behind: each is 90 MB."""
+    """Remove copies of old versions and temporary files of killed processes: each is 90 MB."""
     for file in kept.parent.iterdir():
         oldest = {".ort": _STALE_AFTER, ".tmp": _DAY}.get(file.suffix)
         with contextlib.suppress(OSError):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindex.providers import known_servers
 from mindex.providers.base import ProviderSettings
+from mindex.providers.known_servers import server_spec
 from mindex.providers.rerank.base import Reranker
-from mindex.providers.rerank.remote import RemoteReranker, listed
+from mindex.providers.rerank.remote import RemoteReranker, pairs_of
 from mindex.providers.server import Server
 
 DEFAULT = "@cf/baai/bge-reranker-base"
@@ -15,7 +15,7 @@ DEFAULT = "@cf/baai/bge-reranker-base"
 
 def create(settings: ProviderSettings) -> Reranker:
     model = settings.model or DEFAULT
-    return RemoteReranker(Server(known_servers.cloudflare("rerank", settings, model)), f"/{model}", _body, _rows)
+    return RemoteReranker(Server(server_spec("rerank", settings, model)), f"/{model}", _body, _rows)
 
 
 def _body(query: str, texts: Sequence[str]) -> dict[str, object]:
@@ -25,4 +25,4 @@ def _body(query: str, texts: Sequence[str]) -> dict[str, object]:
 def _rows(answer: object) -> list[tuple[object, object]]:
     """`{result: {response: […]}}`, or without the envelope."""
     found = answer.get("result", answer) if isinstance(answer, dict) else None
-    return listed(found.get("response") if isinstance(found, dict) else None, "id", ("score",))
+    return pairs_of(found.get("response") if isinstance(found, dict) else None, "id", ("score",))

@@ -1,33 +1,31 @@
-"""Rerankers in GGUF files, run by llama.cpp."""
+"""Rerankers in GGUF files, run by llama.cpp. Texts are cut by tokens, since it refuses what is too long."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import isfinite
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 
-from mindex.errors import ProviderError, RerankError
-from mindex.providers.base import ProviderSettings, clean, failing_as
-from mindex.providers.llama_cpp import MOST_TOKENS, GgufModel, LlamaServer, Rejected, describe, server_for
-from mindex.providers.rerank.base import Reranker, Unavailable
+from mindex.errors import ProviderError
+from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean_for_server, unavailable
+from mindex.providers.gguf import GgufModel, describe
+from mindex.providers.llama_cpp import MAX_TOKENS, LlamaServer
+from mindex.providers.rerank.base import Reranker
+from mindex.providers.rerank.http import endpoint
 
-_TEXTS_PER_REQUEST = 8
-_MOST_QUESTION_TOKENS = 128
-_AROUND = 8  # what a model puts before, between and behind question and text, at the most
-_OTHER_FILE = "use another GGUF file"
-_STAND_IN = "."  # for a text without any
+_MAX_QUERY_TOKENS = 128
+_TOKENS_AROUND = 8  # what a model puts before, between and after query and text, at the most
 
 
 def create(settings: ProviderSettings) -> Reranker:
-    """The reranker in the GGUF file that `settings.model` names; llama.cpp is started when it is first needed."""
+    """Return the reranker in the GGUF file that `settings.model` names; llama.cpp is started at first use."""
     try:
         file = describe(settings.model, "rerank.model")
         if not file.judges:  # llama.cpp would score with whatever number comes first
-            raise ProviderError(f"{file.path} is no reranker: nothing in it gives scores", _OTHER_FILE)
+            raise ProviderError(f"{file.path} is no reranker: nothing in it gives scores", "use another GGUF file")
     except ProviderError as error:
-        return Unavailable("llama-cpp", Path(settings.model).stem, error.message, error.hint)
-    return LlamaReranker(file, server_for(file, "rerank"), settings.timeout)
+        return unavailable("rerank", settings, Path(settings.model).stem, error)
+    return LlamaReranker(file, settings.timeout)
 
 
 class LlamaReranker:
@@ -35,65 +33,32 @@ class LlamaReranker:
 
     doubt = None
 
-    def __init__(self, file: GgufModel, server: LlamaServer, timeout: float) -> None:
-        self._file = file
-        self._server = server
-        self._timeout = timeout
-        self._most = min(file.tokens, MOST_TOKENS) - _AROUND
-
-    @property
-    def name(self) -> str:
-        return f"llama-cpp/{self._file.name}/{self._most}"
+    def __init__(self, file: GgufModel, timeout: float) -> None:
+        self._max_tokens = min(file.tokens, MAX_TOKENS) - _TOKENS_AROUND
+        self._server = LlamaServer("rerank", file, timeout, f"{file.name}/{self._max_tokens}")
+        self._reranker = endpoint(self._server, "/v1/rerank")
+        self.name = self._reranker.name
+        self.load = self._reranker.load
 
     @property
     def loaded(self) -> bool:
-        return self._server.loaded
-
-    def load(self) -> None:
-        with failing_as(RerankError):
-            self._server.load()
+        return not self._server.is_down
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
-        deadline = monotonic() + (self._timeout if seconds is None else seconds)
+        deadline = monotonic() + (self._server.spec.timeout if seconds is None else seconds)
         if not texts:
             return []
-        question, length = self._cut(query, _MOST_QUESTION_TOKENS, deadline)
-        scores: list[float] = []
-        for start in range(0, len(texts), _TEXTS_PER_REQUEST):
-            batch = texts[start : start + _TEXTS_PER_REQUEST]
-            cut = [self._cut(text, self._most - length, deadline)[0] for text in batch]
-            scores += self._scores(question, cut, deadline)
-        return scores
-
-    def _scores(self, question: str, texts: Sequence[str], deadline: float) -> list[float]:
-        answer = self._ask("/v1/rerank", {"query": question, "documents": texts, "top_n": len(texts)}, deadline)
-        rows = answer.get("results")
-        found: dict[object, float] = {}
-        for row in rows if isinstance(rows, list) else []:
-            score = row.get("relevance_score") if isinstance(row, dict) else None
-            if isinstance(score, float | int) and isfinite(score):
-                found[row.get("index")] = float(score)
-        if len(found) != len(texts) or not all(index in found for index in range(len(texts))):
-            raise RerankError(f"{self._file.title} answers with something else than scores", _OTHER_FILE)
-        return [found[index] for index in range(len(texts))]
+        query, length = self._cut(query, _MAX_QUERY_TOKENS, deadline)
+        cut = [self._cut(text, self._max_tokens - length, deadline)[0] for text in texts]
+        return self._reranker.score(query, cut, seconds=deadline - monotonic())
 
     def _cut(self, text: str, most: int, deadline: float) -> tuple[str, int]:
-        """The text's beginning that the model can hold, and how many tokens it is."""
-        text = clean(text)
-        text = text if text.strip() else _STAND_IN
+        """Return the text's beginning of at most so many tokens, and how many they are."""
+        text = clean_for_server(text, MAX_CHARACTERS)
         while True:
-            tokens = self._ask("/tokenize", {"content": text}, deadline).get("tokens")
-            count = len(tokens) if isinstance(tokens, list) else 0
+            if monotonic() >= deadline:
+                raise self._server.invalid_answer("has not scored all texts in time", "raise rerank.timeout")
+            count = len(self._server.tokenize(text, deadline))
             if count <= most or len(text) <= 1:
                 return text, count
             text = text[: max(1, min(len(text) * most // count, len(text) - 1))]
-
-    def _ask(self, path: str, body: Mapping[str, object], deadline: float) -> Mapping[str, object]:
-        with failing_as(RerankError):
-            left = deadline - monotonic()
-            if left <= 0:
-                raise ProviderError(f"{self._file.title} has not scored all texts in time", "raise rerank.timeout")
-            try:
-                return self._server.ask(path, body, left)
-            except Rejected as error:
-                raise ProviderError(f"llama.cpp cannot rerank with {self._file.title} ({error})", _OTHER_FILE) from None

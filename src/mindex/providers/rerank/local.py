@@ -1,113 +1,86 @@
-"""Cross-encoders on the processor: ready-made ones, and any folder with an ONNX model that reads pairs."""
+"""Cross-encoders on the processor: packaged ones, and any folder with an ONNX model that reads pairs."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from math import isfinite
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from mindex.errors import ProviderError, RerankError
-from mindex.providers.base import ProviderSettings, failing_as
-from mindex.providers.onnx.engine import Engine, ModelFiles, OutOfTime, open_engine
+from mindex.providers.base import ProviderSettings, raise_as, unavailable
+from mindex.providers.model_files import is_path, read_facts, write_facts
+from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, OutOfTime, open_engine
 from mindex.providers.packaged_models import RERANKER, RERANKERS
-from mindex.providers.rerank.base import Reranker, Unavailable
+from mindex.providers.rerank.base import Reranker
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
 # A pair of 512 tokens takes three times as long as one of 256, and what is scored is at most a kilobyte long.
-_MOST_TOKENS = 256
-# A question is never cut in favour of the text, but must leave it some room.
-_MOST_QUESTION_TOKENS = 128
+_MAX_TOKENS = 256
+# A query is never cut in favour of the text, but must leave some tokens for it.
+MAX_QUERY_TOKENS = 128
 _ROLE = "rerank"
 # In logits, chosen by data: see docs/quality.md.
 _DOUBTS = {"ms-marco-MiniLM-L-12-v2": (-8.0, -2.0)}
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Which cross-encoder, and where its files are once they are needed."""
-
-    name: str
-    files: Callable[[], ModelFiles]
-    doubt: tuple[float, float] | None = None
-
-
 def create(settings: ProviderSettings) -> Reranker:
-    """The reranker for `settings.model`; cheap, since the model is loaded when it is first needed."""
+    """Return the reranker for `settings.model`; cheap, since the model is loaded when it is first needed."""
     wanted = settings.model or RERANKERS[0].name
     for package in RERANKERS:
         if wanted == package.name:
-            return LocalReranker(Recipe(package.name, package.files, _DOUBTS.get(package.name)))
-
-    from mindex.providers.onnx.folder import is_path
-
-    if not is_path(wanted):
-        names = ", ".join(package.name for package in RERANKERS)
-        return Unavailable(
-            "local",
-            wanted,
-            f"the local provider has no reranker '{wanted}'",
-            f"set rerank.model to one of {names}, or to a folder",
-        )
+            return LocalReranker(package.name, package.files, _DOUBTS.get(package.name))
     try:
-        return LocalReranker(folder_recipe(wanted))
+        if not is_path(wanted):
+            names = ", ".join(package.name for package in RERANKERS)
+            raise RerankError(
+                f"the local provider has no reranker '{wanted}'", f"set rerank.model to one of {names}, or to a folder"
+            )
+        name, files = open_folder(wanted)
     except RerankError as error:
-        return Unavailable("local", Path(wanted).name, error.message, error.hint)
+        return unavailable("rerank", settings, Path(wanted).name if is_path(wanted) else wanted, error)
+    return LocalReranker(name, lambda: files)
 
 
-def folder_recipe(given: str) -> Recipe:
-    """The cross-encoder at a path. Raises RerankError that says what the folder lacks."""
-    from mindex.providers.model_files import keep, recall
-    from mindex.providers.onnx.folder import model_folder
+def open_folder(given: str) -> tuple[str, ModelFiles]:
+    """Return the name and the files of the cross-encoder at a path. Raises RerankError that says what is missing."""
+    from mindex.providers.onnx.folder import model_folder  # 30 ms of imports that a packaged model does not need
 
-    with failing_as(RerankError), model_folder(given, "rerank.model") as folder:
-        kept: Mapping[str, object] = recall(_ROLE, folder.files) or {}
-        sha256 = kept.get("sha256")
-        if isinstance(sha256, str) and len(sha256) == 64:
-            scales_by_run = kept.get("scales_by_run") is not False
-            files = ModelFiles(folder.weights, sha256, folder.tokenizer, RERANKER, folder.hint, scales_by_run)
-        else:
-            files = folder.examine(RERANKER)
-            keep(_ROLE, folder.files, {"sha256": files.sha256, "scales_by_run": files.scales_by_run})
-    return Recipe(f"{folder.name}@{files.sha256[:8]}", lambda: files)
+    with raise_as(RerankError), model_folder(given, "rerank.model") as folder:
+        files = folder.known_files(RERANKER, read_facts(_ROLE, folder.files))
+        if files is None:
+            files = folder.read_files(RERANKER)
+            write_facts(_ROLE, folder.files, {"sha256": files.sha256, "scales_by_run": files.scales_by_run})
+    return f"{folder.name}@{files.sha256[:8]}", files
 
 
 class LocalReranker:
-    """Runs one cross-encoder. One instance may be used from any number of threads."""
+    """Runs one cross-encoder. Safe to use from several threads."""
 
-    def __init__(self, recipe: Recipe, cache_dir: Path | None = None) -> None:
-        """`cache_dir` keeps the model's ready copy; it has a good default."""
-        self._recipe = recipe
-        self._cache_dir = cache_dir
-        self._lock = threading.Lock()
-        self._engine: Engine | None = None
-        self._failure: RerankError | None = None
-
-    @property
-    def doubt(self) -> tuple[float, float] | None:
-        return self._recipe.doubt
-
-    @property
-    def name(self) -> str:
-        return f"local/{self._recipe.name}/{_MOST_TOKENS}"
+    def __init__(self, model: str, files: Callable[[], ModelFiles], doubt: tuple[float, float] | None = None) -> None:
+        """`files` is called when the model is opened."""
+        self.name = f"local/{model}/{_MAX_TOKENS}"
+        self.doubt = doubt
+        self._model = model
+        self._files = files
+        self._engine = LazyEngine(self._open, RerankError)
 
     @property
     def loaded(self) -> bool:
-        return self._engine is not None
+        return self._engine.is_open
 
     def load(self) -> None:
-        self._ready()
+        self._engine.get()
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
         deadline = None if seconds is None else monotonic() + seconds
-        engine = self._ready()
-        question = engine.encode(query, whole=False)
-        question.truncate(_MOST_QUESTION_TOKENS)
-        pairs = [_pair(engine, question, text) for text in texts]
+        engine = self._engine.get()
+        encoded_query = engine.encode(query, whole=False)
+        encoded_query.truncate(MAX_QUERY_TOKENS)
+        pairs = [encode_pair(engine, encoded_query, text) for text in texts]
         scores = [0.0] * len(pairs)
 
         def run(batch: list[int]) -> None:
@@ -116,33 +89,18 @@ class LocalReranker:
                 scores[index] = _score(values)
 
         try:
-            with failing_as(RerankError):
+            with raise_as(RerankError):
                 engine.run_all([len(pair.ids) for pair in pairs], run, name="mindex-rerank", deadline=deadline)
         except OutOfTime:
             raise RerankError(
-                f"{self._recipe.name} has not scored {len(texts)} texts within {seconds:g} s", "raise rerank.timeout"
+                f"{self._model} has not scored {len(texts)} texts within {seconds:g} s", "raise rerank.timeout"
             ) from None
         return scores
 
-    def _ready(self) -> Engine:
-        if self._engine:
-            return self._engine
-        with self._lock:
-            if self._failure:  # what is broken or missing does not change while we run
-                raise self._failure.with_traceback(None)
-            if not self._engine:
-                try:
-                    with failing_as(RerankError):
-                        self._engine = self._open()
-                except RerankError as error:
-                    self._failure = error
-                    raise
-            return self._engine
-
     def _open(self) -> Engine:
-        files = self._recipe.files()
-        engine = open_engine(files, ("logits",), self._cache_dir)
-        logits, _ = engine.run([_pair(engine, engine.encode("a", whole=False), "b").ids])
+        files = self._files()
+        engine = open_engine(files, ("logits",))
+        logits, _ = engine.run([encode_pair(engine, engine.encode("a", whole=False), "b").ids])
         if logits.ndim != 2 or logits.shape[1] not in (1, 2):
             raise ProviderError(
                 f"the model {files.weights} answers with '{engine.output}' of shape {list(logits.shape)}: "
@@ -154,18 +112,16 @@ class LocalReranker:
         return engine
 
 
-def _pair(engine: Engine, question: Encoding, text: str) -> Encoding:
-    """Question and text as the model was taught to read them together, the text cut to what room is left."""
+def encode_pair(engine: Engine, query: Encoding, text: str) -> Encoding:
+    """Return query and text as the model was trained to read them together, the text cut to what the query leaves."""
     tokenizer = engine.tokenizer
-    told = engine.encode(text, whole=False)
-    told.truncate(_MOST_TOKENS - len(question.ids) - tokenizer.num_special_tokens_to_add(True))
-    return tokenizer.post_process(question, told)
+    encoded = engine.encode(text, whole=False)
+    encoded.truncate(_MAX_TOKENS - len(query.ids) - tokenizer.num_special_tokens_to_add(True))
+    return tokenizer.post_process(query, encoded)
 
 
 def _score(logits: Any) -> float:
-    """One number says how well the pair fits; of two, the second speaks for it and the first against it."""
-    from math import isfinite
-
+    """Return the one number that says how well the pair fits; of two, the second is for it and the first against it."""
     score = float(logits[-1]) - (float(logits[0]) if len(logits) == 2 else 0.0)
     if not isfinite(score):
         raise RerankError("the reranker answers with a score that is no number", "use another rerank.model")

@@ -1,4 +1,4 @@
-"""What rerankers that are servers have in common: how long texts may be, and what an answer must hold."""
+"""Rerankers on servers: how long texts may be, and what an answer must hold."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
+from mindex.providers.base import clean_for_server
 from mindex.providers.http import MEGABYTE
-from mindex.providers.server import Rejected, Server
+from mindex.providers.server import Limits, ModelServer, Rejected
 
-# Cross-encoders read 512 tokens, question and text together; servers that read more are asked no more than this.
-_MOST_CHARACTERS = 6_000
-_LEAST_CHARACTERS = 100
+# Cross-encoders read 512 tokens, query and text together; servers that read more get no more than this.
+_MAX_CHARACTERS = 6_000
+_MIN_CHARACTERS = 100
 _TEXTS_PER_REQUEST = 64
-_MOST_BYTES = 4 * MEGABYTE
+_MAX_BYTES = 4 * MEGABYTE
 _ATTEMPTS = 2
 
 Body = Callable[[str, Sequence[str]], dict[str, object]]
@@ -26,68 +27,62 @@ class RemoteReranker:
 
     doubt = None
 
-    def __init__(self, server: Server, path: str, body: Body, rows: Rows) -> None:
-        """`rows` finds the pairs of index and score in an answer, or raises ValueError."""
+    def __init__(self, server: ModelServer, path: str, body: Body, rows: Rows) -> None:
+        """`rows` returns the pairs of index and score in an answer, or raises ValueError."""
         self._server = server
         self._path = path
         self._body = body
         self._rows = rows
-        self._most = _MOST_CHARACTERS
-        self._answered = False
+        self._max_characters = _MAX_CHARACTERS
+        self._has_answered = False
         self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
-        return self._server.service.name
+        return self._server.spec.name
 
     @property
     def loaded(self) -> bool:
-        return self._answered
+        return self._has_answered
 
     def load(self) -> None:
-        """Have it answer, unless it did; also when everybody else leaves it alone."""
-        if not self._answered or self._server.left_alone:
-            deadline = monotonic() + self._server.service.timeout
-            self._batch("a question to see whether it answers", ["a text"], deadline, insists=True)
+        """Have it answer, unless it did; also when its breaker is open."""
+        if not self._has_answered or self._server.is_down:
+            limits = Limits(None, _ATTEMPTS, _MAX_BYTES, insists=True)
+            self._batch("a question to see whether it answers", ["a text"], limits)
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
         self._server.check()
-        timeout = self._server.service.timeout
+        timeout = self._server.spec.timeout
         deadline = monotonic() + min(timeout if seconds is None else seconds, timeout)
+        limits = Limits(deadline, _ATTEMPTS, _MAX_BYTES)
         scores: list[float] = []
         for start in range(0, len(texts), _TEXTS_PER_REQUEST):
-            scores += self._batch(query, texts[start : start + _TEXTS_PER_REQUEST], deadline)
+            scores += self._batch(query, texts[start : start + _TEXTS_PER_REQUEST], limits)
         return scores
 
-    def _batch(self, query: str, texts: Sequence[str], deadline: float, *, insists: bool = False) -> list[float]:
+    def _batch(self, query: str, texts: Sequence[str], limits: Limits) -> list[float]:
         while True:
-            most = self._most
-            sent = [_clean(text[:most]) for text in texts]
+            most = self._max_characters
+            sent = [clean_for_server(text, most) for text in texts]
             try:
-                answer = self._server.post(
-                    self._path,
-                    self._body(_clean(query[:most]), sent),
-                    seconds=max(0.05, deadline - monotonic()),
-                    attempts=_ATTEMPTS,
-                    most_bytes=_MOST_BYTES,
-                    insists=insists,
-                )
+                answer = self._server.post(self._path, self._body(clean_for_server(query, most), sent), limits)
             except Rejected as rejected:
-                if not rejected.too_long or most <= _LEAST_CHARACTERS:
+                if not rejected.too_long or most <= _MIN_CHARACTERS:
                     raise self._server.refusal(rejected) from None
                 self._shorten(most, max(map(len, sent)))
                 continue
             try:
                 scores = _scores(self._rows(answer), len(texts))
             except ValueError as error:
-                raise self._server.nonsense(str(error)) from None
-            self._answered = True
+                raise self._server.invalid_answer(str(error)) from None
+            self._has_answered = True
             return scores
 
     def _shorten(self, most: int, longest: int) -> None:
-        with self._lock:  # several threads may find out at once: it is halved once
-            if self._most == most:
-                self._most = min(most, longest) // 2
+        with self._lock:  # several threads may get the same refusal: the limit is halved once
+            if self._max_characters == most:
+                self._max_characters = min(most, longest) // 2
 
 
 def _scores(rows: Sequence[tuple[object, object]], expected: int) -> list[float]:
@@ -103,13 +98,8 @@ def _scores(rows: Sequence[tuple[object, object]], expected: int) -> list[float]
     return [found[index] for index in range(expected)]
 
 
-def listed(rows: object, index: str, scores: Sequence[str]) -> list[tuple[object, object]]:
-    """The pairs of index and score in a list of objects; the score goes by one of several names."""
+def pairs_of(rows: object, index: str, scores: Sequence[str]) -> list[tuple[object, object]]:
+    """Return the pairs of index and score in a list of objects; the score has one of several names."""
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise ValueError("answers without scores")
     return [(row.get(index), next((row[name] for name in scores if name in row), None)) for row in rows]
-
-
-def _clean(text: str) -> str:
-    text = text.encode("utf-8", "replace").decode().replace("\0", " ")
-    return text if text.strip() else "."
