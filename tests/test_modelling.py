@@ -12,6 +12,8 @@ from mindex.model.spaces import Made
 from mindex.modelling import made_of
 from mindex.providers.base import ProviderSettings
 
+pytestmark = pytest.mark.model
+
 
 @pytest.fixture
 def embedded(tmp_path: Path) -> Path:

@@ -212,6 +212,7 @@ def test_limit_bounds_the_proposals_and_the_questions(opened: Open, tell: Tell, 
     assert len(model.asked) == 2
 
 
+@pytest.mark.model
 def test_a_near_duplicate_that_only_vectors_show(opened: Open, tell: Tell) -> None:
     memory = opened(embedding__provider="local")
     one = tell(memory, "The user likes the dark theme")
@@ -222,6 +223,7 @@ def test_a_near_duplicate_that_only_vectors_show(opened: Open, tell: Tell) -> No
     assert alone in {record.id for record in memory.list(limit=50).records}
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -327,6 +329,7 @@ MISBEHAVING: dict[str, Answers] = {
 }
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("name", MISBEHAVING)
 def test_a_model_that_misbehaves_leaves_the_rule(opened: Open, tell: Tell, name: str) -> None:
     with chat_server(MISBEHAVING[name]) as server:
