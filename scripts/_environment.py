@@ -36,13 +36,24 @@ def ensure(name: str, *installs: tuple[str, ...]) -> Path:
 
 def run(command: Path | str, *arguments: str, **environment: str) -> None:
     """Run a program from the project's folder; leave with its exit code when it fails."""
+    if code := exit_code(command, *arguments, **environment):
+        sys.exit(code)
+
+
+def exit_code(command: Path | str, *arguments: str, **environment: str) -> int:
+    """Run a program from the project's folder. Returns its exit code."""
     done = subprocess.run([str(command), *arguments], cwd=ROOT, env={**os.environ, **environment}, check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
+    return done.returncode
 
 
 def _fingerprint(installs: tuple[tuple[str, ...], ...]) -> str:
-    content = repr((installs, sys.version)).encode()
-    for name in ("pyproject.toml", "requirements.lock", "requirements-models.lock"):
+    import tomllib  # here: Python 3.10 has none, and is to be told so above
+
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)
+    for settings in ("ruff", "mypy", "pytest", "coverage", "importlinter"):
+        project["tool"].pop(settings, None)  # they change nothing that is installed
+    content = repr((installs, sys.version, project)).encode()
+    for name in ("requirements.lock", "requirements-models.lock"):
         content += (ROOT / name).read_bytes()
     return hashlib.sha256(content).hexdigest()

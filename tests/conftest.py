@@ -4,19 +4,106 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+import socketserver
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from mindex.memory import Memory
+from tests.guard import sitecustomize as guard
 
 HANDBOOK = Path(__file__).parent.parent / "examples" / "handbook"
 
 # A law that holds is not broken by a machine that is busy while it is checked.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+# ── which tests run where ─────────────────────────────────────────────────────────────────────────────────────
+
+# Every test that uses one of these fixtures is marked `model`.
+_MODEL_FIXTURES = {"handbook_memory", "with_model"}
+# Every test that uses a fixture of one of these types is marked `server`.
+_SERVER_TYPES = ("ModelServer", "ChatServer", "Judge")
+# Every test below one of these folders is marked `slow`: most of them start processes and kill them.
+_SLOW_FOLDERS = {Path(__file__).parent / "faults"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part",
+        choices=("all", "parallel", "serial"),
+        default="all",
+        help="run only the tests that may run beside others, or only those marked `serial`",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that their folder or their fixtures give away, then choose the part of them that is asked for."""
+    for item in items:
+        if _SLOW_FOLDERS.intersection(item.path.parents):
+            item.add_marker("slow")
+        if _MODEL_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("model")
+        if any(name in returned for returned in _types_of_fixtures(item) for name in _SERVER_TYPES):
+            item.add_marker("server")
+    part = config.getoption("part")
+    if part != "all":
+        chosen = [item for item in items if (item.get_closest_marker("serial") is not None) == (part == "serial")]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
+
+
+def _types_of_fixtures(item: pytest.Item) -> Iterator[str]:
+    fixtures: dict[str, Sequence[Any]] = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+    for found in fixtures.values():
+        yield str(found[-1].func.__annotations__.get("return", ""))
+
+
+# ── nothing is opened that a test is not marked for ───────────────────────────────────────────────────────────
+
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(Path(guard.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+_report = Path(tempfile.gettempdir()) / f"mindex-tests-{os.getpid()}"
+_bind = socketserver.TCPServer.server_bind
+
+
+def _checked_bind(server: socketserver.TCPServer) -> None:
+    guard.check("server", type(server).__name__)
+    _bind(server)
+
+
+socketserver.TCPServer.server_bind = _checked_bind  # type: ignore[method-assign]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    marks = {mark.name for mark in item.iter_markers()}
+    lacking = set() if marks & {"slow", "serial"} else {"model", "server"} - marks
+    os.environ |= {guard.FORBIDDEN: " ".join(lacking), guard.REPORT: str(_report)}
+    try:
+        return (yield)
+    finally:
+        del os.environ[guard.FORBIDDEN], os.environ[guard.REPORT]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Fail the test also when it was a thread or another process that opened something."""
+    try:
+        return (yield)
+    finally:
+        if opened := guard.opened():
+            _report.unlink()
+            pytest.fail(opened, pytrace=False)
+
+
+# ── what every test has ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,9 +122,8 @@ def private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_model_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The optimised model is built once per run, not once per test."""
-    if "MINDEX_CACHE_DIR" not in os.environ:
-        os.environ["MINDEX_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+    """The optimised model is built once per process that runs tests, not once per test."""
+    os.environ["MINDEX_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
     yield
 
 

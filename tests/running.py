@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import pytest
 
 from mindex.cli.main import main
+from tests.guard import sitecustomize as guard
 
 T = TypeVar("T")
 
@@ -119,6 +120,8 @@ def open_up(folder: Path) -> Path:
 def wait_until(met: Callable[[], bool], *, within: float = 60, what: str = "the condition") -> None:
     deadline = time.monotonic() + within
     while not met():
+        if opened := guard.opened():  # then nothing is worth waiting for
+            pytest.fail(opened)
         if time.monotonic() > deadline:
             pytest.fail(f"{what} was not met within {within:g} s")
         time.sleep(0.02)

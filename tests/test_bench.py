@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.serial
+
 # Of files and search.
 ROWS = (
     "hybrid-10k", "hybrid-100k", "vector-stage", "index-rate", "unchanged",

@@ -103,6 +103,7 @@ def test_remove_goes_alone(mindex: Mindex, indexed: Path, more: list[str]) -> No
     assert mindex("status", "--json").json["records"]["chunk"] > 50
 
 
+@pytest.mark.model
 def test_vectors_can_wait_for_backfill(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
     root = write(tmp_path / "docs", {f"{n}.md": f"Station {n} has {n} doors." for n in range(3)})

@@ -162,6 +162,7 @@ def test_a_model_that_is_a_path_is_named_without_a_double_slash(
     assert "//" not in out
 
 
+@pytest.mark.model
 def test_a_folder_that_is_searched_and_configured_is_one_line(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +206,7 @@ def test_spaces_of_the_database_are_listed_whoever_made_them(mindex: Mindex, tmp
     assert any(line.startswith("→  openai/new") and "being filled" in line for line in lines)
 
 
+@pytest.mark.model
 def test_speed_is_measured_when_asked_for_and_shown_from_then_on(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +224,7 @@ def test_speed_is_measured_when_asked_for_and_shown_from_then_on(
     assert " ms a text, " in mindex("models").out
 
 
+@pytest.mark.model
 def test_a_model_that_cannot_be_measured_says_why_and_the_others_are(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

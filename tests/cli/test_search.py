@@ -197,6 +197,7 @@ def test_an_agent_that_was_told_nothing_is_no_filter(mindex: Mindex) -> None:
     assert notes == ["agent main was told nothing yet, and no folder is indexed"]
 
 
+@pytest.mark.model
 def test_files_without_vectors_name_the_command_that_makes_them(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

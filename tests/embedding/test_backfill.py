@@ -143,6 +143,7 @@ def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory
         assert other.store.vectors.pending(Candle.model) == 1
 
 
+@pytest.mark.model
 def test_the_command_cuts_a_batch_that_is_too_large_and_says_how_much_is_left(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     assert run("--db", db, "index", write(tmp_path / "few", {"a.md": "Parcels wait."}), "--no-embed").code == 0

@@ -261,6 +261,7 @@ def test_vectors_that_come_from_elsewhere_are_made_again_where_the_model_may_be_
     assert not server.bodies
 
 
+@pytest.mark.model
 def test_a_tokenizer_that_was_changed_in_a_models_folder_is_noticed(tmp_path: Path, alone: Path) -> None:
     folder = embedder(tmp_path / "mine")
     options = {"embedding.model": str(folder)}
@@ -338,6 +339,7 @@ def test_a_canary_that_cannot_be_read_is_none(filled: Memory, opened: Callable[.
         assert filled.status().embedding.pending == 1
 
 
+@pytest.mark.model
 def test_the_built_in_model_has_a_canary_too(tmp_path: Path) -> None:
     for number in range(2):
         with Memory(tmp_path / "memory.db") as memory:

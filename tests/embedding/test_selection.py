@@ -12,6 +12,8 @@ from mindex.memory import Memory
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 
+pytestmark = pytest.mark.model
+
 
 @pytest.fixture
 def embedded(tmp_path: Path) -> Path:

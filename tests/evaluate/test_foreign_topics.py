@@ -102,6 +102,7 @@ def test_a_sample_bounds_the_questions_of_each_pair(garden: Path, stars: Path, c
     assert {(pair.own, pair.foreign) for pair in found.pairs} == {(3, 3)}
 
 
+@pytest.mark.model
 def test_with_the_real_model_topics_are_told_apart(garden: Path, stars: Path, model_cache: SqliteStore) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), model_cache)
     assert found.model == "all-MiniLM-L6-v2"

@@ -15,6 +15,8 @@ from tests.evaluate.conftest import titled_set
 from tests.generating import Fails, chat_server
 from tests.running import run_here
 
+pytestmark = pytest.mark.model
+
 
 def has_reranker() -> bool:
     try:

@@ -234,6 +234,7 @@ def test_words_alone_make_no_vectors_and_a_reranker_is_the_local_one_unless_name
 # ── with the real model ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.model
 def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model_cache: SqliteStore) -> None:
     found = assess(garden, EvaluationOptions(), model_cache)
     assert list(found.runs) == ["keyword", "vector", "hybrid"]
@@ -242,6 +243,7 @@ def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model
     assert found.runs["hybrid"].scores["ndcg@10"] >= found.runs["keyword"].scores["ndcg@10"] - 0.003
 
 
+@pytest.mark.model
 def test_no_text_is_embedded_twice_between_runs(garden: Path, model_cache: SqliteStore) -> None:
     assess(garden, EvaluationOptions(), model_cache)
     model_cache.settle()

@@ -370,6 +370,7 @@ MISBEHAVING: dict[str, tuple[Answers, str]] = {
 }
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("name", MISBEHAVING)
 def test_a_model_that_misbehaves_ends_the_job_with_a_note_and_the_index_stays(
     opened: Open, docs: Path, name: str

@@ -227,6 +227,7 @@ def test_a_missing_folder_keeps_its_index_and_is_named(keyword_memory: Memory, t
 # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.model
 def test_what_is_not_embedded_is_pending_and_embedded_by_the_next_run(tmp_path: Path) -> None:
     root = write(tmp_path / "docs", {"a.md": ARCHITECTURE})
     with Memory(tmp_path / "memory.db") as memory:
@@ -238,6 +239,7 @@ def test_what_is_not_embedded_is_pending_and_embedded_by_the_next_run(tmp_path: 
         assert memory.search("releases canary").tier == "hybrid"
 
 
+@pytest.mark.model
 def test_only_changed_chunks_are_embedded_again(tmp_path: Path) -> None:
     root = write(
         tmp_path / "docs", {"log.md": "# Log\n\n## Monday\n\nWe moved the harbour office to the third floor.\n"}

@@ -183,6 +183,7 @@ def test_appended_lines_leave_the_chunks_before_them_alone(memory: Memory, works
     assert (third.chunks_added, third.chunks_removed, third.chunks_kept) == (0, 0, first.chunks_added)
 
 
+@pytest.mark.model
 def test_only_the_chunks_that_changed_are_embedded_again(tmp_path: Path, workspace: Path) -> None:
     write(workspace, {"memory/2026-03-01.md": f"# Day\n\n## Morning\n\n{LONG}\n\n## Night\n\nShort.\n"})
     with opened(tmp_path, workspace, **{"embedding.provider": "local"}) as memory:

@@ -529,6 +529,7 @@ async def test_stats_of_an_empty_and_of_a_filled_memory(seed: Seed, memory: Memo
     }
 
 
+@pytest.mark.model
 async def test_vectors_are_given_batch_by_batch_until_none_remain(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         for number in range(5):

@@ -193,6 +193,7 @@ async def test_the_limit_has_a_cap_that_is_said(client: Client) -> None:
     assert "limit cut to 50" in (await call(client, "memory_search", query="redis", limit=10**6))["notes"]
 
 
+@pytest.mark.model
 async def test_dark_theme_finds_dark_mode_by_seven_and_three_tenths(serving: Callable[..., Served]) -> None:
     served = serving("mudpuppy", settings={})
     memory = served.service.memory
@@ -274,6 +275,7 @@ async def test_a_store_that_fails_answers_in_the_shape_of_each_tool(serving: Cal
 # ── as a process of its own ───────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.model
 async def test_over_stdio(tmp_path: Path) -> None:
     arguments = [*MINDEX[1:], "--db", str(tmp_path / "own.db"), "serve", "--tools", "mudpuppy"]
     command = StdioServerParameters(command=MINDEX[0], args=arguments, env={**os.environ})
@@ -288,6 +290,7 @@ async def test_over_stdio(tmp_path: Path) -> None:
         assert (await call(client, "memory_delete", id=1))["deleted"] is True
 
 
+@pytest.mark.model
 def test_the_vector_of_a_memory_follows_in_the_background(served: Served, serving: Callable[..., Served]) -> None:
     memory = serving("mudpuppy", settings={}).service.memory
     memory.add("user prefers dark mode")

@@ -20,7 +20,7 @@ from mindex.memory import Memory
 from tests.conftest import HANDBOOK
 from tests.mcp.conftest import KEYWORD, structured, text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
 MINDEX = [sys.executable, "-c", "from mindex.cli.main import main; main()"]
 INITIALIZE = {

@@ -234,6 +234,7 @@ async def test_a_history_keeps_to_its_budget_and_shows_the_latest(client: Client
 # ── behind the server's back ──────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.model
 async def test_vectors_follow_what_is_told_in_a_server(serving: Callable[..., Served]) -> None:
     served = serving("native", settings={})
     memory = served.service.memory
@@ -247,6 +248,7 @@ async def test_vectors_follow_what_is_told_in_a_server(serving: Callable[..., Se
     assert (answer["tier"], answer["total"]) == ("hybrid", 5)
 
 
+@pytest.mark.model
 def test_what_a_killed_process_left_without_a_vector_gets_it_after_the_start(
     tmp_path: Path, serving: Callable[..., Served]
 ) -> None:
@@ -261,6 +263,7 @@ def test_what_a_killed_process_left_without_a_vector_gets_it_after_the_start(
     wait_until(lambda: service.memory.store.vectors.pending(model) == 0, what="its vector")
 
 
+@pytest.mark.model
 def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable[..., Served]) -> None:
     service = serving("native", settings={}).service
     for number in range(200):

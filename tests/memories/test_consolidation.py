@@ -221,6 +221,7 @@ def test_limit_bounds_the_proposals_and_the_requests(opened: Open, add_old: AddO
     assert len(model.asked) == 2
 
 
+@pytest.mark.model
 def test_a_near_duplicate_that_only_vectors_show_is_proposed(opened: Open, add_old: AddOld) -> None:
     memory = opened(embedding__provider="local")
     one = add_old(memory, "The user likes the dark theme")
@@ -231,6 +232,7 @@ def test_a_near_duplicate_that_only_vectors_show_is_proposed(opened: Open, add_o
     assert alone in {record.id for record in memory.list(limit=50).records}
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -336,6 +338,7 @@ MISBEHAVING: dict[str, Answers] = {
 }
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("name", MISBEHAVING)
 def test_the_rule_decides_when_a_model_misbehaves(opened: Open, add_old: AddOld, name: str) -> None:
     with chat_server(MISBEHAVING[name]) as server:

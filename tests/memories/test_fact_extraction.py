@@ -290,6 +290,7 @@ MISBEHAVING: dict[str, Answers] = {
 }
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("name", MISBEHAVING)
 def test_a_model_that_misbehaves_costs_nothing_and_the_exchange_is_asked_again(opened: Open, name: str) -> None:
     with chat_server(MISBEHAVING[name]) as server:
@@ -307,6 +308,7 @@ def test_a_model_that_misbehaves_costs_nothing_and_the_exchange_is_asked_again(o
         assert (done.processed, done.facts, done.remaining, done.notes) == (1, 1, 0, ())
 
 
+@pytest.mark.server
 def test_a_failure_while_telling_is_no_error(opened: Open) -> None:
     with chat_server(always(Fails(500))) as server:
         memory = opened(server, generation__timeout=0.3)

@@ -414,6 +414,7 @@ def model_memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
+@pytest.mark.model
 def test_dark_theme_finds_dark_mode(model_memory: Memory) -> None:
     told = model_memory.add("user prefers dark mode", type="preference")
     model_memory.add("user lives in Hamburg")
@@ -422,6 +423,7 @@ def test_dark_theme_finds_dark_mode(model_memory: Memory) -> None:
     assert answer.hits[0].record.id == told.id
 
 
+@pytest.mark.model
 def test_an_update_gets_a_new_vector_and_forgetting_drops_it(model_memory: Memory) -> None:
     assert model_memory.models.embedder is not None
     told = model_memory.add("the cat sleeps on the sofa")
@@ -435,12 +437,14 @@ def test_an_update_gets_a_new_vector_and_forgetting_drops_it(model_memory: Memor
     assert model_memory.search("company earnings", mode="vector").hits[0].record.id == told.id
 
 
+@pytest.mark.model
 def test_meaning_alone_links_near_duplicates(model_memory: Memory) -> None:
     first = model_memory.add("The meeting takes place on the third floor")
     second = model_memory.add("The meeting happens on the third floor of the building")
     assert second.id in model_memory.store.entries.linked(first.id, "near")
 
 
+@pytest.mark.model
 def test_the_past_is_searched_by_meaning_too(model_memory: Memory) -> None:
     told = model_memory.add("quarterly revenue grew by a third")
     model_memory.add("the cat sleeps on the sofa")
@@ -608,6 +612,7 @@ def test_the_command_says_that_a_vector_follows(server: ModelServer, tmp_path: P
     assert shown["created"] and shown["notes"][0].startswith("stored; its vector follows: ")
 
 
+@pytest.mark.model
 def test_the_local_model_is_waited_for_as_long_as_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "_SECONDS_PER_ENTRY", 0.0)
     with Memory(tmp_path / "memory.db") as memory:

@@ -21,6 +21,8 @@ from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import LocalEmbedder, minilm_files
 
+pytestmark = pytest.mark.model
+
 ENGLISH = (
     "The cache is emptied every night, because stale entries would otherwise be served to users who had already "
     "changed their settings. When the job fails, an alert is raised and somebody looks at it in the morning."

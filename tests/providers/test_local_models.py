@@ -22,6 +22,8 @@ from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
 from tests.providers import onnx_models
 from tests.providers.onnx_models import INPUTS, INT32, WORDS, rows, settings, tokenizer
 
+pytestmark = pytest.mark.model
+
 BGE, ARCTIC = "bge-small-en-v1.5", "snowflake-arctic-embed-s"
 PREFIX = "Represent this sentence for searching relevant passages: "
 

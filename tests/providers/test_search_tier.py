@@ -17,6 +17,8 @@ from tests.providers.onnx_models import embedder
 from tests.providers.servers import ModelServer
 from tests.running import run_here
 
+pytestmark = pytest.mark.model
+
 QUESTION = "where do parcels wait?"
 
 

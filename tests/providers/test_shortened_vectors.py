@@ -100,6 +100,7 @@ def test_a_length_that_nobody_makes_is_refused_before_anything_is_stored(
         assert memory.status().records == {}
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     "provider", ["local", "ollama", "lmstudio", "openai", "azure", "cloudflare", "groq", "llama-cpp"]
 )

