@@ -1,7 +1,8 @@
 """Reads the scripts of the golden tests: plain text, one command or call a line; `#` begins a comment.
 
 - `scripts/cli`, `scripts/model` and `scripts/chat`: cases under `[name]`. A line is a command without `mindex`; it may
-  begin with `NAME=VALUE`, or with `TERMINAL` to print as for a person, and end with `<<< 'standard input'`.
+  begin with `NAME=VALUE`, or with `TERMINAL` to print as for a person, and end with `<<< 'standard input'` or with
+  `> FILE`. `{root}` is the folder of the test.
   `:write FILE TEXT`, `:remove PATH`, `:show PATH` and `:says TEXT` (what a language model answers) are done by the
   test. In a text or standard input `\\n` is a line break.
 - `scripts/mcp/NAME.txt`: one session with a server. The first line is the command that starts it; the others are a
@@ -51,25 +52,28 @@ class Command:
 
     environment: dict[str, str]
     arguments: list[str]
-    stdin: str
+    stdin: str = ""
+    output: str = ""  # the file that stdout goes to
     on_terminal: bool = False
 
     @classmethod
     def parse(cls, line: str) -> Command:
-        words, stdin = shlex.split(line), ""
-        if "<<<" in words:
-            stdin = words[-1].replace("\\n", "\n")
-            words = words[: words.index("<<<")]
+        words = shlex.split(line)
+        given = {"<<<": "", ">": ""}
+        if len(words) > 1 and words[-2] in given:
+            given[words[-2]] = words[-1].replace("\\n", "\n")
+            words = words[:-2]
         on_terminal = words[:1] == ["TERMINAL"]
         words = words[on_terminal:]
         environment = {}
         while words and re.match(r"[A-Z_]+=", words[0]):
             name, _, value = words.pop(0).partition("=")
             environment[name] = value
-        return cls(environment, words, stdin, on_terminal)
+        return cls(environment, words, given["<<<"], given[">"], on_terminal)
 
     def shown(self, options: tuple[str, ...]) -> str:
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        given = [f"<<< {shlex.quote(self.stdin)}"] if self.stdin else []
         terminal = ["TERMINAL"] * self.on_terminal
+        given = [f"<<< {shlex.quote(self.stdin)}"] if self.stdin else []
+        given += [f"> {self.output}"] if self.output else []
         return " ".join([*terminal, *variables, "mindex", *options, *map(shlex.quote, self.arguments), *given])

@@ -12,8 +12,8 @@ from tests.golden.workspace import Workspace
 CASES = cases("cli")
 MODEL_CASES = cases("model")
 CHAT_CASES = cases("chat")
-# `--json` does not change a help text and is part of the scripts for `--format`.
-TEXT_ONLY = ("help/", "format/")
+# `--json` does not change a help text, is part of the scripts for `--format`, and embedding twice takes too long.
+TEXT_ONLY = ("help/", "format/", "reembed/")
 
 
 def recorded(case: str, lines: list[str], workspace: Workspace) -> str:

@@ -139,11 +139,16 @@ class Workspace:
             action, *arguments = shlex.split(line[1:])
             actions = {"write": self.write, "remove": self.remove, "show": self.show, "says": self.says}
             return f"$ {line}\n{actions[action](*arguments)}"
-        command = Command.parse(line)
+        command = Command.parse(line.replace("{root}", str(self.root)))
         with pytest.MonkeyPatch.context() as patch:
             for name, value in command.environment.items():
                 patch.setenv(name, value)
+            time.tzset()
             code, out, err = self._run([*options, *command.arguments], command.stdin, command.on_terminal)
+        time.tzset()
+        if command.output:
+            (self.root / command.output).write_text(out, encoding="utf-8")
+            out = ""
         shown = "".join(f"── {name}\n{readable(text)}" for name, text in (("stdout", out), ("stderr", err)) if text)
         asked = self.chat.taken() if self.chat else ""
         return self.normalised(f"$ {command.shown(options)}\nexit {code}\n{shown}{asked}")
