@@ -20,6 +20,7 @@ def status(store: Store, embedding: EmbedderSelection) -> Status:
             counts.collections[collection.name].chunks,
             collection.indexed_at,
             missing=not Path(collection.root).is_dir(),
+            context=collection.context,
         )
         for collection in store.files.collections()
         if collection.name in counts.collections  # else added since it was counted

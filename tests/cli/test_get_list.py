@@ -168,6 +168,8 @@ def test_the_list_takes_the_filters_of_search(mindex: Mindex, shared: Path) -> N
 
     assert paths("--path", "on-call.md") == {"on-call.md"}
     assert all(path.startswith("domains/caching/") for path in paths("--tag", "caching"))
+    assert paths("--all-tags", "caching") == paths("--tag", "caching")
+    assert paths("--all-tags", "caching", "--all-tags", "no-such-tag") == set()
     assert paths("--kind", "memory") == paths("--type", "fact") == paths("--min-importance", "1") == set()
     assert (
         paths("--min-confidence", "0.5") == paths("--before", "1d") == paths("--agent", "x", "--kind", "turn") == set()

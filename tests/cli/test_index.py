@@ -64,6 +64,21 @@ def test_a_name_is_what_a_folder_is_called_from_then_on(mindex: Mindex, handbook
     is_one_error(mindex("index", handbook, handbook.parent, "--name", "x"), "one folder", code=2)
 
 
+def test_the_context_of_a_folder_is_kept_until_another_is_given(mindex: Mindex, handbook: Path) -> None:
+    def contexts() -> list[str | None]:
+        return [one.get("context") for one in mindex("status", "--json").json["collections"]]
+
+    mindex("index", handbook)
+    assert contexts() == [None]
+    mindex("index", handbook, "--context", "How the team works,\n day by day")
+    mindex("index", handbook)
+    assert contexts() == ["How the team works, day by day"]
+    assert mindex("status").out.endswith(", context: How the team works, day by day\n")
+    mindex("index", handbook, "--context", "")
+    assert contexts() == [None]
+    is_one_error(mindex("index", handbook, handbook.parent, "--context", "x"), "one folder", code=2)
+
+
 def test_excluded_files_stay_out(mindex: Mindex, handbook: Path) -> None:
     report = mindex("index", handbook, "--exclude", "domains/", "--exclude", "*.instructions.md", "--json").json
     seen = report["collections"][0]["files"]["seen"]
@@ -97,7 +112,9 @@ def test_removing_a_folder_forgets_its_chunks_and_keeps_its_files(mindex: Mindex
     is_one_error(mindex("index", "--remove", "handbook"), "no collection 'handbook'")
 
 
-@pytest.mark.parametrize("more", [["--dry-run"], ["--force"], ["--no-embed"], ["--name", "x"], ["."]])
+@pytest.mark.parametrize(
+    "more", [["--dry-run"], ["--force"], ["--no-embed"], ["--name", "x"], ["--context", "x"], ["."]]
+)
 def test_remove_goes_alone(mindex: Mindex, indexed: Path, more: list[str]) -> None:
     is_one_error(mindex("index", "--remove", "handbook", *more), "--remove", code=2)
     assert mindex("status", "--json").json["records"]["chunk"] > 50

@@ -237,6 +237,15 @@ def test_tags_filter_by_any_of_them(mindex: Mindex, shared: Path) -> None:
     assert found(mindex, "the", "--tag", "no-such-tag") == set()
 
 
+def test_all_tags_filters_by_each_of_them(mindex: Mindex, tmp_path: Path) -> None:
+    both, one = ("---\ntags: [harbour, tide]\n---\nships"), ("---\ntags: [tide]\n---\nships")
+    mindex("index", write(tmp_path / "docs", {"both.md": both, "one.md": one}))
+    assert found(mindex, "ships", "--tag", "harbour", "--tag", "tide") == {"both.md", "one.md"}
+    assert found(mindex, "ships", "--all-tags", "Harbour", "--all-tags", "tide") == {"both.md"}
+    assert found(mindex, "ships", "--all-tags", "tide") == {"both.md", "one.md"}
+    assert found(mindex, "ships", "--tag", "tide", "--all-tags", "no-such-tag") == set()
+
+
 def test_times_filter_by_when_a_file_was_written(mindex: Mindex, tmp_path: Path) -> None:
     root = write(tmp_path / "docs", {"old.md": "harbour", "new.md": "harbour"})
     os.utime(root / "old.md", (now_ms() / 1000 - 30 * DAY,) * 2)

@@ -47,8 +47,9 @@ async def test_every_tool_says_what_it_does_to_the_world(client: Client) -> None
 
 async def test_every_filter_of_a_search_can_be_asked_for(client: Client) -> None:
     search = (await client.list_tools()).tools[0]
-    filters = {"kind", "type", "collection", "path", "tags", "min_importance", "min_confidence", "after", "before"}
-    assert filters | {"include_expired", "current_file", "entities", "as_of"} <= set(search.input_schema["properties"])
+    filters = {"kind", "type", "collection", "path", "tags", "all_tags", "min_importance", "min_confidence"}
+    more = {"after", "before", "include_expired", "current_file", "entities", "as_of"}
+    assert filters | more <= set(search.input_schema["properties"])
 
 
 async def test_instructions_say_when_to_search_and_to_remember_and_what_is_there(client: Client) -> None:
@@ -58,6 +59,14 @@ async def test_instructions_say_when_to_search_and_to_remember_and_what_is_there
     assert "never secrets" in client.instructions
     assert count_tokens(client.instructions) <= 200
     assert "Indexed: handbook." in client.instructions
+
+
+async def test_instructions_tell_what_a_collection_holds(own: Served) -> None:
+    own.service.memory.index(write(own.root / "notes", {"a.md": "one"}), context="Notes of the harbour office")
+    own.service.memory.index(write(own.root / "more", {"a.md": "two"}))
+    async with Client(MindexServer(own.service, dialect_named("native"))) as client:
+        assert client.instructions is not None
+        assert client.instructions.endswith(" Indexed: more, notes (Notes of the harbour office).")
 
 
 # ── search ────────────────────────────────────────────────────────────────────────────────────────────────────

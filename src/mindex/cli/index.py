@@ -22,6 +22,7 @@ _MOST_BATCH = 200
 @click.command("index")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
 @click.option("--name", help="What to call the folder (default: its own name).")
+@click.option("--context", "about", metavar="TEXT", help="One line about what the folder holds, for agents.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
@@ -38,6 +39,7 @@ def index_command(
     context: Context,
     folders: tuple[Path, ...],
     name: str | None,
+    about: str | None,
     exclude: tuple[str, ...],
     force: bool,
     dry_run: bool,
@@ -49,7 +51,7 @@ def index_command(
 
     Only what changed is read again. Files are never rewritten.
     """
-    if remove is not None and (folders or name or exclude or force or dry_run or contextualize or no_embed):
+    if remove is not None and (folders or name or about or exclude or force or dry_run or contextualize or no_embed):
         raise UsageError("--remove goes alone", f"`mindex index --remove {remove}` forgets that folder")
     if exclude and not folders:
         raise UsageError("--exclude goes with a folder", "name the folder, or set index.exclude for all of them")
@@ -62,6 +64,7 @@ def index_command(
             report = memory.index(
                 *folders,
                 name=name,
+                context=about,
                 exclude=exclude,
                 force=force,
                 dry_run=dry_run,

@@ -30,6 +30,7 @@ def scope_options(command: F) -> F:
             click.option("--collection", "collections", multiple=True, metavar="C", help="Only this indexed folder."),
             click.option("--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
             click.option("--tag", "tags", multiple=True, metavar="T", help="Only records with any of these tags."),
+            click.option("--all-tags", multiple=True, metavar="T", help="Only records with all of these tags."),
             click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
             click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
             click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01."),

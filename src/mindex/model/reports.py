@@ -75,6 +75,7 @@ class CollectionStatus:
     chunks: int
     indexed_at: int | None = None
     missing: bool = False  # the folder is not there now
+    context: str = ""  # one line about what the folder holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,8 @@ def status_json(status: Status) -> dict[str, Json]:
             row["indexed_at"] = to_iso(one.indexed_at)
         if one.missing:
             row["missing"] = True
+        if one.context:
+            row["context"] = one.context
         collections.append(row)
     shown: dict[str, Json] = {
         "db": status.db,
@@ -147,9 +149,10 @@ def status_text(status: Status) -> str:
     for one in status.collections:
         when = f", indexed {to_iso(one.indexed_at)}" if one.indexed_at is not None else ""
         missing = ", FOLDER MISSING" if one.missing else ""
+        context = f", context: {one.context}" if one.context else ""
         lines.append(
             f"collection {one.name}: {one.root}, {amount(one.documents, 'document')}, {amount(one.chunks, 'chunk')}"
-            f"{when}{missing}"
+            f"{when}{missing}{context}"
         )
     return "\n".join(lines)
 
