@@ -39,6 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="all",
         help="run only the tests that may run beside others, or only those marked `serial`",
     )
+    # Options must be known before the tests are collected, so the one of `tests/golden` is here.
+    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/expected")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -104,11 +106,6 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 # ── what every test has ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options must be known before the tests are collected, so the one of `tests/golden` is here."""
-    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/expected")
 
 
 @pytest.fixture(autouse=True)
