@@ -1,0 +1,43 @@
+"""Every command of the command line, as text and as JSON: arguments, exit code, stdout and stderr."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden.compare import Golden
+from tests.golden.record import COMPUTED, masked
+from tests.golden.scripts import Command, cases
+from tests.golden.workspace import Workspace
+
+CASES = cases("cli")
+MODEL_CASES = cases("model")
+CHAT_CASES = cases("chat")
+# `--json` does not change a help text, is part of the scripts for `--format`, and embedding twice takes too long.
+TEXT_ONLY = ("help/", "format/", "reembed/")
+
+
+def recorded(case: str, lines: list[str], workspace: Workspace) -> str:
+    text = workspace.transcript(lines)
+    return text if case.startswith(TEXT_ONLY) else f"{text}\n{workspace.transcript(lines, '--json')}"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_output(case: str, workspace: Workspace, golden: Golden) -> None:
+    golden.check(f"cli/{case}", recorded(case, CASES[case], workspace))
+
+
+@pytest.mark.parametrize("case", MODEL_CASES)
+def test_output_with_a_model(case: str, workspace_with_model: Workspace, golden: Golden) -> None:
+    golden.check(f"model/{case}", masked(recorded(case, MODEL_CASES[case], workspace_with_model), COMPUTED))
+
+
+@pytest.mark.parametrize("case", CHAT_CASES)
+def test_output_with_a_language_model(case: str, workspace_with_chat: Workspace, golden: Golden) -> None:
+    golden.check(f"chat/{case}", recorded(case, CHAT_CASES[case], workspace_with_chat))
+
+
+def test_every_command_has_a_case(workspace: Workspace) -> None:
+    listed = workspace.transcript(["--help"]).split("Commands:\n")[1]
+    commands = {line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "}
+    in_cases = {Command.parse(line).arguments[0] for lines in CASES.values() for line in lines if line[:1] not in ":"}
+    assert commands <= in_cases
