@@ -2,9 +2,8 @@
 
 - `scripts/cli`, `scripts/model` and `scripts/chat`: cases under `[name]`. A line is a command without `mindex`; it may
   begin with `NAME=VALUE`, or with `TERMINAL` to print as for a person, and end with `<<< 'standard input'` or with
-  `> FILE`. `{root}` is the folder of the test.
-  `:write FILE TEXT`, `:remove PATH`, `:show PATH` and `:says TEXT` (what a language model answers) are done by the
-  test. In a text or standard input `\\n` is a line break.
+  `> FILE`. `{root}` is the folder of the test. `:write FILE TEXT`, `:remove PATH`, `:show PATH` and `:says TEXT` (what
+  a language model answers) are done by the test. In a text or standard input `\\n` is a line break.
 - `scripts/mcp/NAME.txt`: one session with a server. The first line is the command that starts it; the others are a
   tool and its arguments as JSON, or `:read URI`, `:prompt NAME JSON`, `:complete_prompt NAME ARGUMENT VALUE`,
   `:complete_resource URI ARGUMENT VALUE`, `:show PATH` and `:restart COMMAND`.

@@ -69,6 +69,7 @@ class Workspace:
 
     def build(self) -> None:
         """Copy the files, index folders and import the committed export, all through the command line."""
+        assert len(str(self.root)) == _ROOT_LENGTH, "the temporary folder is nested too deeply; use --basetemp"
         self.root.mkdir(parents=True)
         shutil.copytree(DATA, self.root, dirs_exist_ok=True)
         shutil.copytree(HANDBOOK, self.root / "handbook")
