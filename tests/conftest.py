@@ -108,11 +108,6 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 # ── what every test has ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options must be known before the tests are collected, so the one of `tests/golden` is here."""
-    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/expected")
-
-
 @pytest.fixture(autouse=True)
 def private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MINDEX_") and name != "MINDEX_CACHE_DIR"]:
