@@ -26,11 +26,13 @@ def test_output(case: str, workspace: Workspace, golden: Golden) -> None:
     golden.check(f"cli/{case}", recorded(case, CASES[case], workspace))
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("case", MODEL_CASES)
 def test_output_with_a_model(case: str, workspace_with_model: Workspace, golden: Golden) -> None:
     golden.check(f"model/{case}", masked(recorded(case, MODEL_CASES[case], workspace_with_model), COMPUTED))
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("case", CHAT_CASES)
 def test_output_with_a_language_model(case: str, workspace_with_chat: Workspace, golden: Golden) -> None:
     golden.check(f"chat/{case}", recorded(case, CHAT_CASES[case], workspace_with_chat))
