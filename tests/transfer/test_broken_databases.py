@@ -14,7 +14,7 @@ from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.store import foreign_sqlite
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.importer import detect, load_importer
+from mindex.transfer.format_detection import detect_importer, load_importer
 from tests.running import is_one_error, run_here
 from tests.transfer import seeds
 from tests.transfer.seeds import mudpuppy
@@ -74,7 +74,7 @@ def test_missing_and_additional_columns_are_no_error(name: str, tmp_path: Path, 
     connection.execute("CREATE TABLE IF NOT EXISTS profiles (agent_id)")
     connection.commit()
     connection.close()
-    assert detect(tmp_path / "old.db").name == name
+    assert detect_importer(tmp_path / "old.db").name == name
     report = keyword_memory.transfer.import_(tmp_path / "old.db")
     assert (report.read, report.added, report.skipped) == (1, 1, ())
 
@@ -143,7 +143,8 @@ def test_what_is_still_in_the_write_ahead_log_comes_in(tmp_path: Path, keyword_m
     assert b"only in the log" not in before
     for place in (path, copy):  # in use, and left behind by a program that was killed
         assert any(
-            isinstance(one, ExportRow) and one.record.text == "only in the log" for one in detect(place).read(place)
+            isinstance(one, ExportRow) and one.record.text == "only in the log"
+            for one in detect_importer(place).read(place)
         )
     assert keyword_memory.transfer.import_(copy).read == rows + 1
     assert copy.read_bytes() == before

@@ -11,7 +11,7 @@ import pytest
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.transfer import import_rows
-from mindex.transfer.importers import jsonl
+from mindex.transfer.importers import json_lines
 from tests.running import within
 
 
@@ -68,7 +68,7 @@ def test_one_broken_line_is_named_and_the_rest_comes_in(
 def test_a_line_without_an_end_is_not_read_into_memory(
     exported: Path, other: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", 2 * 2**20)
+    monkeypatch.setattr(json_lines, "LONGEST_LINE", 2 * 2**20)
     spoil(exported, 6, b'{"id": "abcd", "text": "' + b"x" * (5 * 2**20))
     report = other.transfer.import_(exported)
     assert (report.read, report.added) == (10, 9)

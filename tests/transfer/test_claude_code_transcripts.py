@@ -10,7 +10,8 @@ import pytest
 
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.importer import SkippedRow, detect, load_importer
+from mindex.transfer.format_detection import detect_importer, load_importer
+from mindex.transfer.importer import SkippedRow
 from mindex.transfer.importers import json_lines
 from tests.transfer.seeds import NOON, lines, said
 
@@ -121,7 +122,7 @@ def test_lines_that_would_burst_are_named(
     tmp_path: Path, keyword_memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_lines, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(json_lines, "_MOST_VALUES", 100)
+    monkeypatch.setattr(json_lines, "MOST_VALUES", 100)
     path = lines(tmp_path / "s.jsonl", said("user", "x" * 5000), "[" + "[]," * 200 + "[]]", said("user", "Short", 2))
     report = keyword_memory.transfer.import_(path)
     assert report.added == 1
@@ -145,7 +146,7 @@ def test_a_folder_of_sessions_comes_in_whole(tmp_path: Path, keyword_memory: Mem
     lines(projects / "-src-app" / "a.jsonl", said("user", "One", 1), "{")
     lines(projects / "-src-app" / "b.jsonl", said("user", "One", 1, sessionId="session-2"), said("user", "Two", 2))
     lines(projects / "-src-app" / "subagents" / "agent-1.jsonl", said("user", "Side", 3, isSidechain=True))
-    assert detect(projects).name == "claude-code"
+    assert detect_importer(projects).name == "claude-code"
     report = keyword_memory.transfer.import_(projects)
     # A session that was resumed repeats the one before it.
     assert (report.added, report.duplicates) == (2, 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mindex.transfer.importers.foreign_values import confidence, expiry, importance, kept, listed, moment, whole
+from mindex.transfer.importers import foreign_values as foreign
 from tests.transfer.seeds import NOON
 
 
@@ -28,13 +28,13 @@ from tests.transfer.seeds import NOON
     ],
 )
 def test_a_time_is_the_same_however_it_was_written(written: Any, meant: int) -> None:
-    assert moment(written) == meant
+    assert foreign.time_ms(written) == meant
 
 
 @pytest.mark.parametrize("written", [None, "", "soon", True, 1e300, float("nan"), 2**62, "2026-02-30", [], b"\xff"])
 def test_what_is_no_time_is_the_default(written: Any) -> None:
-    assert moment(written, 7) == 7
-    assert expiry(written) is None
+    assert foreign.time_ms(written, 7) == 7
+    assert foreign.expiry_ms(written) is None
 
 
 @pytest.mark.parametrize(
@@ -55,25 +55,23 @@ def test_what_is_no_time_is_the_default(written: Any) -> None:
     ],
 )
 def test_a_list_is_the_same_however_it_was_written(written: Any, meant: tuple[str, ...]) -> None:
-    assert listed(written) == (meant if isinstance(meant, tuple) else (meant,))
+    assert foreign.texts(written) == (meant if isinstance(meant, tuple) else (meant,))
 
 
 def test_numbers_are_brought_into_our_ranges() -> None:
-    assert [importance(value) for value in (0, 0.4, 7.4, 11, "8", None, "high", float("nan"), float("inf"))] == [
-        1, 1, 7, 10, 8, 5, 5, 5, 5,
-    ]  # fmt: skip
-    assert [confidence(value) for value in (0.5, -1, 2, None, "x", float("nan"))] == [0.5, 0.0, 1.0, 1.0, 1.0, 1.0]
-    assert [whole(value) for value in (3, 3.0, "3", 3.5, "x", True, None, "9" * 30)] == [
-        3,
-        3,
-        3,
-        None,
-        None,
-        None,
-        None,
-        None,
+    weights = (0, 0.4, 7.4, 11, "8", None, "high", float("nan"), float("inf"))
+    assert [foreign.importance(value) for value in weights] == [1, 1, 7, 10, 8, 5, 5, 5, 5]
+    assert [foreign.confidence(value) for value in (0.5, -1, 2, None, "x", float("nan"))] == [
+        0.5,
+        0.0,
+        1.0,
+        1.0,
+        1.0,
+        1.0,
     ]
+    assert [foreign.integer(value) for value in (3, 3.0, "3")] == [3, 3, 3]
+    assert [foreign.integer(value) for value in (3.5, "x", True, None, "9" * 30)] == [None] * 5
 
 
 def test_what_says_nothing_is_not_kept() -> None:
-    assert kept(a="", b=None, c=0, d=(), e={}, f=("x",), g=1) == {"f": ["x"], "g": 1}
+    assert foreign.extra_fields(a="", b=None, c=0, d=(), e={}, f=("x",), g=1) == {"f": ["x"], "g": 1}

@@ -12,13 +12,17 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import StoreError, UsageError
+from mindex.memories.profile import profile_id
 from mindex.memory import Memory
 from mindex.model import Change, Filters, Model, Progress, Record
+from mindex.model.transfer import ImportReport
 from mindex.redaction.redactor import redact
 from mindex.store.export_rows import ExportRow, Link
-from mindex.transfer import import_checks, import_rows
-from mindex.transfer.import_rows import AgentMapping
-from mindex.transfer.importer import IMPORTERS, ImportReport, SkippedRow, detect, foreign_id, load_importer, profile_id
+from mindex.transfer import import_rows
+from mindex.transfer.format_detection import IMPORTERS, detect_importer, load_importer
+from mindex.transfer.import_agents import AgentMapping
+from mindex.transfer.import_redaction import rows_with_secrets
+from mindex.transfer.importer import SkippedRow, foreign_id
 from tests.running import finish, kill, start, wait_until
 from tests.transfer.conftest import OpenMemory, fill
 
@@ -54,7 +58,7 @@ def told(words: str, **changes: object) -> Record:
 
 def bring(memory: Memory, *found: ExportRow | SkippedRow, dry_run: bool = False, **options: object) -> ImportReport:
     options = {"by": "main", **options}
-    return import_rows.import_(memory.store, Path(), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
+    return import_rows.import_rows(memory.store, Path(), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
 
 
 def everything(memory: Memory) -> list[Record]:
@@ -370,7 +374,7 @@ def test_a_name_may_betray_what_a_field_holds(memory: Memory) -> None:
 def test_no_secret_hides_among_other_rows(text: str, around: tuple[str, str]) -> None:
     assert redact(text).text != text
     rows = [ExportRow(told(f"{one}", id=f"id{number}x")) for number, one in enumerate((around[0], text, around[1]))]
-    assert rows[1] in import_checks.suspects(rows, "redact")
+    assert rows[1] in rows_with_secrets(rows, "redact")
 
 
 # ── dry runs, progress, kills ─────────────────────────────────────────────────────────────────────────────────
@@ -522,8 +526,8 @@ def test_the_same_foreign_row_always_gets_the_same_id() -> None:
 def test_what_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"\x00\x01")
     with pytest.raises(UsageError, match="no file that mindex knows"):
-        detect(tmp_path / "x.bin")
+        detect_importer(tmp_path / "x.bin")
     with pytest.raises(UsageError, match="--from"):
-        detect(tmp_path)
+        detect_importer(tmp_path)
     with pytest.raises(UsageError, match="nothing is known of 'fax'"):
         load_importer("fax")

@@ -9,7 +9,7 @@ import pytest
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Filters, Record
-from mindex.transfer.importer import IMPORTERS, detect, load_importer
+from mindex.transfer.format_detection import IMPORTERS, detect_importer, load_importer
 from tests.conftest import write
 from tests.running import run_here
 from tests.transfer import seeds
@@ -62,7 +62,7 @@ def test_it_is_recognised_by_one_importer_only(name: str, tmp_path: Path) -> Non
     path, _ = seeds.make(name, tmp_path / "from")
     wanted = name.removesuffix(" export")
     assert [one for one in IMPORTERS if load_importer(one).recognises(path)] == [wanted]
-    assert detect(path).name == wanted
+    assert detect_importer(path).name == wanted
 
 
 @everyone
@@ -139,7 +139,7 @@ def test_strangers_are_nobodys(tmp_path: Path, keyword_memory: Memory) -> None:
     for path in strangers:
         assert [one for one in IMPORTERS if load_importer(one).recognises(path)] == [], path
         with pytest.raises(UsageError, match="knows how to import"):
-            detect(path)
+            detect_importer(path)
 
 
 def test_the_command_line_counts_and_names(tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from mindex.memory import Memory
 from mindex.model import Model, RecordVectors
 from mindex.store.export_rows import ExportRow
 from mindex.transfer import jsonl_export
-from mindex.transfer.importers import jsonl as reading
-from mindex.transfer.jsonl_rows import Malformed, history_json, history_of, moment_of, row_json, row_of, stamp
+from mindex.transfer.format_detection import load_importer
+from mindex.transfer.iso_times import iso_from_ms, ms_from_iso
+from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, encode_history, encode_row
 from tests.transfer.conftest import OpenMemory, fill
 
 
@@ -143,14 +144,16 @@ def test_any_life_survives_the_round_trip(operations: list[tuple[str, int, str]]
 
 @given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
 def test_a_time_keeps_its_milliseconds(moment: int) -> None:
-    assert moment_of(stamp(moment)) == moment
+    assert ms_from_iso(iso_from_ms(moment)) == moment
 
 
 def test_a_history_tells_one_from_true(memory: Memory) -> None:
     memory.profile.set({"a": 1})
     memory.profile.set({"a": True})
     (row,) = rows(memory)
-    again = history_of(row_of(json.loads(json.dumps(row_json(row)))).record, history_json(row.record, row.history))
+    again = decode_history(
+        decode_row(json.loads(json.dumps(encode_row(row)))).record, encode_history(row.record, row.history)
+    )
     assert [json.dumps(one.after.fields) for one in again] == [json.dumps(one.after.fields) for one in row.history]
 
 
@@ -336,8 +339,8 @@ def test_what_is_written_meanwhile_does_not_tear_an_export(memory: Memory, open_
     ],
 )
 def test_a_line_of_the_wrong_shape_says_what_is_wrong(change: dict[str, object], reason: str) -> None:
-    with pytest.raises(Malformed, match=reason):
-        row_of({"id": "abcd", "kind": "memory", "text": "x", **change})
+    with pytest.raises(InvalidRow, match=reason):
+        decode_row({"id": "abcd", "kind": "memory", "text": "x", **change})
 
 
 @pytest.mark.parametrize(
@@ -347,14 +350,14 @@ def test_a_line_of_the_wrong_shape_says_what_is_wrong(change: dict[str, object],
 def test_a_change_of_the_wrong_shape_is_refused(memory: Memory, entry: dict[str, object]) -> None:
     memory.add("One")
     (row,) = rows(memory)
-    with pytest.raises(Malformed):
-        history_of(row.record, [entry])
+    with pytest.raises(InvalidRow):
+        decode_history(row.record, [entry])
 
 
 def test_a_header_of_a_newer_mindex_is_refused(memory: Memory, tmp_path: Path) -> None:
     file = tmp_path / "new.jsonl"
     file.write_text('{"mindex": 99, "records": 0}\n')
-    assert reading.importer.recognises(file)
+    assert load_importer("jsonl").recognises(file)
     with pytest.raises(UsageError, match="newer mindex"):
         memory.transfer.import_(file)
 

@@ -172,7 +172,7 @@ def test_a_file_of_somebody_else_is_never_replaced(memory: Memory, tmp_path: Pat
 
 
 def test_many_months_are_not_all_open_at_once(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "_MOST_OPEN", 2)
+    monkeypatch.setattr(export, "_BUFFERED_CHARACTERS", 300)
     for _ in range(2):
         for month in range(1, 7):
             memory.conversations.add("Ping", "Pong", at=f"2026-0{month}-15T12:00:00Z")

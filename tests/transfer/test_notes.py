@@ -9,7 +9,8 @@ import pytest
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.importer import SkippedRow, detect, load_importer
+from mindex.transfer.format_detection import detect_importer, load_importer
+from mindex.transfer.importer import SkippedRow
 from tests.conftest import write
 from tests.transfer.seeds import lines
 
@@ -50,7 +51,7 @@ def test_notes_are_found_at_any_depth_and_nothing_else(tmp_path: Path, keyword_m
     names = ("CLAUDE.md", "app/AGENTS.md", "app/.claude/CLAUDE.local.md", "x/memory/MEMORY.md", "x/memory/topic.md")
     others = ("README.md", "node_modules/p/CLAUDE.md", ".git/AGENTS.md", "app/notes.txt")
     root = write(tmp_path / "root", {name: words.format(name) for name in (*names, *others)})
-    assert detect(root).name == "notes"
+    assert detect_importer(root).name == "notes"
     report = keyword_memory.transfer.import_(root)
     assert report.added == len(names)
     assert {row.record.context for row in records("notes", root)} == set(names)
@@ -144,7 +145,7 @@ def test_odd_entities_are_understood_or_named(tmp_path: Path) -> None:
 
 def test_a_graph_is_recognised_after_a_broken_or_very_long_line(tmp_path: Path) -> None:
     long = {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["x" * 300_000]}
-    assert detect(lines(tmp_path / "m.jsonl", long)).name == "reference-memory"
-    assert detect(lines(tmp_path / "n.jsonl", "{", long)).name == "reference-memory"
+    assert detect_importer(lines(tmp_path / "m.jsonl", long)).name == "reference-memory"
+    assert detect_importer(lines(tmp_path / "n.jsonl", "{", long)).name == "reference-memory"
     (tmp_path / "o.jsonl").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "m.jsonl").read_bytes())
     assert len(records("reference-memory", tmp_path / "o.jsonl")) == 1

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.transfer.importer import SkippedRow, load_importer
+from mindex.transfer.format_detection import load_importer
+from mindex.transfer.importer import SkippedRow
 from tests.transfer import seeds
 from tests.transfer.seeds import DAY, NOON, memory_mcp, memory_search
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.importer import load_importer
+from mindex.transfer.format_detection import load_importer
 from tests.transfer.seeds import formats, memorizer, memory_exchange, memory_mcp, memory_search, mudpuppy
 from tests.transfer.seeds.building import DAY, NOON, fill, insert, lines
 from tests.transfer.seeds.formats import said
