@@ -1,7 +1,7 @@
-"""How Memorizer-MCP writes what it answers: its envelope, its times, its rows. Pure.
+"""The format of Memorizer-MCP's answers: its envelope, its times, its rows. Pure functions.
 
-Its six categories are types of ours, and our other types fall into them: a memory told elsewhere is listed and found
-under the category it comes closest to, so that no client meets a category it does not know; the record keeps its type.
+Its six categories are types of ours, and each of our other types belongs to one of them: a memory of such a type is
+listed and found under the closest category, because no client knows another one; the record keeps its type.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from mcp_types import CallToolResult, TextContent
 
 from mindex.clock import parse_time
+from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.model import Record, Tier
 from mindex.present.record_fields import Json
 from mindex.search.query import parse
@@ -125,29 +126,23 @@ def conversation_row(record: Record, *, session: bool = True) -> JsonObject:
 
 
 def contact_row(record: Record) -> JsonObject:
-    return _thing_row(record, ("name", "email", "company", "role", "type", "notes"))
+    return _thing_row(record)
 
 
 def project_row(record: Record, number_of: Mapping[str, int]) -> JsonObject:
-    """Contacts by their numbers; those that are gone for good have none and are left out."""
-    names = ("name", "status", "type", "description", "primary_contact_id", "participants", "company", "priority")
-    shown = _thing_row(record, names)
-    primary, participants = shown["primary_contact_id"], shown["participants"]
-    shown["primary_contact_id"] = number_of.get(str(primary))
+    """Return a project that names contacts by their numbers; those that were purged have none and are left out."""
+    row = _thing_row(record)
+    primary, participants = row["primary_contact_id"], row["participants"]
+    row["primary_contact_id"] = number_of.get(str(primary))
     if isinstance(participants, list):
-        shown["participants"] = [number_of[str(one)] for one in participants if str(one) in number_of]
-    return shown
+        row["participants"] = [number_of[str(one)] for one in participants if str(one) in number_of]
+    return row
 
 
 def skill_row(record: Record) -> JsonObject:
-    names = (
-        "name", "description", "enabled", "trigger_type", "trigger_config", "instructions", "required_tools",
-        "execution_plan", "max_steps", "notify_on_completion", "notify_interval_minutes", "last_run_at",
-        "last_run_status", "last_run_summary", "last_notified_at",
-    )  # fmt: skip
-    row = _thing_row(record, names)
-    row["trigger_type"] = trigger_of(record)
-    return {"id": row.pop("id"), "agent_id": record.agent, **row}
+    row = _thing_row(record)
+    first = {"id": row["id"], "agent_id": record.agent, "name": row["name"], "description": row["description"]}
+    return {**first, "enabled": row["enabled"], **row, "trigger_type": trigger_of(record)}
 
 
 def trigger_of(record: Record) -> str:
@@ -155,13 +150,22 @@ def trigger_of(record: Record) -> str:
     return TRIGGERS.get(trigger, trigger)
 
 
-def _thing_row(record: Record, names: Sequence[str]) -> JsonObject:
+def _thing_row(record: Record) -> JsonObject:
     return {
         "id": record.number,
-        **{name: _field(record, name) for name in names},
+        **{spec.name: _field(record, spec.name) for spec in FIELDS[record.kind]},
         "created_at": utc_text(record.created_at),
         "updated_at": utc_text(record.updated_at),
     }
+
+
+def given_fields(kind: ThingKind, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a contact, project or skill among the arguments of a tool, without those that are None.
+
+    Fields that name contacts are left out: tools take the contacts' numbers, records have their ids.
+    """
+    names = {spec.name for spec in FIELDS[kind] if not spec.contacts}
+    return {name: value for name, value in arguments.items() if name in names and value is not None}
 
 
 def _field(record: Record, name: str) -> Json:
