@@ -23,10 +23,14 @@ Json = dict[str, Any]
 
 _PROPERTIES = in_order("jsonl")
 _BY_NAME = {one.name: one for one in _PROPERTIES}
-# The objects inside a row: the names and kinds of their values, in the order of the dataclass.
+# The objects inside a row: the names and kinds of their values, in the order in which the dataclass has them.
 _LINK = {"to": "text", "kind": "text", "weight": "number", "at": "time"}
 _VECTORS = {"model": "text", "dimensions": "whole number", "fluency": "number", "data": "base64"}
 _EXTRACTION = {"at": "time", "facts": "whole number"}
+_CHANGE = {"change": "whole number", "at": "time", "by": "text", "action": "text", "reason": "text"}
+_ENCODERS: Mapping[str, Callable[[Any], Any]] = {
+    "time": iso_from_ms, "texts": list, "number": float, "object": dict, "base64": lambda data: b64encode(data).decode()
+}  # fmt: skip
 _TYPES: Mapping[str, tuple[type, ...]] = {"text": (str,), "number": (int, float), "whole number": (int,)}
 
 
@@ -51,7 +55,7 @@ def encode_row(row: ExportRow) -> Json:
     for one in _PROPERTIES:
         value = getattr(record, one.name)
         if one.required or value != one.default:
-            encoded[one.name] = encode_value(one, value)
+            encoded[one.name] = encode_value(one.value, value)
     if row.links:
         encoded["links"] = [_encode_object(_LINK, link) for link in row.links]
     if row.vectors:
@@ -61,29 +65,14 @@ def encode_row(row: ExportRow) -> Json:
     return encoded
 
 
-def _encode_object(names: Mapping[str, str], inner: Link | ExportedVectors | Extraction) -> Json:
-    values = (getattr(inner, name) for name in inner.__match_args__)
-    encoders: Mapping[str, Callable[[Any], str]] = {
-        "time": iso_from_ms,
-        "base64": lambda data: b64encode(data).decode(),
-    }
-    return {
-        name: encoders[kind](value) if kind in encoders else value
-        for (name, kind), value in zip(names.items(), values, strict=True)
-    }
+def _encode_object(kinds: Mapping[str, str], inner: Link | ExportedVectors | Extraction) -> Json:
+    pairs = zip(kinds.items(), inner.__match_args__, strict=True)
+    return {name: encode_value(kind, getattr(inner, field)) for (name, kind), field in pairs}
 
 
-def encode_value(of: RecordProperty, value: Any) -> Any:
-    """Return the value of a property as JSON."""
-    if value is None:
-        return None
-    if of.value == "time":
-        return iso_from_ms(value)
-    if of.value == "texts":
-        return list(value)
-    if of.value == "number":
-        return float(value)
-    return dict(value) if of.value == "object" else value
+def encode_value(kind: str, value: Any) -> Any:
+    """Return a value of some kind as JSON."""
+    return value if value is None or kind not in _ENCODERS else _ENCODERS[kind](value)
 
 
 def encode_history(record: Record, history: Sequence[Change]) -> list[Json]:
@@ -106,7 +95,7 @@ def encode_history(record: Record, history: Sequence[Change]) -> list[Json]:
 def _differences(record: Record, other: Record) -> Json:
     """Return the properties of a record that another state of it has not."""
     values = ((one, getattr(record, one.name), getattr(other, one.name)) for one in _PROPERTIES)
-    return {one.name: encode_value(one, value) for one, value, before in values if not _same(one, value, before)}
+    return {one.name: encode_value(one.value, value) for one, value, before in values if not _same(one, value, before)}
 
 
 def _same(of: RecordProperty, value: object, before: object) -> bool:
@@ -140,8 +129,8 @@ def _extraction(line: Mapping[str, Any]) -> Extraction | None:
     return Extraction(at, max(0, min(facts, 2**31)))
 
 
-def _decode_object(names: Mapping[str, str], values: Mapping[str, Any]) -> list[Any]:
-    return [_typed(kind, values, name) for name, kind in names.items()]
+def _decode_object(kinds: Mapping[str, str], values: Mapping[str, Any]) -> list[Any]:
+    return [_decode_part(kind, name, values.get(name)) for name, kind in kinds.items()]
 
 
 def decode_history(record: Record, entries: Sequence[Mapping[str, Any]]) -> tuple[Change, ...]:
@@ -151,17 +140,8 @@ def decode_history(record: Record, entries: Sequence[Mapping[str, Any]]) -> tupl
     for entry in reversed(entries):
         after = _changed(state, entry.get("after"))
         before = _changed(after, entry["before"]) if "before" in entry else None
-        change = Change(
-            change=_typed("whole number", entry, "change"),
-            record=record.id,
-            at=_typed("time", entry, "at"),
-            by=_typed("text", entry, "by"),
-            action=_typed("text", entry, "action"),
-            reason=_typed("text", entry, "reason") if "reason" in entry else "",
-            before=before,
-            after=after,
-        )
-        changes.append(change)
+        change, at, by, action, reason = _decode_object(_CHANGE, {"reason": "", **entry})
+        changes.append(Change(change, record.id, at, by, action, reason, before, after))
         state = before or after
     return tuple(reversed(changes))
 
@@ -202,13 +182,12 @@ def objects(line: Mapping[str, Any], name: str, label: str) -> list[Mapping[str,
     return value
 
 
-def _typed(kind: str, values: Mapping[str, Any], name: str) -> Any:
-    value = values.get(name)
+def _decode_part(kind: str, name: str, value: Any) -> Any:
     if kind == "time":
         return _parse_time(value)
     if kind == "base64":
         try:
-            return b64decode(value, validate=True)  # type: ignore[arg-type]  # what is no text is a TypeError
+            return b64decode(value, validate=True)  # raises TypeError for what is no text
         except (TypeError, ValueError):
             raise InvalidRow(f"'{name}' is not base64") from None
     _check_type(kind, value, f"'{name}'")

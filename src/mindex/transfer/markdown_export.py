@@ -71,7 +71,7 @@ def head(record: Record) -> str:
 def section(record: Record) -> str:
     """Return the heading, the line of facts, the text and the fields of a record."""
     heading = _heading(record)
-    facts = {name: encode_value(one, getattr(record, one.name)) for name, one in _FACTS.items()}
+    facts = {name: encode_value(one.value, getattr(record, one.name)) for name, one in _FACTS.items()}
     facts = {name: value for name, value in facts.items() if value not in (None, "", [])}
     if record.kind == "memory":  # its file says it
         facts.pop("type", None)

@@ -186,9 +186,7 @@ def _before(state: Record, done: _Operation, earlier: int) -> Record:
         retired_at=earlier if done.action == "restore" else None if done.action == "forget" else state.retired_at,
         text=old_text if old_text.strip() else state.text,
         summary=foreign.text(was.get("summary")) or state.summary,
-        importance=foreign.importance(was["importance"], state.importance or 5)
-        if "importance" in was
-        else state.importance,
+        importance=foreign.importance(was.get("importance"), state.importance or 5),
         expires_at=foreign.expiry_ms(was["expires_at"]) if "expires_at" in was else state.expires_at,
     )
 
