@@ -1,4 +1,4 @@
-"""Foreign values: times, lists and numbers, however they were written."""
+"""Values of other programs: times, lists and numbers in many notations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mindex.transfer.importers import foreign_values as foreign
-from tests.transfer.seeds import NOON
+from tests.transfer.foreign_programs import NOON
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ from tests.transfer.seeds import NOON
         ("20260301", NOON - 43_200_000),
     ],
 )
-def test_a_time_is_the_same_however_it_was_written(written: Any, meant: int) -> None:
+def test_a_time_is_the_same_in_every_notation(written: Any, meant: int) -> None:
     assert foreign.time_ms(written) == meant
 
 
 @pytest.mark.parametrize("written", [None, "", "soon", True, 1e300, float("nan"), 2**62, "2026-02-30", [], b"\xff"])
-def test_what_is_no_time_is_the_default(written: Any) -> None:
+def test_a_value_that_is_no_time_gives_the_default(written: Any) -> None:
     assert foreign.time_ms(written, 7) == 7
     assert foreign.expiry_ms(written) is None
 
@@ -54,11 +54,11 @@ def test_what_is_no_time_is_the_default(written: Any) -> None:
         (5, ("5",)),
     ],
 )
-def test_a_list_is_the_same_however_it_was_written(written: Any, meant: tuple[str, ...]) -> None:
+def test_a_list_is_the_same_in_every_notation(written: Any, meant: tuple[str, ...]) -> None:
     assert foreign.texts(written) == (meant if isinstance(meant, tuple) else (meant,))
 
 
-def test_numbers_are_brought_into_our_ranges() -> None:
+def test_numbers_are_limited_to_our_ranges() -> None:
     weights = (0, 0.4, 7.4, 11, "8", None, "high", float("nan"), float("inf"))
     assert [foreign.importance(value) for value in weights] == [1, 1, 7, 10, 8, 5, 5, 5, 5]
     assert [foreign.confidence(value) for value in (0.5, -1, 2, None, "x", float("nan"))] == [
@@ -73,5 +73,5 @@ def test_numbers_are_brought_into_our_ranges() -> None:
     assert [foreign.integer(value) for value in (3.5, "x", True, None, "9" * 30)] == [None] * 5
 
 
-def test_what_says_nothing_is_not_kept() -> None:
+def test_empty_values_are_not_among_the_extra_fields() -> None:
     assert foreign.extra_fields(a="", b=None, c=0, d=(), e={}, f=("x",), g=1) == {"f": ["x"], "g": 1}
