@@ -35,7 +35,7 @@ FAMILIES: Mapping[Category, tuple[str, ...]] = {
 }
 _FAMILY_OF: Mapping[str, Category] = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
-# What it calls the tier that answered.
+# Its names of the tiers.
 SEARCH_MODES: Mapping[Tier, str] = {
     "hybrid": "hybrid",
     "vector": "hybrid",
@@ -43,7 +43,7 @@ SEARCH_MODES: Mapping[Tier, str] = {
     "substring": "like_fallback",
 }
 
-# Its skills know three triggers: a clock of any kind is `cron`, and the config says which.
+# Its skills have three triggers: any kind of schedule is `cron`, and the config says which.
 TRIGGERS: Mapping[str, str] = {"interval": "cron", "at": "cron"}
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -55,7 +55,7 @@ _OPERATORS = re.compile(r'["(){}*:^+]')
 
 
 def succeeded(data: JsonObject, notes: Sequence[str] = ()) -> CallToolResult:
-    """`notes` stand beside the seed's two: why there are no vectors, or less than was asked for."""
+    """Return an answer. `notes`, which Memorizer-MCP has not, say why there are no vectors or fewer rows."""
     shown: JsonObject = {"success": True, "data": data}
     if notes:
         shown["notes"] = list(dict.fromkeys(notes))
@@ -75,22 +75,22 @@ def _enveloped(shown: JsonObject) -> CallToolResult:
 
 
 def utc_text(moment: int) -> str:
-    """As its rows write a time: `2026-03-01 12:00:00`, in UTC."""
+    """Return a time as its rows have it: `2026-03-01 12:00:00`, in UTC."""
     return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def start_of(day: str) -> int:
-    """The beginning of a day in UTC, as its times are; or any time that `mindex search --after` takes."""
+    """Return the beginning of a day in UTC, as its times are; or any time that `mindex search --after` takes."""
     return parse_time(f"{day}T00:00:00+00:00") if _DAY.fullmatch(day.strip()) else parse_time(day)
 
 
 def end_of(day: str) -> int:
-    """The first moment that is not of the day any more."""
+    """Return the end of a day, which is the beginning of the next; of any other time, that time."""
     return start_of(day) + (DAY_MS if _DAY.fullmatch(day.strip()) else 0)
 
 
 def plain(query: str) -> str:
-    """The words of a question. To this seed they are any-of, whatever signs or capitals are among them."""
+    """Return a query without operators: Memorizer-MCP searches for any of the words, whatever signs are among them."""
     return _OPERATORS.sub(" ", query).lower() if parse(query).strict else query
 
 

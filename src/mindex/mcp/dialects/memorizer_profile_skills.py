@@ -52,7 +52,7 @@ class Skills(Room):
     ) -> CallToolResult:
         agent = self._agent(agent_id)
         there = self._memory.profile.get(agent=agent)
-        # The seed's null is a value; to us it takes a place away, and what is not there is away already.
+        # In Memorizer-MCP null is a value. Here it removes a place, and one that is not there needs no removing.
         changes = {path: value for path, value in updates.items() if value is not None or _is_there(there, path)}
         notes: tuple[str, ...] = ()
         if changes or not updates:
