@@ -58,9 +58,9 @@ MODULES: Mapping[Role, Mapping[str, str]] = {
         "lmstudio": "embed.openai",
         "openai": "embed.openai",
         "azure": "embed.openai",
+        "groq": "embed.groq",
         "cloudflare": "embed.cloudflare",
         "llama-cpp": "embed.llama_cpp",
-        "groq": "embed.groq",
     },
     "rerank": {
         "local": "rerank.local",

@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from mindex.errors import UsageError
-from mindex.memories.field_specs import FIELDS, THING_KINDS, UNIQUE, checked, described, words_of
+from mindex.memories.field_specs import FIELDS, THING_KINDS, UNIQUE, record_values, searchable_text, validate_fields
 
 CONTACT = {"name": "Anna Lindqvist", "email": "Anna@Acme.example", "company": "Acme", "role": "CTO"}
 SKILL = {"name": "Brief", "trigger_type": "manual", "instructions": "Sum up the day"}
 
 
 def test_defaults_fill_what_is_not_given() -> None:
-    assert checked("contact", {"name": "Bo"})["type"] == "work"
-    assert checked("project", {"name": "Atlas"})["status"] == "active"
-    skill = checked("skill", SKILL)
+    assert validate_fields("contact", {"name": "Bo"})["type"] == "work"
+    assert validate_fields("project", {"name": "Atlas"})["status"] == "active"
+    skill = validate_fields("skill", SKILL)
     assert (skill["max_steps"], skill["enabled"], skill["notify_interval_minutes"]) == (10, True, 0)
 
 
 def test_a_change_holds_only_what_changes() -> None:
-    assert checked("contact", {"role": "CEO"}, partial=True) == {"role": "CEO"}
-    assert checked("contact", {"role": ""}, partial=True) == {"role": None}
+    assert validate_fields("contact", {"role": "CEO"}, partial=True) == {"role": "CEO"}
+    assert validate_fields("contact", {"role": ""}, partial=True) == {"role": None}
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,21 @@ def test_a_change_holds_only_what_changes() -> None:
 )
 def test_what_is_wrong_is_named_with_what_is_right(kind: str, values: dict[str, object], complaint: str) -> None:
     with pytest.raises(UsageError) as error:
-        checked(kind, values)  # type: ignore[arg-type]
+        validate_fields(kind, values)  # type: ignore[arg-type]
     assert complaint in str(error.value)
 
 
 def test_a_required_field_cannot_be_taken_away() -> None:
     with pytest.raises(UsageError, match="cannot be empty"):
-        checked("contact", {"name": ""}, partial=True)
+        validate_fields("contact", {"name": ""}, partial=True)
 
 
 def test_the_words_are_what_people_search_for() -> None:
-    fields = checked("contact", CONTACT)
-    assert words_of("contact", fields) == ("name: Anna Lindqvist\nemail: anna@acme.example\ncompany: Acme\nrole: CTO")
-    made = described("contact", fields)
+    fields = validate_fields("contact", CONTACT)
+    assert searchable_text("contact", fields) == (
+        "name: Anna Lindqvist\nemail: anna@acme.example\ncompany: Acme\nrole: CTO"
+    )
+    made = record_values("contact", fields)
     assert (made["title"], made["type"]) == ("Anna Lindqvist", "work")
     assert made["summary"] == "Anna Lindqvist (CTO, Acme)"
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from inspect import signature
 from typing import Literal, get_type_hints
 
 import pytest
 
+from mindex.cli.memories import add_command, update_command
+from mindex.mcp.write_tools import WritingTools
 from mindex.memories.lifecycle import NewMemory
 from mindex.model import Kind, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, ValueKind, in_order
 
+EDITABLE = {one.name for one in PROPERTIES if one.editable}
 TYPES: Mapping[ValueKind, tuple[object, ...]] = {
     "text": (str, Kind),
     "texts": (tuple[str, ...],),
@@ -49,4 +53,15 @@ def test_the_editable_properties_are_those_that_a_new_memory_takes() -> None:
     not_properties = {"supersedes", "anchor"}  # they say what becomes of another memory, and which lines it is about
     given_once = {"agent", "kind"}
     taken = {one.name for one in fields(NewMemory)} - not_properties - given_once
-    assert {one.name for one in PROPERTIES if one.editable} == taken
+    assert taken == EDITABLE
+
+
+def test_commands_and_tools_take_the_editable_properties() -> None:
+    renamed = {"expires_at": "expires"}
+    library_only = {"title", "fields"}  # of notes and of dialects
+    arguments = {renamed.get(name, name) for name in EDITABLE - library_only}
+    others = {"reason", "supersedes", "anchor", "ttl", "id", "id_", "kind", "fields", "restore", "undo", "self"}
+    for command in (add_command, update_command):
+        assert {str(one.name) for one in command.params} - others == arguments, command.name
+    for tool in (WritingTools.remember, WritingTools.update):
+        assert set(signature(tool).parameters) - others == arguments, tool.__name__

@@ -1,4 +1,4 @@
-"""Memories without a model, as many as a test needs."""
+"""Memories without an embedding model."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def open_memory(tmp_path: Path) -> Iterator[OpenMemory]:
 
 @pytest.fixture
 def memory(open_memory: OpenMemory) -> Memory:
-    """The one that is exported."""
+    """The memory that is exported."""
     return open_memory("memory")
 
 
 @pytest.fixture
 def other(open_memory: OpenMemory) -> Memory:
-    """The one that is imported into."""
+    """The memory that an export is imported into."""
     return open_memory("other")
 
 
 def fill(memory: Memory) -> dict[str, str]:
-    """A memory with something of every kind, and a past."""
+    """Fill a memory with records of every kind and a history. Returns ids by name."""
     dark = memory.add("User prefers dark mode in every editor", type="preference", tags=["ui", "ünï, code"])
     near = memory.add("The user prefers dark mode in the editor", type="preference", importance=8, confidence=0.5)
     fence = memory.add("Run this:\n\n```sh\n# not a heading\n````\n## nor this\n", source="a · b: c", expires="30d")

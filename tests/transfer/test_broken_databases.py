@@ -1,4 +1,4 @@
-"""Databases as they should not be: locked, cut off, half written, of other versions, with values of the wrong kind."""
+"""Databases that are locked, truncated, half written, of other versions, or have values of the wrong type."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.store import foreign_sqlite
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.importer import detect, load_importer
+from mindex.transfer.format_detection import detect_importer, load_importer
 from tests.running import is_one_error, run_here
-from tests.transfer import seeds
-from tests.transfer.seeds import mudpuppy
+from tests.transfer import foreign_programs
+from tests.transfer.foreign_programs import mudpuppy
 
-every_database = pytest.mark.parametrize("name", seeds.DATABASES)
+every_database = pytest.mark.parametrize("name", foreign_programs.DATABASES)
 
 ODD = (
     None, "", " ", "text", 0, -1, 1, 3.7, float("inf"), -1e300, 2**63 - 1, b"\xff\xfe\0", "null", "[", "[[]]", "{}",
@@ -38,11 +38,11 @@ def untyped(schema: str) -> str:
 
 
 @every_database
-def test_values_of_the_wrong_kind_are_understood_or_named(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+def test_values_of_the_wrong_type_are_converted_or_skipped(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     """Each column of each table once with each odd value, the others as they should be."""
-    path, _ = seeds.make(name, tmp_path / "good")
+    path, _ = foreign_programs.make(name, tmp_path / "good")
     good, odd = sqlite3.connect(path), sqlite3.connect(tmp_path / "odd.db")
-    odd.executescript(untyped(seeds.SCHEMAS[name]))
+    odd.executescript(untyped(foreign_programs.SCHEMAS[name]))
     rows = 0
     for (table,) in odd.execute("SELECT name FROM sqlite_master").fetchall():
         columns = [row[1] for row in odd.execute(f"PRAGMA table_info({table})")]
@@ -52,7 +52,7 @@ def test_values_of_the_wrong_kind_are_understood_or_named(name: str, tmp_path: P
         usual = dict(zip(columns, values, strict=True))
         counts = table in load_importer(name).tables  # type: ignore[attr-defined]
         every = [{**usual, column: value} for column in columns for value in (ODD if counts else ODD[::4])]
-        seeds.insert(odd, {table: every})
+        foreign_programs.insert(odd, {table: every})
         rows += len(every) * counts
     odd.commit()
     good.close()
@@ -74,20 +74,20 @@ def test_missing_and_additional_columns_are_no_error(name: str, tmp_path: Path, 
     connection.execute("CREATE TABLE IF NOT EXISTS profiles (agent_id)")
     connection.commit()
     connection.close()
-    assert detect(tmp_path / "old.db").name == name
+    assert detect_importer(tmp_path / "old.db").name == name
     report = keyword_memory.transfer.import_(tmp_path / "old.db")
     assert (report.read, report.added, report.skipped) == (1, 1, ())
 
 
 @every_database
 def test_a_database_without_rows_is_no_error(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    seeds.fill(tmp_path / "empty.db", seeds.SCHEMAS[name], {})
+    foreign_programs.fill(tmp_path / "empty.db", foreign_programs.SCHEMAS[name], {})
     report = keyword_memory.transfer.import_(tmp_path / "empty.db")
     assert (report.read, report.added, report.skipped) == (0, 0, ())
 
 
 @every_database
-def test_what_is_no_database_is_refused_by_name(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+def test_a_file_that_is_no_database_is_refused(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     (tmp_path / "text.db").write_text("these are words, and many of them\n" * 100)
     (tmp_path / "nothing.db").write_bytes(b"")
     (tmp_path / "folder").mkdir()
@@ -99,7 +99,7 @@ def test_what_is_no_database_is_refused_by_name(name: str, tmp_path: Path, keywo
     assert keyword_memory.maintenance.statistics().total == 0
 
 
-def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
+def test_the_command_reports_an_error_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("words")
     ran = run_here("--db", tmp_path / "ours.db", "import", tmp_path / "text.db", "--from", "mudpuppy")
     is_one_error(ran, "text.db", "not a database")
@@ -109,10 +109,10 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
 
 def _many(path: Path, rows: int = 2000) -> Path:
     entries = [mudpuppy.entry(number, f"memory number {number} " + "x" * 200) for number in range(1, rows + 1)]
-    return seeds.fill(path, mudpuppy.SCHEMA, {"memory_entries": entries})
+    return foreign_programs.fill(path, mudpuppy.SCHEMA, {"memory_entries": entries})
 
 
-def test_a_database_that_is_cut_off_gives_what_it_has(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_a_truncated_database_is_read_as_far_as_possible(tmp_path: Path, keyword_memory: Memory) -> None:
     path = _many(tmp_path / "cut.db")
     os.truncate(path, path.stat().st_size // 2)
     report = keyword_memory.transfer.import_(path, source="mudpuppy")
@@ -130,11 +130,11 @@ def test_a_database_of_which_nothing_can_be_read_is_an_error(tmp_path: Path, key
         keyword_memory.transfer.import_(path, source="mudpuppy")
 
 
-def test_what_is_still_in_the_write_ahead_log_comes_in(tmp_path: Path, keyword_memory: Memory) -> None:
-    path, rows = seeds.make("mudpuppy", tmp_path / "from")
+def test_rows_in_the_write_ahead_log_are_imported(tmp_path: Path, keyword_memory: Memory) -> None:
+    path, rows = foreign_programs.make("mudpuppy", tmp_path / "from")
     writer = sqlite3.connect(path)
     writer.execute("PRAGMA wal_autocheckpoint = 0")
-    seeds.insert(writer, {"memory_entries": [mudpuppy.entry(20, "only in the log")]})
+    foreign_programs.insert(writer, {"memory_entries": [mudpuppy.entry(20, "only in the log")]})
     writer.commit()
     copy = tmp_path / "copy.db"
     shutil.copy(path, copy)
@@ -143,7 +143,8 @@ def test_what_is_still_in_the_write_ahead_log_comes_in(tmp_path: Path, keyword_m
     assert b"only in the log" not in before
     for place in (path, copy):  # in use, and left behind by a program that was killed
         assert any(
-            isinstance(one, ExportRow) and one.record.text == "only in the log" for one in detect(place).read(place)
+            isinstance(one, ExportRow) and one.record.text == "only in the log"
+            for one in detect_importer(place).read(place)
         )
     assert keyword_memory.transfer.import_(copy).read == rows + 1
     assert copy.read_bytes() == before
@@ -165,7 +166,7 @@ def test_a_locked_database_is_an_error_that_says_so(
 
 
 @every_database
-def test_rows_without_a_time_are_as_old_as_the_file(name: str, tmp_path: Path) -> None:
+def test_rows_without_a_time_get_the_time_of_the_file(name: str, tmp_path: Path) -> None:
     needs = load_importer(name).needs  # type: ignore[attr-defined]
     connection = sqlite3.connect(tmp_path / "old.db")
     for table, columns in needs.items():
@@ -173,13 +174,13 @@ def test_rows_without_a_time_are_as_old_as_the_file(name: str, tmp_path: Path) -
         connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", tuple(columns))
     connection.commit()
     connection.close()
-    os.utime(tmp_path / "old.db", (seeds.NOON / 1000,) * 2)
+    os.utime(tmp_path / "old.db", (foreign_programs.NOON / 1000,) * 2)
     (row,) = load_importer(name).read(tmp_path / "old.db")
     assert isinstance(row, ExportRow)
-    assert row.record.created_at == row.record.updated_at == seeds.NOON
+    assert row.record.created_at == row.record.updated_at == foreign_programs.NOON
 
 
-def test_an_export_that_is_none_is_refused(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_a_json_file_that_is_no_export_is_refused(tmp_path: Path, keyword_memory: Memory) -> None:
     head = '{"version": 1, "exportedAt": "x", '
     for name, text, reason in (
         ("cut.json", head + '"chunks": [{"content": "a"', "not JSON"),
@@ -191,8 +192,10 @@ def test_an_export_that_is_none_is_refused(tmp_path: Path, keyword_memory: Memor
             keyword_memory.transfer.import_(tmp_path / name)
 
 
-def test_parts_of_an_export_that_are_no_objects_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_parts_of_an_export_that_are_no_objects_are_skipped_by_name(tmp_path: Path, keyword_memory: Memory) -> None:
     held = {"version": 1, "exportedAt": "x", "files": [5], "chunks": [7, {"content": "words"}], "sessions": [None]}
-    report = keyword_memory.transfer.import_(seeds.lines(tmp_path / "e.json", {**held, "fileCollections": "none"}))
+    report = keyword_memory.transfer.import_(
+        foreign_programs.lines(tmp_path / "e.json", {**held, "fileCollections": "none"})
+    )
     assert (report.read, report.added) == (3, 1)
     assert [one.where for one in report.skipped] == ["chunks[0]", "sessions[0]"]

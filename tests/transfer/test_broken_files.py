@@ -1,4 +1,4 @@
-"""Files that are torn, foreign, hostile or changing: what can be read comes in, the rest is named."""
+"""Files that are truncated, foreign, hostile or changing: what can be read is imported, the rest is named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.transfer import import_rows
-from mindex.transfer.importers import jsonl
+from mindex.transfer.importers import json_lines
 from tests.running import within
 
 
@@ -54,7 +54,7 @@ NESTED = b"[" * 100_000 + b"]" * 100_000
     ],
     ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else value,
 )
-def test_one_broken_line_is_named_and_the_rest_comes_in(
+def test_a_broken_line_is_skipped_by_name_and_the_rest_is_imported(
     exported: Path, other: Memory, spoilt: bytes, reason: str
 ) -> None:
     spoil(exported, 6, spoilt)
@@ -65,10 +65,10 @@ def test_one_broken_line_is_named_and_the_rest_comes_in(
     assert any(part in why for part in reason.split("|")), why
 
 
-def test_a_line_without_an_end_is_not_read_into_memory(
+def test_a_line_that_is_too_long_is_not_read_into_memory(
     exported: Path, other: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", 2 * 2**20)
+    monkeypatch.setattr(json_lines, "LONGEST_LINE", 2 * 2**20)
     spoil(exported, 6, b'{"id": "abcd", "text": "' + b"x" * (5 * 2**20))
     report = other.transfer.import_(exported)
     assert (report.read, report.added) == (10, 9)
@@ -76,7 +76,7 @@ def test_a_line_without_an_end_is_not_read_into_memory(
 
 
 @pytest.mark.parametrize("at", ["in the middle of a line", "between lines"])
-def test_a_file_that_was_cut_off_is_said_to_be(exported: Path, other: Memory, at: str) -> None:
+def test_a_truncated_file_is_reported(exported: Path, other: Memory, at: str) -> None:
     data = exported.read_bytes()
     end = data.rindex(b"\n", 0, len(data) * 2 // 3) + 1
     exported.write_bytes(data[: end + 40 if "middle" in at else end])
@@ -87,7 +87,7 @@ def test_a_file_that_was_cut_off_is_said_to_be(exported: Path, other: Memory, at
     assert "10 records were announced" in report.skipped[-1].reason
 
 
-def test_a_part_of_a_history_without_its_record_is_named(exported: Path, other: Memory) -> None:
+def test_a_history_line_without_its_record_is_skipped_by_name(exported: Path, other: Memory) -> None:
     with exported.open("ab") as file:
         file.write(b'{"id": "zzzz", "more": []}\n')
     report = other.transfer.import_(exported)
@@ -104,14 +104,16 @@ def test_a_part_of_a_history_without_its_record_is_named(exported: Path, other: 
         lambda text: text.rstrip("\n"),
     ],
 )
-def test_what_editors_do_to_files_does_no_harm(exported: Path, other: Memory, change: Callable[[str], str]) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(
+    exported: Path, other: Memory, change: Callable[[str], str]
+) -> None:
     exported.write_bytes(change(exported.read_text(encoding="utf-8")).encode())
     report = other.transfer.import_(exported)
     assert (report.added, report.skipped) == (10, ())
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-be"])
-def test_another_encoding_is_no_export(exported: Path, other: Memory, encoding: str) -> None:
+def test_a_file_in_another_encoding_is_no_export(exported: Path, other: Memory, encoding: str) -> None:
     exported.write_bytes(exported.read_text(encoding="utf-8").encode(encoding))
     with pytest.raises(UsageError, match="no export of mindex"):
         other.transfer.import_(exported, source="jsonl")
@@ -124,7 +126,7 @@ def test_another_encoding_is_no_export(exported: Path, other: Memory, encoding: 
     [b"", b"\n", b"{}", b'{"mindex": "one"}', b"{" * 100_000, b"x" * 100_000, b"null", b"\xff\xd8\xff"],
     ids=lambda value: repr(value[:20]),
 )
-def test_a_file_that_is_no_export_is_an_error_and_nothing_comes_in(
+def test_a_file_that_is_no_export_is_an_error_and_nothing_is_imported(
     memory: Memory, tmp_path: Path, content: bytes
 ) -> None:
     file = tmp_path / "file"
@@ -148,12 +150,12 @@ def test_a_folder_that_is_no_export_is_an_error(memory: Memory, tmp_path: Path) 
         memory.transfer.import_(tmp_path / "notes", source="jsonl")
 
 
-def test_what_is_not_there_is_not_found(memory: Memory, tmp_path: Path) -> None:
+def test_a_missing_file_is_not_found(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="not there"):
         memory.transfer.import_(tmp_path / "missing.jsonl")
 
 
-def test_a_file_that_changes_underneath_is_named(
+def test_a_file_that_changes_during_the_import_is_reported(
     exported: Path, other: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_rows, "_BATCH", 3)
@@ -174,7 +176,7 @@ def test_a_file_that_changes_underneath_is_named(
 
 
 @pytest.mark.parametrize("announced", [-1, 10**30, "many", None, True])
-def test_a_header_that_lies_is_not_believed(exported: Path, other: Memory, announced: object) -> None:
+def test_a_wrong_count_in_the_header_does_no_harm(exported: Path, other: Memory, announced: object) -> None:
     header = {"mindex": 1, "records": announced, "last_numbers": {"main": announced}}
     spoil(exported, 1, json.dumps(header).encode())
     assert other.transfer.import_(exported).added == 10

@@ -1,4 +1,4 @@
-"""Foreign values: times, lists and numbers, however they were written."""
+"""Values of other programs: times, lists and numbers in many notations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mindex.transfer.importers.foreign_values import confidence, expiry, importance, kept, listed, moment, whole
-from tests.transfer.seeds import NOON
+from mindex.transfer.importers import foreign_values as foreign
+from tests.transfer.foreign_programs import NOON
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,14 @@ from tests.transfer.seeds import NOON
         ("20260301", NOON - 43_200_000),
     ],
 )
-def test_a_time_is_the_same_however_it_was_written(written: Any, meant: int) -> None:
-    assert moment(written) == meant
+def test_a_time_is_the_same_in_every_notation(written: Any, meant: int) -> None:
+    assert foreign.time_ms(written) == meant
 
 
 @pytest.mark.parametrize("written", [None, "", "soon", True, 1e300, float("nan"), 2**62, "2026-02-30", [], b"\xff"])
-def test_what_is_no_time_is_the_default(written: Any) -> None:
-    assert moment(written, 7) == 7
-    assert expiry(written) is None
+def test_a_value_that_is_no_time_gives_the_default(written: Any) -> None:
+    assert foreign.time_ms(written, 7) == 7
+    assert foreign.expiry_ms(written) is None
 
 
 @pytest.mark.parametrize(
@@ -54,26 +54,24 @@ def test_what_is_no_time_is_the_default(written: Any) -> None:
         (5, ("5",)),
     ],
 )
-def test_a_list_is_the_same_however_it_was_written(written: Any, meant: tuple[str, ...]) -> None:
-    assert listed(written) == (meant if isinstance(meant, tuple) else (meant,))
+def test_a_list_is_the_same_in_every_notation(written: Any, meant: tuple[str, ...]) -> None:
+    assert foreign.texts(written) == (meant if isinstance(meant, tuple) else (meant,))
 
 
-def test_numbers_are_brought_into_our_ranges() -> None:
-    assert [importance(value) for value in (0, 0.4, 7.4, 11, "8", None, "high", float("nan"), float("inf"))] == [
-        1, 1, 7, 10, 8, 5, 5, 5, 5,
-    ]  # fmt: skip
-    assert [confidence(value) for value in (0.5, -1, 2, None, "x", float("nan"))] == [0.5, 0.0, 1.0, 1.0, 1.0, 1.0]
-    assert [whole(value) for value in (3, 3.0, "3", 3.5, "x", True, None, "9" * 30)] == [
-        3,
-        3,
-        3,
-        None,
-        None,
-        None,
-        None,
-        None,
+def test_numbers_are_limited_to_our_ranges() -> None:
+    weights = (0, 0.4, 7.4, 11, "8", None, "high", float("nan"), float("inf"))
+    assert [foreign.importance(value) for value in weights] == [1, 1, 7, 10, 8, 5, 5, 5, 5]
+    assert [foreign.confidence(value) for value in (0.5, -1, 2, None, "x", float("nan"))] == [
+        0.5,
+        0.0,
+        1.0,
+        1.0,
+        1.0,
+        1.0,
     ]
+    assert [foreign.integer(value) for value in (3, 3.0, "3")] == [3, 3, 3]
+    assert [foreign.integer(value) for value in (3.5, "x", True, None, "9" * 30)] == [None] * 5
 
 
-def test_what_says_nothing_is_not_kept() -> None:
-    assert kept(a="", b=None, c=0, d=(), e={}, f=("x",), g=1) == {"f": ["x"], "g": 1}
+def test_empty_values_are_not_among_the_extra_fields() -> None:
+    assert foreign.extra_fields(a="", b=None, c=0, d=(), e={}, f=("x",), g=1) == {"f": ["x"], "g": 1}

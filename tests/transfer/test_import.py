@@ -1,4 +1,4 @@
-"""Coming in: once, under the right agent and number, without secrets; and what is not said is not done."""
+"""What an import does with rows: each is stored once, for the right agent, with a free number, without secrets."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import StoreError, UsageError
+from mindex.memories.profile import profile_id
 from mindex.memory import Memory
 from mindex.model import Change, Filters, Model, Progress, Record
+from mindex.model.transfer import ImportReport
 from mindex.redaction.redactor import redact
 from mindex.store.export_rows import ExportRow, Link
-from mindex.transfer import import_checks, import_rows
-from mindex.transfer.import_rows import AgentMapping
-from mindex.transfer.importer import IMPORTERS, ImportReport, SkippedRow, detect, foreign_id, load_importer, profile_id
+from mindex.transfer import import_rows
+from mindex.transfer.format_detection import IMPORTERS, detect_importer, load_importer
+from mindex.transfer.import_agents import AgentMapping
+from mindex.transfer.import_redaction import rows_with_secrets
+from mindex.transfer.importer import SkippedRow, foreign_id
 from tests.running import finish, kill, start, wait_until
 from tests.transfer.conftest import OpenMemory, fill
 
 
 @dataclass(frozen=True)
-class Given:
-    """An importer of rows that a test wrote down."""
+class GivenRows:
+    """An importer that yields the rows of a test."""
 
     found: tuple[ExportRow | SkippedRow, ...]
     name: str = "given"
@@ -37,24 +41,26 @@ class Given:
         yield from self.found
 
 
-def told(words: str, **changes: object) -> Record:
+def memory_record(text: str, /, **changes: object) -> Record:
     values: dict[str, object] = {
-        "id": foreign_id("given", words),
+        "id": foreign_id("given", text),
         "kind": "memory",
-        "text": words,
+        "text": text,
         "agent": "main",
         "type": "fact",
         "created_at": 1_700_000_000_000,
         "updated_at": 1_700_000_000_000,
-        "source": f"given:{words[:10]}",
+        "source": f"given:{text[:10]}",
         **changes,
     }
     return Record(**values)  # type: ignore[arg-type]
 
 
-def bring(memory: Memory, *found: ExportRow | SkippedRow, dry_run: bool = False, **options: object) -> ImportReport:
+def import_given(
+    memory: Memory, *found: ExportRow | SkippedRow, dry_run: bool = False, **options: object
+) -> ImportReport:
     options = {"by": "main", **options}
-    return import_rows.import_(memory.store, Path(), Given(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
+    return import_rows.import_rows(memory.store, Path(), GivenRows(found), dry_run=dry_run, **options)  # type: ignore[arg-type]
 
 
 def everything(memory: Memory) -> list[Record]:
@@ -62,7 +68,7 @@ def everything(memory: Memory) -> list[Record]:
         return [row.record for row in dump.rows]
 
 
-# ── once ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── duplicates ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_second_import_adds_nothing(memory: Memory, other: Memory, tmp_path: Path) -> None:
@@ -75,66 +81,66 @@ def test_a_second_import_adds_nothing(memory: Memory, other: Memory, tmp_path: P
     assert everything(other) == before
 
 
-def test_importing_into_where_it_came_from_adds_nothing(memory: Memory, tmp_path: Path) -> None:
+def test_importing_into_the_exported_memory_adds_nothing(memory: Memory, tmp_path: Path) -> None:
     fill(memory)
     memory.transfer.export(tmp_path / "a.jsonl")
     report = memory.transfer.import_(tmp_path / "a.jsonl")
     assert (report.added, report.duplicates) == (0, report.read)
 
 
-def test_the_same_words_are_the_same_memory_unless_it_is_forgotten(memory: Memory) -> None:
+def test_the_same_text_is_the_same_memory_unless_it_is_forgotten(memory: Memory) -> None:
     known = memory.add("The build runs on Tuesdays")
-    same = ExportRow(told("The build runs on  Tuesdays\n"))
-    forgotten = ExportRow(told("The build runs on Tuesdays", retired_at=1_700_000_000_001))
-    report = bring(memory, same, forgotten)
+    same = ExportRow(memory_record("The build runs on  Tuesdays\n"))
+    forgotten = ExportRow(memory_record("The build runs on Tuesdays", retired_at=1_700_000_000_001))
+    report = import_given(memory, same, forgotten)
     assert (report.added, report.duplicates) == (1, 1)
     assert [hit.record.id for hit in memory.search("build").hits] == [known.id]
     memory.forget(known.id)
-    assert bring(memory, same).added == 1
+    assert import_given(memory, same).added == 1
 
 
-def test_what_has_expired_is_no_twin(memory: Memory) -> None:
-    old = ExportRow(told("The build runs on Tuesdays", id="aaaa", expires_at=1_700_000_000_001))
-    assert bring(memory, old, ExportRow(told("The build runs on Tuesdays"))).added == 2
+def test_an_expired_memory_is_no_duplicate(memory: Memory) -> None:
+    old = ExportRow(memory_record("The build runs on Tuesdays", id="aaaa", expires_at=1_700_000_000_001))
+    assert import_given(memory, old, ExportRow(memory_record("The build runs on Tuesdays"))).added == 2
 
 
 def test_rows_of_one_file_are_duplicates_of_each_other(memory: Memory) -> None:
-    one = ExportRow(told("The same"))
-    report = bring(memory, one, one, ExportRow(told("The same", id="bbbb")))
+    one = ExportRow(memory_record("The same"))
+    report = import_given(memory, one, one, ExportRow(memory_record("The same", id="bbbb")))
     assert (report.read, report.added, report.duplicates) == (3, 1, 2)
 
 
-def test_every_row_is_added_there_already_or_named(memory: Memory) -> None:
+def test_every_row_is_added_a_duplicate_or_skipped_by_name(memory: Memory) -> None:
     memory.add("Known")
     found = (
-        ExportRow(told("New")),
-        ExportRow(told("Known")),
-        ExportRow(told("Bad", type="opinion")),
+        ExportRow(memory_record("New")),
+        ExportRow(memory_record("Known")),
+        ExportRow(memory_record("Bad", type="opinion")),
         SkippedRow("line 7", "it is torn"),
     )
-    report = bring(memory, *found, SkippedRow("end", "it was cut off", row=False))
+    report = import_given(memory, *found, SkippedRow("end", "it was cut off", row=False))
     assert report.read == 4
     assert report.read == report.added + report.duplicates + len([one for one in report.skipped if one.row])
     assert [one.where for one in report.skipped] == ["given:Bad", "line 7", "end"]
 
 
-def test_what_is_imported_can_be_undone_and_told_apart(memory: Memory) -> None:
-    record = told("From another memory")
-    bring(memory, ExportRow(record))
+def test_an_imported_record_can_be_undone_and_its_history_names_the_import(memory: Memory) -> None:
+    record = memory_record("From another memory")
+    import_given(memory, ExportRow(record))
     (change,) = memory.history(record.id)
     assert (change.action, change.at, change.reason) == ("import", record.created_at, "imported from given")
     memory.undo(record.id)
     assert not memory.search("another").hits
 
 
-def test_a_foreign_history_is_kept_in_its_order(memory: Memory) -> None:
+def test_an_imported_history_keeps_its_order(memory: Memory) -> None:
     memory.add("Takes the first number of a change")
-    early, late = told("Draft", id="aaaa"), told("Final", id="aaaa")
+    early, late = memory_record("Draft", id="aaaa"), memory_record("Final", id="aaaa")
     history = (
         Change(0, "", 1_700_000_000_000, "x", "add", "", None, early),
         Change(0, "", 1_700_000_000_001, "x", "update", "better", early, late),
     )
-    bring(memory, ExportRow(late, history))
+    import_given(memory, ExportRow(late, history))
     assert [(one.action, one.after.text) for one in memory.history("aaaa")] == [("add", "Draft"), ("update", "Final")]
     memory.undo("aaaa")
     found = memory.store.retrieval.record("aaaa")
@@ -160,7 +166,7 @@ def test_changes_whose_numbers_are_taken_get_new_ones_and_keep_their_order(
 # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_numbers_stay_where_they_are_free_and_are_named_where_not(
+def test_free_numbers_are_kept_and_taken_ones_replaced_and_reported(
     memory: Memory, other: Memory, tmp_path: Path
 ) -> None:
     for number in range(1, 5):
@@ -178,9 +184,12 @@ def test_numbers_stay_where_they_are_free_and_are_named_where_not(
 
 
 @pytest.mark.parametrize("number", [2**63 - 1, 2**63, 10**40, 0, -5])
-def test_a_number_that_cannot_be_counted_on_is_replaced(memory: Memory, number: int) -> None:
-    report = bring(
-        memory, ExportRow(told("Numbered", number=number), (Change(2**63, "", 0, "", "add", "", None, told("x")),))
+def test_a_number_out_of_range_is_replaced(memory: Memory, number: int) -> None:
+    report = import_given(
+        memory,
+        ExportRow(
+            memory_record("Numbered", number=number), (Change(2**63, "", 0, "", "add", "", None, memory_record("x")),)
+        ),
     )
     assert report.renumbered == ((number, 1),)
     added = memory.store.retrieval.record(memory.add("The next").id)
@@ -190,7 +199,7 @@ def test_a_number_that_cannot_be_counted_on_is_replaced(memory: Memory, number: 
 # ── agents ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_everything_can_be_given_to_one_agent(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_everything_can_be_imported_for_one_agent(memory: Memory, other: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
     memory.transfer.export(tmp_path / "a.jsonl")
     report = other.transfer.import_(tmp_path / "a.jsonl", agent="eve")
@@ -210,7 +219,7 @@ def test_an_agent_can_be_mapped_to_another(memory: Memory, other: Memory, tmp_pa
     assert {record.agent: record.text for record in everything(other)} == {"main": "Mine", "them": "Yours"}
 
 
-def test_another_agents_copy_in_the_same_memory_is_its_own(memory: Memory, tmp_path: Path) -> None:
+def test_a_copy_for_another_agent_gets_ids_of_its_own(memory: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
     memory.transfer.export(tmp_path / "a.jsonl", agent="main")
     report = memory.transfer.import_(tmp_path / "a.jsonl", agent="eve")
@@ -227,16 +236,18 @@ def test_another_agents_copy_in_the_same_memory_is_its_own(memory: Memory, tmp_p
     assert found is not None and found.agent == "eve"
 
 
-def test_nobody_can_be_everybody(memory: Memory) -> None:
+def test_rows_cannot_belong_to_all_agents(memory: Memory) -> None:
     with pytest.raises(UsageError, match="everyone"):
         AgentMapping(everything="*")
-    assert bring(memory, ExportRow(told("x", agent="*"))).skipped
+    assert import_given(memory, ExportRow(memory_record("x", agent="*"))).skipped
 
 
-# ── what is in the way ────────────────────────────────────────────────────────────────────────────────────────
+# ── conflicts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_profile_never_replaces_another_one_unsaid(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_a_profile_does_not_replace_another_one_and_is_skipped_by_name(
+    memory: Memory, other: Memory, tmp_path: Path
+) -> None:
     memory.profile.set({"user": "Ada"})
     other.profile.set({"user": "Grace"})
     memory.transfer.export(tmp_path / "a.jsonl")
@@ -247,7 +258,7 @@ def test_a_profile_never_replaces_another_one_unsaid(memory: Memory, other: Memo
     assert profile_id("main") == everything(other)[0].id
 
 
-def test_a_profile_that_went_on_living_is_still_the_same(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_a_profile_that_changed_since_is_a_duplicate(memory: Memory, other: Memory, tmp_path: Path) -> None:
     memory.profile.set({"user": "Ada"})
     memory.transfer.export(tmp_path / "a.jsonl")
     other.transfer.import_(tmp_path / "a.jsonl")
@@ -255,7 +266,7 @@ def test_a_profile_that_went_on_living_is_still_the_same(memory: Memory, other: 
     assert other.transfer.import_(tmp_path / "a.jsonl").duplicates == 1
 
 
-def test_two_contacts_never_share_an_address(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_a_contact_with_a_taken_address_is_skipped(memory: Memory, other: Memory, tmp_path: Path) -> None:
     memory.contacts.add(name="Grace", email="grace@example.com")
     held = other.contacts.add(name="G. Hopper", email="grace@example.com")
     memory.transfer.export(tmp_path / "a.jsonl")
@@ -263,9 +274,9 @@ def test_two_contacts_never_share_an_address(memory: Memory, other: Memory, tmp_
     assert [one.reason for one in report.skipped] == [f"contact '{held.id}' has the same email already"]
 
 
-def test_an_id_of_another_kind_is_named(memory: Memory) -> None:
-    bring(memory, ExportRow(told("A memory", id="abcd")))
-    report = bring(memory, ExportRow(told("A note", id="abcd", kind="note", type="")))
+def test_an_id_that_a_record_of_another_kind_has_is_skipped_by_name(memory: Memory) -> None:
+    import_given(memory, ExportRow(memory_record("A memory", id="abcd")))
+    report = import_given(memory, ExportRow(memory_record("A note", id="abcd", kind="note", type="")))
     assert [one.reason for one in report.skipped] == ["another record has the id abcd"]
 
 
@@ -293,29 +304,33 @@ def test_an_id_of_another_kind_is_named(memory: Memory) -> None:
         ({"kind": "skill", "type": "", "fields": {"name": "x", "trigger_type": "cron", "instructions": "y"}}, "cron"),
     ],
 )
-def test_what_makes_no_sense_is_named_and_the_rest_comes_in(
+def test_an_invalid_row_is_skipped_by_name_and_the_rest_is_imported(
     memory: Memory, changes: dict[str, object], reason: str
 ) -> None:
-    report = bring(memory, ExportRow(told("Bad", **changes), where="line 3"), ExportRow(told("Good")))
+    report = import_given(
+        memory, ExportRow(memory_record("Bad", **changes), where="line 3"), ExportRow(memory_record("Good"))
+    )
     assert report.added == 1
     ((where, why),) = [(one.where, one.reason) for one in report.skipped]
     assert where == "line 3" and reason in why, why
 
 
-def test_fields_without_a_bottom_are_refused(memory: Memory) -> None:
+def test_fields_that_are_nested_too_deeply_are_refused(memory: Memory) -> None:
     deep: dict[str, object] = {}
     for _ in range(5000):
         deep = {"x": deep}
-    report = bring(memory, ExportRow(told("Deep", fields=deep)))
+    report = import_given(memory, ExportRow(memory_record("Deep", fields=deep)))
     assert [one.reason for one in report.skipped] == ["its fields are nested too deeply"]
 
 
-def test_a_link_that_leads_nowhere_is_not_made(memory: Memory) -> None:
-    one, two = told("One", id="aaaa"), told("Two", id="bbbb")
+def test_a_link_to_a_missing_record_is_not_stored(memory: Memory) -> None:
+    one, two = memory_record("One", id="aaaa"), memory_record("Two", id="bbbb")
     links = (Link("bbbb", "near", 0.7, 5), Link("zzzz", "near", 0.9, 5))
-    assert bring(memory, ExportRow(one, links=links), ExportRow(two)).added == 2
+    assert import_given(memory, ExportRow(one, links=links), ExportRow(two)).added == 2
     assert memory.store.entries.linked("aaaa", "near") == ("bbbb",)
-    report = bring(memory, ExportRow(told("Three", id="cccc"), links=(Link("aaaa", "near", float("nan")),)))
+    report = import_given(
+        memory, ExportRow(memory_record("Three", id="cccc"), links=(Link("aaaa", "near", float("nan")),))
+    )
     assert [one.reason for one in report.skipped] == ["a link has a weight that is no number"]
 
 
@@ -324,11 +339,13 @@ def test_a_link_that_leads_nowhere_is_not_made(memory: Memory) -> None:
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def test_secrets_stay_outside_wherever_they_stand(memory: Memory) -> None:
-    past = told(f"Before it was {SECRET}", id="aaaa")
-    record = told("Clean", id="aaaa", tags=("ok", SECRET), context=f"see {SECRET}", fields={"deep": [{"x": SECRET}]})
+def test_secrets_are_redacted_in_every_property_and_in_the_history(memory: Memory) -> None:
+    past = memory_record(f"Before it was {SECRET}", id="aaaa")
+    record = memory_record(
+        "Clean", id="aaaa", tags=("ok", SECRET), context=f"see {SECRET}", fields={"deep": [{"x": SECRET}]}
+    )
     history = (Change(1, "", 0, "me", "update", f"because of {SECRET}", past, record),)
-    report = bring(memory, ExportRow(record, history), ExportRow(told("Nothing to hide")))
+    report = import_given(memory, ExportRow(record, history), ExportRow(memory_record("Nothing to hide")))
     assert (report.added, report.notes) == (2, ("secrets were left out of 1 records: github-token",))
     with memory.store._engine.database.read() as connection:  # type: ignore[attr-defined]
         kept = "\n".join(connection.iterdump())
@@ -336,13 +353,15 @@ def test_secrets_stay_outside_wherever_they_stand(memory: Memory) -> None:
 
 
 def test_in_strict_mode_a_row_with_a_secret_is_skipped_by_name(memory: Memory) -> None:
-    report = bring(memory, ExportRow(told(f"It is {SECRET}")), ExportRow(told("Clean")), secrets="strict")
+    report = import_given(
+        memory, ExportRow(memory_record(f"It is {SECRET}")), ExportRow(memory_record("Clean")), secrets="strict"
+    )
     assert (report.added, len(report.skipped)) == (1, 1)
     assert SECRET not in report.skipped[0].reason and "github-token" in report.skipped[0].reason
 
 
-def test_a_name_may_betray_what_a_field_holds(memory: Memory) -> None:
-    bring(memory, ExportRow(told("Fields", id="aaaa", fields={"password": "hunter22!x"})))
+def test_a_field_is_redacted_by_its_name(memory: Memory) -> None:
+    import_given(memory, ExportRow(memory_record("Fields", id="aaaa", fields={"password": "hunter22!x"})))
     found = memory.store.retrieval.record("aaaa")
     assert found is not None and found.fields["password"] == "[redacted:password]"
 
@@ -367,16 +386,18 @@ def test_a_name_may_betray_what_a_field_holds(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "around", [("", ""), ("word", "word"), ("password", "secret"), ("</private>", "=x"), ("7", "7")]
 )
-def test_no_secret_hides_among_other_rows(text: str, around: tuple[str, str]) -> None:
+def test_a_secret_is_found_among_other_rows(text: str, around: tuple[str, str]) -> None:
     assert redact(text).text != text
-    rows = [ExportRow(told(f"{one}", id=f"id{number}x")) for number, one in enumerate((around[0], text, around[1]))]
-    assert rows[1] in import_checks.suspects(rows, "redact")
+    rows = [
+        ExportRow(memory_record(f"{one}", id=f"id{number}x")) for number, one in enumerate((around[0], text, around[1]))
+    ]
+    assert rows[1] in rows_with_secrets(rows, "redact")
 
 
 # ── dry runs, progress, kills ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_dry_run_says_what_would_happen_and_writes_nothing(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_a_dry_run_reports_what_would_happen_and_stores_nothing(memory: Memory, other: Memory, tmp_path: Path) -> None:
     fill(memory)
     other.add("Takes number one")
     other.contacts.add(name="G. Hopper", email="grace@example.com")
@@ -393,17 +414,17 @@ def test_a_dry_run_says_what_would_happen_and_writes_nothing(memory: Memory, oth
 def test_a_dry_run_sees_duplicates_across_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_rows, "_BATCH", 1)
     rows = (
-        ExportRow(told("Same", number=1)),
-        ExportRow(told("Same", id="bbbb", number=2)),
-        ExportRow(told("Else", number=1)),
+        ExportRow(memory_record("Same", number=1)),
+        ExportRow(memory_record("Same", id="bbbb", number=2)),
+        ExportRow(memory_record("Else", number=1)),
     )
-    foreseen = bring(memory, *rows, dry_run=True)
+    foreseen = import_given(memory, *rows, dry_run=True)
     assert (foreseen.added, foreseen.duplicates, foreseen.renumbered) == (2, 1, ((1, 2),))
-    happened = bring(memory, *rows)
+    happened = import_given(memory, *rows)
     assert (happened.added, happened.duplicates, happened.renumbered) == (2, 1, ((1, 2),))
 
 
-def test_progress_is_told_batch_by_batch(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_progress_is_reported_after_each_batch(memory: Memory, other: Memory, tmp_path: Path) -> None:
     for number in range(12):
         memory.add(f"Sentence number {number}")
     memory.transfer.export(tmp_path / "a.jsonl")
@@ -416,11 +437,14 @@ def test_progress_is_told_batch_by_batch(memory: Memory, other: Memory, tmp_path
 
 def test_long_texts_make_small_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_rows, "_BATCH_CHARACTERS", 1000)
-    sizes = [len(batch) for batch in import_rows._batches(ExportRow(told("x" * 400, id=f"id{n}x")) for n in range(7))]
+    sizes = [
+        len(batch)
+        for batch in import_rows._batches(ExportRow(memory_record("x" * 400, id=f"id{n}x")) for n in range(7))
+    ]
     assert sizes == [3, 3, 1]
 
 
-def test_a_store_that_fails_says_how_much_came_in(
+def test_the_error_of_a_failing_store_says_how_much_was_imported(
     memory: Memory, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_rows, "_BATCH", 2)
@@ -433,16 +457,16 @@ def test_a_store_that_fails_says_how_much_came_in(
         return restore(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(memory.store.entries, "restore_rows", failing)
-    rows = [ExportRow(told(f"Sentence number {number}")) for number in range(4)]
+    rows = [ExportRow(memory_record(f"Sentence number {number}")) for number in range(4)]
     with pytest.raises(StoreError, match=r"2 records came in before that.*import again"):
-        bring(memory, *rows)
+        import_given(memory, *rows)
     monkeypatch.undo()
-    report = bring(memory, *rows)
+    report = import_given(memory, *rows)
     assert (report.added, report.duplicates) == (2, 2)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_killed_import_goes_on_when_it_is_repeated(memory: Memory, tmp_path: Path) -> None:
+def test_a_killed_import_is_completed_when_it_is_repeated(memory: Memory, tmp_path: Path) -> None:
     source, db = tmp_path / "a.jsonl", tmp_path / "killed.db"
     record = {"kind": "memory", "agent": "main", "type": "fact", "created_at": "2026-01-01T00:00:00Z"}
     with source.open("w") as file:
@@ -482,7 +506,7 @@ class Counting:
         return [1.0 for _ in texts]
 
 
-def test_vectors_follow_an_import(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_imported_records_are_embedded(memory: Memory, other: Memory, tmp_path: Path) -> None:
     memory.add("One")
     memory.add("Two")
     memory.transfer.export(tmp_path / "a.jsonl")
@@ -493,23 +517,23 @@ def test_vectors_follow_an_import(memory: Memory, other: Memory, tmp_path: Path)
     assert seen[-1] == Progress("embed", 2, 2)
 
 
-def test_a_server_lets_vectors_follow_behind_its_back(
+def test_a_server_embeds_imported_records_in_the_background(
     memory: Memory, other: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.add("One")
     memory.transfer.export(tmp_path / "a.jsonl")
-    asked: list[bool] = []
+    embedded: list[bool] = []
     other.models.use(Counting())
-    monkeypatch.setattr(other, "embeds_in_background", True)
-    monkeypatch.setattr(other, "_embed_soon", lambda: asked.append(True))
+    monkeypatch.setattr(other.embedding_queue, "in_background", True)
+    monkeypatch.setattr(other.embedding_queue, "embed_all", lambda: embedded.append(True))
     other.transfer.import_(tmp_path / "a.jsonl")
-    assert asked == [True]
+    assert embedded == [True]
 
 
-# ── who reads what ────────────────────────────────────────────────────────────────────────────────────────────
+# ── formats ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_importer_in_the_table_is_one() -> None:
+def test_every_importer_in_the_table_can_be_loaded() -> None:
     for name in IMPORTERS:
         assert load_importer(name).name == name
 
@@ -519,11 +543,11 @@ def test_the_same_foreign_row_always_gets_the_same_id() -> None:
     assert foreign_id("x", "facts", 1, "words") != foreign_id("x", "facts", 1, "other words")
 
 
-def test_what_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
+def test_an_unknown_format_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"\x00\x01")
     with pytest.raises(UsageError, match="no file that mindex knows"):
-        detect(tmp_path / "x.bin")
+        detect_importer(tmp_path / "x.bin")
     with pytest.raises(UsageError, match="--from"):
-        detect(tmp_path)
+        detect_importer(tmp_path)
     with pytest.raises(UsageError, match="nothing is known of 'fax'"):
         load_importer("fax")

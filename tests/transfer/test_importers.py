@@ -1,4 +1,4 @@
-"""What holds for every format: it is recognised, every row is accounted for, and a second time nothing is added."""
+"""What every format has in common: it is recognised, every row is accounted for, and a second import adds nothing."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Filters, Record
-from mindex.transfer.importer import IMPORTERS, detect, load_importer
+from mindex.transfer.format_detection import IMPORTERS, detect_importer, load_importer
 from tests.conftest import write
 from tests.running import run_here
-from tests.transfer import seeds
+from tests.transfer import foreign_programs
 
-everyone = pytest.mark.parametrize("name", seeds.MAKERS)
+every_format = pytest.mark.parametrize("name", foreign_programs.MAKERS)
 
 
 def everything(memory: Memory) -> list[Record]:
     return list(memory.store.retrieval.list(Filters(agent="*", include_expired=True), limit=500).records)
 
 
-@everyone
+@every_format
 def test_every_row_is_added_a_duplicate_or_skipped_by_name(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    path, rows = seeds.make(name, tmp_path / "from")
+    path, rows = foreign_programs.make(name, tmp_path / "from")
     report = keyword_memory.transfer.import_(path)
     skipped = [one for one in report.skipped if one.row]
     assert report.read == rows
@@ -32,9 +32,9 @@ def test_every_row_is_added_a_duplicate_or_skipped_by_name(name: str, tmp_path: 
     assert all(one.where and one.reason for one in report.skipped)
 
 
-@everyone
+@every_format
 def test_a_second_import_adds_nothing(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make(name, tmp_path / "from")
+    path, _ = foreign_programs.make(name, tmp_path / "from")
     first = keyword_memory.transfer.import_(path)
     before = everything(keyword_memory)
     second = keyword_memory.transfer.import_(path)
@@ -43,9 +43,9 @@ def test_a_second_import_adds_nothing(name: str, tmp_path: Path, keyword_memory:
     assert everything(keyword_memory) == before
 
 
-@everyone
-def test_a_dry_run_says_the_same_and_writes_nothing(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make(name, tmp_path / "from")
+@every_format
+def test_a_dry_run_reports_the_same_and_stores_nothing(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = foreign_programs.make(name, tmp_path / "from")
     rehearsed = keyword_memory.transfer.import_(path, dry_run=True)
     assert everything(keyword_memory) == []
     done = keyword_memory.transfer.import_(path)
@@ -57,17 +57,17 @@ def test_a_dry_run_says_the_same_and_writes_nothing(name: str, tmp_path: Path, k
     )
 
 
-@everyone
+@every_format
 def test_it_is_recognised_by_one_importer_only(name: str, tmp_path: Path) -> None:
-    path, _ = seeds.make(name, tmp_path / "from")
+    path, _ = foreign_programs.make(name, tmp_path / "from")
     wanted = name.removesuffix(" export")
     assert [one for one in IMPORTERS if load_importer(one).recognises(path)] == [wanted]
-    assert detect(path).name == wanted
+    assert detect_importer(path).name == wanted
 
 
-@everyone
-def test_what_has_no_agent_belongs_to_the_one_who_imports(name: str, tmp_path: Path) -> None:
-    path, _ = seeds.make(name, tmp_path / "from")
+@every_format
+def test_a_row_without_an_agent_belongs_to_the_importing_agent(name: str, tmp_path: Path) -> None:
+    path, _ = foreign_programs.make(name, tmp_path / "from")
     with Memory(tmp_path / "eve.db", agent="eve", options={"embedding.provider": "none"}) as memory:
         memory.transfer.import_(path)
         found = everything(memory)
@@ -79,18 +79,20 @@ def test_what_has_no_agent_belongs_to_the_one_who_imports(name: str, tmp_path: P
     assert {state.agent for state in states if state} == agents
 
 
-@everyone
-def test_where_it_comes_from_is_its_source(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make(name, tmp_path / "from")
+@every_format
+def test_the_source_of_a_record_names_its_origin(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = foreign_programs.make(name, tmp_path / "from")
     keyword_memory.transfer.import_(path)
     sources = [record.source for record in everything(keyword_memory)]
     assert all(source.startswith(f"{name.removesuffix(' export')}:") for source in sources)
     assert len(set(sources)) == len(sources)
 
 
-@everyone
-def test_what_came_in_leaves_and_comes_in_again_the_same(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make(name, tmp_path / "from")
+@every_format
+def test_imported_records_survive_an_export_and_another_import(
+    name: str, tmp_path: Path, keyword_memory: Memory
+) -> None:
+    path, _ = foreign_programs.make(name, tmp_path / "from")
     keyword_memory.transfer.import_(path)
     keyword_memory.transfer.export(tmp_path / "a.jsonl")
     with Memory(tmp_path / "again.db", options={"embedding.provider": "none"}) as again:
@@ -99,35 +101,35 @@ def test_what_came_in_leaves_and_comes_in_again_the_same(name: str, tmp_path: Pa
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize("name", seeds.DATABASES)
-def test_a_database_is_not_touched(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make(name, tmp_path / "from")
+@pytest.mark.parametrize("name", foreign_programs.DATABASES)
+def test_a_foreign_database_is_not_changed(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = foreign_programs.make(name, tmp_path / "from")
     before = (path.read_bytes(), sorted(path.parent.iterdir()))
     keyword_memory.transfer.import_(path)
     assert (path.read_bytes(), sorted(path.parent.iterdir())) == before
 
 
-@pytest.mark.parametrize("name", seeds.DATABASES)
-def test_how_many_rows_there_are_is_known_beforehand(name: str, tmp_path: Path) -> None:
-    path, rows = seeds.make(name, tmp_path / "from")
+@pytest.mark.parametrize("name", foreign_programs.DATABASES)
+def test_the_number_of_rows_is_known_beforehand(name: str, tmp_path: Path) -> None:
+    path, rows = foreign_programs.make(name, tmp_path / "from")
     assert load_importer(name).count(path) == rows  # type: ignore[attr-defined]
 
 
-def test_all_of_them_come_in_beside_each_other(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_all_formats_are_imported_into_one_memory(tmp_path: Path, keyword_memory: Memory) -> None:
     added = {}
-    for name in seeds.MAKERS:
-        path, _ = seeds.make(name, tmp_path / name)
+    for name in foreign_programs.MAKERS:
+        path, _ = foreign_programs.make(name, tmp_path / name)
         added[name] = keyword_memory.transfer.import_(path).added
     assert added.pop("memory-search export") == 0  # its database was there before
     assert all(added.values())
 
 
-def test_strangers_are_nobodys(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_unknown_files_are_recognised_by_no_importer(tmp_path: Path, keyword_memory: Memory) -> None:
     schema = (
         "CREATE TABLE memories (content TEXT, tags TEXT); CREATE TABLE chunks (content TEXT); CREATE TABLE files (x);"
     )
-    other = seeds.fill(tmp_path / "other.db", schema, {"memories": [{"content": "of another program"}]})
-    seeds.fill(tmp_path / "facts.db", "CREATE TABLE facts (fact TEXT)", {})
+    other = foreign_programs.fill(tmp_path / "other.db", schema, {"memories": [{"content": "of another program"}]})
+    foreign_programs.fill(tmp_path / "facts.db", "CREATE TABLE facts (fact TEXT)", {})
     write(
         tmp_path, {"a.jsonl": '{"type": "event"}\n', "b.json": "{}", "c.md": "# Words", "d.db": "words", "e.jsonl": ""}
     )
@@ -139,11 +141,11 @@ def test_strangers_are_nobodys(tmp_path: Path, keyword_memory: Memory) -> None:
     for path in strangers:
         assert [one for one in IMPORTERS if load_importer(one).recognises(path)] == [], path
         with pytest.raises(UsageError, match="knows how to import"):
-            detect(path)
+            detect_importer(path)
 
 
-def test_the_command_line_counts_and_names(tmp_path: Path) -> None:
-    path, _ = seeds.make("mudpuppy", tmp_path / "from")
+def test_the_command_prints_counts_and_names_skipped_rows(tmp_path: Path) -> None:
+    path, _ = foreign_programs.make("mudpuppy", tmp_path / "from")
     database = tmp_path / "ours.db"
     ran = run_here("--db", database, "--json", "import", path, "--no-embed", "--strict")
     assert ran.code == 1  # one row is empty

@@ -1,4 +1,4 @@
-"""Everything leaves as JSONL and comes back, to the byte."""
+"""An export as JSONL and its import: the same bytes when it is exported again."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from mindex.memory import Memory
 from mindex.model import Model, RecordVectors
 from mindex.store.export_rows import ExportRow
 from mindex.transfer import jsonl_export
-from mindex.transfer.importers import jsonl as reading
-from mindex.transfer.jsonl_rows import Malformed, history_json, history_of, moment_of, row_json, row_of, stamp
+from mindex.transfer.format_detection import load_importer
+from mindex.transfer.iso_times import iso_from_ms, ms_from_iso
+from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, encode_history, encode_row
 from tests.transfer.conftest import OpenMemory, fill
 
 
@@ -61,7 +62,7 @@ def test_nothing_of_a_record_is_lost(memory: Memory, other: Memory, tmp_path: Pa
     assert other.profile.get("user.age") == 37
 
 
-def test_what_came_in_lives_on(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_imported_records_can_be_changed_and_undone(memory: Memory, other: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
     memory.transfer.export(tmp_path / "all.jsonl")
     other.transfer.import_(tmp_path / "all.jsonl")
@@ -123,7 +124,7 @@ def live(memory: Memory, operations: list[tuple[str, int, str]]) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(OPERATIONS)
-def test_any_life_survives_the_round_trip(operations: list[tuple[str, int, str]]) -> None:
+def test_any_sequence_of_changes_survives_the_round_trip(operations: list[tuple[str, int, str]]) -> None:
     options = {"embedding.provider": "none", "secrets.mode": "off"}
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -143,18 +144,20 @@ def test_any_life_survives_the_round_trip(operations: list[tuple[str, int, str]]
 
 @given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
 def test_a_time_keeps_its_milliseconds(moment: int) -> None:
-    assert moment_of(stamp(moment)) == moment
+    assert ms_from_iso(iso_from_ms(moment)) == moment
 
 
-def test_a_history_tells_one_from_true(memory: Memory) -> None:
+def test_a_history_distinguishes_1_from_true(memory: Memory) -> None:
     memory.profile.set({"a": 1})
     memory.profile.set({"a": True})
     (row,) = rows(memory)
-    again = history_of(row_of(json.loads(json.dumps(row_json(row)))).record, history_json(row.record, row.history))
+    again = decode_history(
+        decode_row(json.loads(json.dumps(encode_row(row)))).record, encode_history(row.record, row.history)
+    )
     assert [json.dumps(one.after.fields) for one in again] == [json.dumps(one.after.fields) for one in row.history]
 
 
-def test_a_long_history_goes_on_in_the_lines_below(
+def test_a_long_history_continues_in_the_lines_below(
     memory: Memory, other: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jsonl_export, "_LONGEST_HISTORY", 300)
@@ -172,7 +175,7 @@ def test_a_long_history_goes_on_in_the_lines_below(
 # ── what a file holds ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_header_counts_the_records_and_never_tells_the_time(memory: Memory, tmp_path: Path) -> None:
+def test_the_header_has_the_number_of_records_and_no_time(memory: Memory, tmp_path: Path) -> None:
     memory.add("One")
     memory.add("Two", agent="b")
     memory.transfer.export(tmp_path / "a.jsonl")
@@ -183,7 +186,7 @@ def test_the_header_counts_the_records_and_never_tells_the_time(memory: Memory, 
     assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
 
 
-def test_a_memory_that_never_changed_says_its_text_once(memory: Memory, tmp_path: Path) -> None:
+def test_a_memory_without_changes_has_its_text_once(memory: Memory, tmp_path: Path) -> None:
     memory.add("A rather singular sentence")
     memory.transfer.export(tmp_path / "a.jsonl")
     _, record = lines(tmp_path / "a.jsonl")
@@ -192,7 +195,9 @@ def test_a_memory_that_never_changed_says_its_text_once(memory: Memory, tmp_path
     assert "text" in record and record["created_at"].endswith("Z")  # type: ignore[attr-defined]
 
 
-def test_indexed_files_stay_where_they_are_and_are_named(memory: Memory, handbook: Path, tmp_path: Path) -> None:
+def test_indexed_files_are_not_exported_and_their_folders_are_named(
+    memory: Memory, handbook: Path, tmp_path: Path
+) -> None:
     memory.index(handbook)
     memory.add("Told, not indexed")
     report = memory.transfer.export(tmp_path / "a.jsonl")
@@ -201,17 +206,17 @@ def test_indexed_files_stay_where_they_are_and_are_named(memory: Memory, handboo
     assert len(lines(tmp_path / "a.jsonl")) == 2
 
 
-def test_one_agent_may_leave_alone(memory: Memory, tmp_path: Path) -> None:
+def test_one_agent_can_be_exported_alone(memory: Memory, tmp_path: Path) -> None:
     memory.add("Mine")
     memory.add("Yours", agent="you")
     assert memory.transfer.export(tmp_path / "a.jsonl", agent="you").records == 1
     assert [line.get("text") for line in lines(tmp_path / "a.jsonl")] == [None, "Yours"]
 
 
-def test_vectors_come_along_when_asked_for(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_vectors_are_exported_on_request(memory: Memory, other: Memory, tmp_path: Path) -> None:
     model = Model("test", "tiny", 2)
-    kept, told = memory.add("With a vector"), memory.add("Told by an older model")
-    memory.store.vectors.put(model, [RecordVectors(kept.id, [[0.6, 0.8]], 0.5), RecordVectors(told.id, [[1, 0]])])
+    first, second = memory.add("With a vector"), memory.add("Told by an older model")
+    memory.store.vectors.put(model, [RecordVectors(first.id, [[0.6, 0.8]], 0.5), RecordVectors(second.id, [[1, 0]])])
     memory.transfer.export(tmp_path / "without.jsonl")
     assert not any("vectors" in line for line in lines(tmp_path / "without.jsonl"))
     memory.transfer.export(tmp_path / "with.jsonl", vectors=True)
@@ -233,7 +238,7 @@ def test_vectors_come_along_when_asked_for(memory: Memory, other: Memory, tmp_pa
         {"fluency": float("nan")},
     ],
 )
-def test_a_vector_that_cannot_be_one_is_made_again(
+def test_an_invalid_vector_is_made_again(
     memory: Memory, other: Memory, tmp_path: Path, damage: dict[str, object]
 ) -> None:
     model = Model("test", "tiny", 2)
@@ -258,9 +263,7 @@ def test_a_stream_gets_the_same_bytes(memory: Memory, tmp_path: Path) -> None:
     assert report.target == "-"
 
 
-def test_an_export_that_fails_leaves_the_old_one(
-    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_export_leaves_the_old_file(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.add("One")
     folder = tmp_path / "out"
     folder.mkdir()
@@ -278,7 +281,7 @@ def test_an_export_that_fails_leaves_the_old_one(
     assert [file.name for file in folder.iterdir()] == ["a.jsonl"]
 
 
-def test_an_export_replaces_an_export_and_nothing_else(memory: Memory, tmp_path: Path) -> None:
+def test_an_export_replaces_only_an_export(memory: Memory, tmp_path: Path) -> None:
     memory.add("One")
     notes = tmp_path / "notes.txt"
     notes.write_text("my notes")
@@ -304,7 +307,7 @@ def test_only_the_owner_reads_an_export_and_a_link_stays_one(memory: Memory, tmp
     assert Path("/dev/null").is_char_device()
 
 
-def test_what_is_written_meanwhile_does_not_tear_an_export(memory: Memory, open_memory: OpenMemory) -> None:
+def test_an_export_does_not_see_writes_that_happen_meanwhile(memory: Memory, open_memory: OpenMemory) -> None:
     for number in range(3):
         memory.add(f"Sentence number {number}")
     with memory.store.entries.export_snapshot() as dump:
@@ -335,9 +338,9 @@ def test_what_is_written_meanwhile_does_not_tear_an_export(memory: Memory, open_
         ({"vectors": [{"model": "m", "dimensions": 1, "fluency": 1, "data": "%"}]}, "not base64"),
     ],
 )
-def test_a_line_of_the_wrong_shape_says_what_is_wrong(change: dict[str, object], reason: str) -> None:
-    with pytest.raises(Malformed, match=reason):
-        row_of({"id": "abcd", "kind": "memory", "text": "x", **change})
+def test_a_line_of_the_wrong_shape_is_refused_with_the_reason(change: dict[str, object], reason: str) -> None:
+    with pytest.raises(InvalidRow, match=reason):
+        decode_row({"id": "abcd", "kind": "memory", "text": "x", **change})
 
 
 @pytest.mark.parametrize(
@@ -347,19 +350,19 @@ def test_a_line_of_the_wrong_shape_says_what_is_wrong(change: dict[str, object],
 def test_a_change_of_the_wrong_shape_is_refused(memory: Memory, entry: dict[str, object]) -> None:
     memory.add("One")
     (row,) = rows(memory)
-    with pytest.raises(Malformed):
-        history_of(row.record, [entry])
+    with pytest.raises(InvalidRow):
+        decode_history(row.record, [entry])
 
 
 def test_a_header_of_a_newer_mindex_is_refused(memory: Memory, tmp_path: Path) -> None:
     file = tmp_path / "new.jsonl"
     file.write_text('{"mindex": 99, "records": 0}\n')
-    assert reading.importer.recognises(file)
+    assert load_importer("jsonl").recognises(file)
     with pytest.raises(UsageError, match="newer mindex"):
         memory.transfer.import_(file)
 
 
-def test_a_purged_number_is_not_given_again_elsewhere(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_a_purged_number_is_not_used_again_in_another_memory(memory: Memory, other: Memory, tmp_path: Path) -> None:
     memory.add("One")
     memory.purge(memory.add("Two").id)
     memory.transfer.export(tmp_path / "a.jsonl")
@@ -368,7 +371,7 @@ def test_a_purged_number_is_not_given_again_elsewhere(memory: Memory, other: Mem
     assert added is not None and added.number == 3
 
 
-def test_rows_are_compared_without_their_places(memory: Memory) -> None:
+def test_rows_are_equal_wherever_they_were_read(memory: Memory) -> None:
     memory.add("One")
     (row,) = rows(memory)
     assert replace(row, where="line 7") == row

@@ -1,4 +1,4 @@
-"""A folder to read that can be read back."""
+"""An export as a markdown folder, and its import."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def files(folder: Path) -> list[str]:
 # ── there and back ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_folder_brings_back_what_is_live(memory: Memory, other: Memory, tmp_path: Path) -> None:
+def test_the_live_records_of_a_folder_are_imported(memory: Memory, other: Memory, tmp_path: Path) -> None:
     fill(memory)
     report = memory.transfer.export(tmp_path / "out", format="markdown")
     assert (report.left_out, report.records) == (1, len(live(memory)))
@@ -122,7 +122,7 @@ def test_several_agents_have_a_folder_each(memory: Memory, tmp_path: Path) -> No
     assert all(name.strip(".") for name in folders)
 
 
-def test_a_section_can_be_read_by_people(memory: Memory, tmp_path: Path) -> None:
+def test_a_section_is_readable(memory: Memory, tmp_path: Path) -> None:
     memory.add("The cache expires after one hour", tags=["cache"], importance=7)
     memory.transfer.export(tmp_path / "out", format="markdown")
     text = (tmp_path / "out" / "memories" / "fact.md").read_text(encoding="utf-8")
@@ -133,7 +133,7 @@ def test_a_section_can_be_read_by_people(memory: Memory, tmp_path: Path) -> None
     assert text.endswith("```text\nThe cache expires after one hour\n```\n")
 
 
-def test_the_overview_says_what_is_missing(memory: Memory, handbook: Path, tmp_path: Path) -> None:
+def test_the_overview_says_what_the_export_has_not(memory: Memory, handbook: Path, tmp_path: Path) -> None:
     memory.index(handbook)
     memory.forget(memory.add("Forgotten").id)
     memory.add("Kept")
@@ -147,7 +147,7 @@ def test_the_overview_says_what_is_missing(memory: Memory, handbook: Path, tmp_p
 # ── where it is written ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_new_export_takes_the_place_of_the_old_one(memory: Memory, tmp_path: Path) -> None:
+def test_a_new_export_replaces_the_old_one(memory: Memory, tmp_path: Path) -> None:
     fact = memory.add("A fact")
     memory.add("An insight", type="insight")
     memory.transfer.export(tmp_path / "out", format="markdown")
@@ -158,7 +158,7 @@ def test_a_new_export_takes_the_place_of_the_old_one(memory: Memory, tmp_path: P
     assert [file for file in tmp_path.iterdir() if file.name.endswith(".part")] == []
 
 
-def test_a_file_of_somebody_else_is_never_replaced(memory: Memory, tmp_path: Path) -> None:
+def test_a_file_that_is_no_export_is_not_replaced(memory: Memory, tmp_path: Path) -> None:
     memory.add("A fact")
     out = tmp_path / "out"
     (out / "memories").mkdir(parents=True)
@@ -171,8 +171,10 @@ def test_a_file_of_somebody_else_is_never_replaced(memory: Memory, tmp_path: Pat
         memory.transfer.export(tmp_path / "file", format="markdown")
 
 
-def test_many_months_are_not_all_open_at_once(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "_MOST_OPEN", 2)
+def test_files_are_appended_to_when_the_buffer_is_full(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "_BUFFERED_CHARACTERS", 300)
     for _ in range(2):
         for month in range(1, 7):
             memory.conversations.add("Ping", "Pong", at=f"2026-0{month}-15T12:00:00Z")
@@ -182,13 +184,13 @@ def test_many_months_are_not_all_open_at_once(memory: Memory, tmp_path: Path, mo
 
 
 @pytest.mark.skipif(os.name == "nt", reason="rights of POSIX")
-def test_only_the_owner_looks_into_the_folder(memory: Memory, tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_folder(memory: Memory, tmp_path: Path) -> None:
     memory.add("A fact")
     memory.transfer.export(tmp_path / "out", format="markdown")
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
 
 
-def test_markdown_is_neither_a_stream_nor_vectors(memory: Memory, tmp_path: Path) -> None:
+def test_markdown_has_no_stream_and_no_vectors(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="folder of texts"):
         memory.transfer.export(tmp_path / "out", format="markdown", vectors=True)
     with pytest.raises(UsageError, match="unknown format"):
@@ -225,7 +227,7 @@ def read(file: Path) -> tuple[list[str], list[str]]:
         ("number: 1", "number:  ", "'number' is empty"),
     ],
 )
-def test_a_section_that_lost_something_is_named(written: Path, old: str, new: str, reason: str) -> None:
+def test_an_incomplete_section_is_skipped_by_name(written: Path, old: str, new: str, reason: str) -> None:
     text = written.read_text(encoding="utf-8")
     written.write_text(text.replace(old, new, 1), encoding="utf-8")
     rows, unread = read(written)
@@ -233,26 +235,26 @@ def test_a_section_that_lost_something_is_named(written: Path, old: str, new: st
     assert len(unread) == 1 and unread[0].startswith("fact.md:10 ") and reason in unread[0], unread
 
 
-def test_a_fence_that_never_closes_ends_with_the_file(written: Path) -> None:
+def test_a_fence_that_is_not_closed_is_reported(written: Path) -> None:
     written.write_text(written.read_text(encoding="utf-8")[:-4], encoding="utf-8")
     rows, unread = read(written)
     assert rows == ["First fact"] and "ends in the middle" in unread[0]
 
 
-def test_a_section_of_ones_own_is_named_not_lost(written: Path) -> None:
+def test_a_section_without_facts_is_skipped_by_name(written: Path) -> None:
     with written.open("a", encoding="utf-8") as file:
         file.write("\n## My own thought\n## Another\n\nWithout a line of facts.\n")
     rows, unread = read(written)
     assert len(rows) == 2 and len(unread) == 2
 
 
-def test_bytes_that_are_no_text_are_named(written: Path) -> None:
+def test_a_section_that_is_not_utf8_is_skipped_by_name(written: Path) -> None:
     written.write_bytes(written.read_bytes().replace(b"First fact\n```", b"First \xff fact\n```"))
     rows, unread = read(written)
     assert rows == ["Second fact"] and "not UTF-8" in unread[0]
 
 
-def test_ends_of_lines_may_be_those_of_windows(written: Path) -> None:
+def test_windows_line_ends_are_read(written: Path) -> None:
     written.write_bytes(written.read_bytes().replace(b"\n", b"\r\n"))
     assert read(written) == (["First fact", "Second fact"], [])
 
@@ -268,7 +270,7 @@ def test_fields_are_json(memory: Memory, tmp_path: Path) -> None:
     assert read(file) == ([], ["contacts.md:9 its fields are not JSON"])
 
 
-def test_other_peoples_files_in_the_folder_are_named(written: Path, other: Memory) -> None:
+def test_other_files_in_the_folder_are_skipped_by_name(written: Path, other: Memory) -> None:
     (written.parent / "plan.md").write_text("# A plan\n")
     report = other.transfer.import_(written.parent.parent)
     assert (report.read, report.added) == (2, 2)

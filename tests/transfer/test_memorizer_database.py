@@ -1,4 +1,4 @@
-"""Memorizer-MCP's database: facts, conversations, people, projects, skills, and profiles with all their versions."""
+"""Memorizer-MCP's database: facts, conversations, contacts, projects, skills, and profiles with all versions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 from mindex.memory import Memory
 from mindex.model import Filters
-from tests.transfer import seeds
-from tests.transfer.seeds import DAY, NOON, memorizer
+from tests.transfer import foreign_programs
+from tests.transfer.foreign_programs import DAY, NOON, memorizer
 
 
 def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memory: Memory) -> None:
-    records = seeds.brought("memorizer", tmp_path, keyword_memory)
+    records = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)
     tea, of_work = records["facts:1:conv_1"], records["facts:2"]
     assert (tea.text, tea.type, tea.number, tea.confidence) == ("Eve prefers tea.", "preference", 1, 0.9)
     assert (tea.created_at, tea.updated_at) == (NOON, NOON + DAY)
@@ -25,7 +25,7 @@ def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memor
 
 
 def test_conversations_become_turns(tmp_path: Path, keyword_memory: Memory) -> None:
-    turn = seeds.brought("memorizer", tmp_path, keyword_memory)["conversations:conv_1"]
+    turn = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)["conversations:conv_1"]
     assert (turn.kind, turn.created_at, turn.tags) == ("turn", NOON, ("drinks",))
     assert turn.fields == {
         "session_id": "s1",
@@ -35,7 +35,7 @@ def test_conversations_become_turns(tmp_path: Path, keyword_memory: Memory) -> N
 
 
 def test_a_profile_can_be_rolled_back_to_any_version_it_had(tmp_path: Path, keyword_memory: Memory) -> None:
-    profile = seeds.brought("memorizer", tmp_path, keyword_memory)["profiles:main"]
+    profile = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)["profiles:main"]
     assert profile.fields["data"] == memorizer.VERSIONS[2]
     assert (profile.created_at, profile.updated_at) == (NOON, NOON + 4 * DAY)
     history = keyword_memory.history(profile.id)
@@ -48,7 +48,7 @@ def test_a_profile_can_be_rolled_back_to_any_version_it_had(tmp_path: Path, keyw
     assert keyword_memory.profile.get() == memorizer.VERSIONS[1]
 
 
-def test_profiles_and_tables_that_cannot_come_in_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_profiles_and_tables_that_cannot_be_imported_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
     large = '{"text": "' + "x" * 300_000 + '"}'
     rows = {
         "profiles": [{"agent_id": "main", "profile_data": large}],
@@ -59,7 +59,7 @@ def test_profiles_and_tables_that_cannot_come_in_are_named(tmp_path: Path, keywo
         "project_sources": [{"id": 1}],
     }
     schema = memorizer.SCHEMA + "CREATE TABLE project_sources (id INTEGER);"
-    report = keyword_memory.transfer.import_(seeds.fill(tmp_path / "m.db", schema, rows))
+    report = keyword_memory.transfer.import_(foreign_programs.fill(tmp_path / "m.db", schema, rows))
     assert (report.read, report.added) == (1, 0)
     assert {one.where: one.reason for one in report.skipped} == {
         "profile_history 1": "this version is not a JSON object",
@@ -69,8 +69,8 @@ def test_profiles_and_tables_that_cannot_come_in_are_named(tmp_path: Path, keywo
     }
 
 
-def test_people_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_memory: Memory) -> None:
-    records = seeds.brought("memorizer", tmp_path, keyword_memory)
+def test_contacts_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_memory: Memory) -> None:
+    records = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)
     ada, bob, parser = records["contacts:1"], records["contacts:2"], records["projects:1"]
     assert ada.fields == {
         "name": "Ada", "email": "ada@example.org", "company": "ACME", "role": "lead", "type": "work",
@@ -88,8 +88,8 @@ def test_people_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_me
     assert keyword_memory.skills.due() is not None
 
 
-def test_what_memorizer_rows_are_skipped_is_said(tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make("memorizer", tmp_path / "from")
+def test_skipped_memorizer_rows_are_named_with_the_reason(tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = foreign_programs.make("memorizer", tmp_path / "from")
     skipped = {one.where: one.reason for one in keyword_memory.transfer.import_(path).skipped}
     assert skipped.pop("contacts 3").endswith("has the same email already")
     assert "instructions" in skipped.pop("skills 3")
@@ -100,8 +100,8 @@ def test_what_memorizer_rows_are_skipped_is_said(tmp_path: Path, keyword_memory:
     }
 
 
-def test_numbers_of_four_tables_do_not_take_each_others(tmp_path: Path, keyword_memory: Memory) -> None:
-    path, _ = seeds.make("memorizer", tmp_path / "from")
+def test_a_new_number_is_not_one_of_another_table(tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = foreign_programs.make("memorizer", tmp_path / "from")
     report = keyword_memory.transfer.import_(path)
     page = keyword_memory.store.retrieval.list(Filters(agent="main", include_expired=True), limit=100)
     numbers = [record.number for record in page.records]

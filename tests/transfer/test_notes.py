@@ -1,4 +1,4 @@
-"""Notes for agents and the reference server's graph: sections and observations become memories, whole."""
+"""Notes for agents: each section becomes a memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.importer import SkippedRow, detect, load_importer
+from mindex.transfer.format_detection import detect_importer, load_importer
 from tests.conftest import write
-from tests.transfer.seeds import lines
 
 FENCED = """# Deploy
 
@@ -33,10 +32,7 @@ def records(name: str, path: Path) -> list[ExportRow]:
     return [one for one in load_importer(name).read(path) if isinstance(one, ExportRow)]
 
 
-# ── notes ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_each_section_is_a_memory_with_its_words_untouched(tmp_path: Path) -> None:
+def test_each_section_is_a_memory_with_its_text_unchanged(tmp_path: Path) -> None:
     write(tmp_path, {"CLAUDE.md": FENCED})
     deploy, afterwards = (row.record for row in records("notes", tmp_path / "CLAUDE.md"))
     assert f"{deploy.text}\n\n{afterwards.text}\n" == FENCED
@@ -50,7 +46,7 @@ def test_notes_are_found_at_any_depth_and_nothing_else(tmp_path: Path, keyword_m
     names = ("CLAUDE.md", "app/AGENTS.md", "app/.claude/CLAUDE.local.md", "x/memory/MEMORY.md", "x/memory/topic.md")
     others = ("README.md", "node_modules/p/CLAUDE.md", ".git/AGENTS.md", "app/notes.txt")
     root = write(tmp_path / "root", {name: words.format(name) for name in (*names, *others)})
-    assert detect(root).name == "notes"
+    assert detect_importer(root).name == "notes"
     report = keyword_memory.transfer.import_(root)
     assert report.added == len(names)
     assert {row.record.context for row in records("notes", root)} == set(names)
@@ -70,7 +66,7 @@ def test_a_section_that_was_forgotten_stays_forgotten(tmp_path: Path, keyword_me
     assert keyword_memory.transfer.import_(tmp_path / "n" / "CLAUDE.md").added == 0
 
 
-def test_any_folder_of_markdown_is_read_when_asked_for_by_name(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_any_markdown_folder_is_read_when_the_format_is_given(tmp_path: Path, keyword_memory: Memory) -> None:
     root = write(tmp_path / "vault", {"a.md": "# A\n\nOne thing.\n", "b/c.md": "Another thing.\n", "d.txt": "no"})
     assert keyword_memory.transfer.import_(root, source="notes").added == 2
     assert keyword_memory.transfer.import_(root / "d.txt", source="notes").added == 1
@@ -79,7 +75,7 @@ def test_any_folder_of_markdown_is_read_when_asked_for_by_name(tmp_path: Path, k
         keyword_memory.transfer.import_(tmp_path / "empty", source="notes")
 
 
-def test_notes_that_cannot_be_read_are_named(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_notes_that_cannot_be_read_are_skipped_by_name(tmp_path: Path, keyword_memory: Memory) -> None:
     root = write(tmp_path / "n", {"CLAUDE.md": "\n", "a/AGENTS.md": "x" * (2 * 1024 * 1024 + 1), "b/MEMORY.md": "Yes."})
     (root / "GEMINI.md").write_bytes(b"a\0b")
     report = keyword_memory.transfer.import_(root)
@@ -89,62 +85,3 @@ def test_notes_that_cannot_be_read_are_named(tmp_path: Path, keyword_memory: Mem
         "GEMINI.md": "binary file (it holds NUL bytes)",
         "a/AGENTS.md": "it is larger than 2,097,152 bytes",
     }
-
-
-# ── the reference server ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_observations_say_whom_they_are_about(tmp_path: Path) -> None:
-    entity = {
-        "type": "entity",
-        "name": "Ada",
-        "entityType": "person",
-        "observations": ["Speaks Greek", "Ada likes tea"],
-    }
-    greek, tea = (row.record for row in records("reference-memory", lines(tmp_path / "m.json", entity)))
-    assert (greek.text, tea.text) == ("Ada: Speaks Greek", "Ada likes tea")
-    assert (greek.type, greek.entities, greek.tags) == ("fact", ("Ada",), ("person",))
-
-
-def test_entities_and_relations_are_memories(tmp_path: Path) -> None:
-    path = lines(
-        tmp_path / "m.jsonl",
-        {"type": "entity", "name": "ACME", "entityType": "company"},
-        {"type": "relation", "from": "Ada", "to": "ACME", "relationType": "works_at"},
-    )
-    company, works = (row.record for row in records("reference-memory", path))
-    assert (company.text, company.type) == ("ACME is a company", "entity")
-    assert (works.text, works.type, works.entities) == ("Ada works at ACME", "relationship", ("Ada", "ACME"))
-
-
-def test_odd_entities_are_understood_or_named(tmp_path: Path) -> None:
-    path = lines(
-        tmp_path / "m.jsonl",
-        {"type": "entity", "name": "", "observations": ["x"]},
-        {"type": "entity", "name": "Ada", "observations": [" ", {"content": "tall"}, 7]},
-        {"type": "entity", "name": "Bob", "observations": "one text"},
-        {"type": "entity", "name": ["a"], "entityType": None},
-        {"type": "thing"},
-        "null",
-    )
-    found = list(load_importer("reference-memory").read(path))
-    assert [one.record.text for one in found if isinstance(one, ExportRow)] == [
-        'Ada: {"content": "tall"}',
-        "Ada: 7",
-        "Bob: one text",
-        '["a"]',
-    ]
-    assert {one.where: one.reason for one in found if isinstance(one, SkippedRow)} == {
-        "line 1": "an entity without a name",
-        "line 2, observation 1": "it is empty",
-        "line 5": "'thing' is neither an entity nor a relation",
-        "line 6": "it is not a JSON object",
-    }
-
-
-def test_a_graph_is_recognised_after_a_broken_or_very_long_line(tmp_path: Path) -> None:
-    long = {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["x" * 300_000]}
-    assert detect(lines(tmp_path / "m.jsonl", long)).name == "reference-memory"
-    assert detect(lines(tmp_path / "n.jsonl", "{", long)).name == "reference-memory"
-    (tmp_path / "o.jsonl").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "m.jsonl").read_bytes())
-    assert len(records("reference-memory", tmp_path / "o.jsonl")) == 1

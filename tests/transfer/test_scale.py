@@ -1,6 +1,6 @@
-"""Fifty thousand memories: in and out in a time that grows with their number, and in memory that does not.
+"""Fifty thousand memories are imported and exported in linear time and constant memory.
 
-How many a second they are is for a quiet machine to say (`bench/speed.py`).
+How many a second is measured on an idle machine (`bench/speed.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WORDS = (
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_fifty_thousand_memories_come_in_and_leave(tmp_path: Path) -> None:
+def test_fifty_thousand_memories_are_imported_and_exported(tmp_path: Path) -> None:
     source, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     with source.open("w") as file:
         header = {"mindex": 1, "schema": 1, "records": _COUNT, "last_numbers": {"main": _COUNT}}

@@ -12,13 +12,13 @@ import click
 from mindex.cli.output import Context
 from mindex.clock import parse_time
 from mindex.errors import UsageError
-from mindex.memories.field_specs import FIELDS, Field, ThingKind
+from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
 from mindex.present import profile_contacts_skills as present
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _option(field: Field, *, help_: str = "") -> Callable[[F], F]:
+def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:
     more = {"text": "", "texts": " May be given again.", "json": " As JSON."}[field.shape]
     return click.option(
         f"--{field.name.replace('_', '-')}",

@@ -11,7 +11,7 @@ import click
 from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
 from mindex.present import transfer as shown
-from mindex.transfer.importer import IMPORTERS
+from mindex.transfer.format_detection import IMPORTERS
 
 
 @click.command("export")

@@ -22,6 +22,8 @@ UPDATE = "Change a memory: give what changes; or restore it, or undo a change."
 FORGET = "Take a memory that is wrong or unwanted out of every search; `update` restores it."
 
 LATEST = "true"
+# The arguments of `update` that are not properties of a memory.
+_NO_CHANGE = frozenset(("self", "id", "fields", "restore", "undo", "reason"))
 
 Importance = Annotated[int | Unsaid, Field(description="1-10, default: by rules")]
 Confidence = Annotated[float | Unsaid, Field(description="0-1, default 1")]
@@ -107,20 +109,7 @@ class WritingTools:
         undo: Undo = None,
         reason: Annotated[str, Field(description="For the history")] = "",
     ) -> CallToolResult:
-        properties = {
-            "text": text,
-            "type": type,
-            "importance": importance,
-            "confidence": confidence,
-            "tags": tags,
-            "entities": entities,
-            "summary": summary,
-            "context": context,
-            "source": source,
-            "expires": expires,
-            "supersedes": supersedes,
-        }
-        changes = {name: value for name, value in properties.items() if value is not None}
+        changes = {name: value for name, value in locals().items() if name not in _NO_CHANGE and value is not None}
         if bool(changes) + bool(fields) + restore + (undo is not None) != 1:
             several = changes or fields or restore or undo
             what = "say either what changes, or its fields, or restore, or undo" if several else "say what changes"

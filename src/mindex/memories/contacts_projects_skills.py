@@ -11,7 +11,7 @@ from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import AmbiguousIdError, ConflictError, NotFoundError, UsageError
 from mindex.ids import new_id
 from mindex.memories.agents import AgentName
-from mindex.memories.field_specs import UNIQUE, ThingKind, checked, described
+from mindex.memories.field_specs import UNIQUE, ThingKind, record_values, validate_fields
 from mindex.memories.find_entry import find_entry
 from mindex.memories.json_values import redact_value
 from mindex.memories.skill_schedule import due_at, validate_trigger
@@ -41,11 +41,11 @@ class Things:
     def add(self, *, agent: str | None = None, **fields: object) -> Record:
         """Add one. Raises ConflictError when a live one of the agent has the same unique field."""
         agent = self._agent_name(agent)
-        values = checked(self.kind, self._redacted(fields))
+        values = validate_fields(self.kind, self._redacted(fields))
         self._check_trigger(values)
         now = now_ms()
         bare = Record(id=new_id(), kind=self.kind, text="", agent=agent, created_at=now, updated_at=now)
-        record = replace(bare, **described(self.kind, values))  # type: ignore[arg-type]  # checked by name
+        record = replace(bare, **record_values(self.kind, values))  # type: ignore[arg-type]  # checked by name
         (added,) = self._store.entries.add([record], by=self._agent_name.default, unique=UNIQUE[self.kind])
         if not added.created:
             raise _taken(self.kind, values, added.id)
@@ -55,13 +55,13 @@ class Things:
     def update(self, id_: str, reason: str = "", **fields: object) -> Change:
         if not fields:
             raise UsageError("there is nothing to change", "give the fields that change")
-        changes = checked(self.kind, self._redacted(fields), partial=True)
+        changes = validate_fields(self.kind, self._redacted(fields), partial=True)
         existing = self.get(id_)
 
         def revised(record: Record) -> Record:
             values = {**record.fields, **changes}
             self._check_trigger(values)
-            return replace(record, **described(self.kind, values))  # type: ignore[arg-type]  # checked by name
+            return replace(record, **record_values(self.kind, values))  # type: ignore[arg-type]  # checked by name
 
         change = self._store.entries.revise(
             existing.id,
@@ -99,7 +99,7 @@ class Things:
         involved = {name: value for name, value in wanted.items() if name == _INVOLVED and self.kind == "project"}
         if len(plain) + len(involved) < len(wanted):
             raise UsageError(f"a {self.kind} has no '{_INVOLVED}'", "only projects have people")
-        conditions = {**checked(self.kind, plain, partial=True), **involved}
+        conditions = {**validate_fields(self.kind, plain, partial=True), **involved}
         matching = [
             record for record in self.all(agent or self._agent_name.default) if _matches(record.fields, conditions)
         ]

@@ -1,4 +1,4 @@
-"""What each kind of record may hold beside its words: one table of fields, checked in one place."""
+"""The fields of a contact, a project and a skill: one table, which commands, tools and importers are made of."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ Shape = Literal["text", "texts", "json"]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a kind. `told` fields are words people search for; the others are facts about the record."""
+class FieldSpec:
+    """One field of a kind. `check` returns a value as it is stored, or raises ValueError."""
 
     name: str
     check: Check
     required: bool = False
     default: object = None
-    told: bool = False
-    about: str = ""
+    searchable: bool = False  # part of the record's text
+    contacts: bool = False  # ids of contacts
+    time: bool = False
+    description: str = ""
 
     @property
     def shape(self) -> Shape:
-        """How it is written down: as a text, as several, or as JSON."""
+        """How a user writes it: as a text, as several, or as JSON."""
         return _SHAPES.get(self.check, "text")
 
     @property
     def help(self) -> str:
-        """One line for whoever fills it in."""
-        said = f"One of {', '.join(self.check.choices)}." if isinstance(self.check, _OneOf) else self.about
-        return said if self.default is None else f"{said} Default {str(self.default).lower()}.".strip()
+        """One line for a user who fills it in."""
+        text = f"One of {', '.join(self.check.choices)}." if isinstance(self.check, _OneOf) else self.description
+        return text if self.default is None else f"{text} Default {str(self.default).lower()}.".strip()
 
 
 def _text(value: object) -> str:
@@ -111,101 +113,114 @@ _SHAPES: Mapping[Check, Shape] = {_texts: "texts", _object: "json", _objects: "j
 
 TRIGGERS = ("cron", "interval", "at", "event", "manual")
 
-FIELDS: Mapping[Kind, tuple[Field, ...]] = {
+FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
     "contact": (
-        Field("name", _text, required=True, told=True, about="What they are called."),
-        Field("email", _email, told=True, about="Their e-mail address; no two contacts share one."),
-        Field("company", _text, told=True, about="Where they work."),
-        Field("role", _text, told=True, about="What they do there."),
-        Field("type", _one_of("work", "personal", "ignored"), default="work"),
-        Field("notes", _text, told=True, about="Whatever else is known."),
+        FieldSpec("name", _text, required=True, searchable=True, description="What they are called."),
+        FieldSpec("email", _email, searchable=True, description="Their e-mail address; no two contacts share one."),
+        FieldSpec("company", _text, searchable=True, description="Where they work."),
+        FieldSpec("role", _text, searchable=True, description="What they do there."),
+        FieldSpec("type", _one_of("work", "personal", "ignored"), default="work"),
+        FieldSpec("notes", _text, searchable=True, description="Whatever else is known."),
     ),
     "project": (
-        Field("name", _text, required=True, told=True, about="What it is called; no two projects share a name."),
-        Field("status", _one_of("active", "paused", "completed"), default="active", told=True),
-        Field("type", _one_of("work", "personal"), default="work"),
-        Field("description", _text, told=True, about="What it is about."),
-        Field("primary_contact_id", _text, about="Id of the contact to ask."),
-        Field("participants", _texts, about="Id of a contact who takes part."),
-        Field("company", _text, told=True, about="For whom it is."),
-        Field("priority", _one_of("high", "medium", "low")),
+        FieldSpec(
+            "name",
+            _text,
+            required=True,
+            searchable=True,
+            description="What it is called; no two projects share a name.",
+        ),
+        FieldSpec("status", _one_of("active", "paused", "completed"), default="active", searchable=True),
+        FieldSpec("type", _one_of("work", "personal"), default="work"),
+        FieldSpec("description", _text, searchable=True, description="What it is about."),
+        FieldSpec("primary_contact_id", _text, contacts=True, description="Id of the contact to ask."),
+        FieldSpec("participants", _texts, contacts=True, description="Id of a contact who takes part."),
+        FieldSpec("company", _text, searchable=True, description="For whom it is."),
+        FieldSpec("priority", _one_of("high", "medium", "low")),
     ),
     "skill": (
-        Field("name", _text, required=True, told=True, about="What it is called; no two skills share a name."),
-        Field("description", _text, told=True, about="What it is for."),
-        Field("trigger_type", _one_of(*TRIGGERS), required=True),
-        Field(
+        FieldSpec(
+            "name", _text, required=True, searchable=True, description="What it is called; no two skills share a name."
+        ),
+        FieldSpec("description", _text, searchable=True, description="What it is for."),
+        FieldSpec("trigger_type", _one_of(*TRIGGERS), required=True),
+        FieldSpec(
             "trigger_config",
             _object,
-            about='When: {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}, {"interval_minutes": 30},'
+            description='When: {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}, {"interval_minutes": 30},'
             ' {"at": "2027-01-31T09:00"} or {"in_minutes": 20}.',
         ),
-        Field("instructions", _text, required=True, told=True, about="What the agent is to do."),
-        Field("required_tools", _texts, told=True, about="A tool it needs."),
-        Field("execution_plan", _objects, about="Its steps, as a list of objects."),
-        Field("max_steps", _whole(1), default=10, about="How many steps it may take."),
-        Field("enabled", _flag, default=True, about="Whether it is ever due."),
-        Field("notify_on_completion", _flag, default=True, about="Whether to say when it is done."),
-        Field("notify_interval_minutes", _whole(0), default=0, about="How long not to say it again."),
-        Field("last_run_at", _text, about="When it ran last; what makes it wait for its next time."),
-        Field("last_run_status", _text, about="How that went."),
-        Field("last_run_summary", _text, told=True, about="What came of it."),
-        Field("last_notified_at", _text, about="When that was last said."),
+        FieldSpec("instructions", _text, required=True, searchable=True, description="What the agent is to do."),
+        FieldSpec("required_tools", _texts, searchable=True, description="A tool it needs."),
+        FieldSpec("execution_plan", _objects, description="Its steps, as a list of objects."),
+        FieldSpec("max_steps", _whole(1), default=10, description="How many steps it may take."),
+        FieldSpec("enabled", _flag, default=True, description="Whether it is ever due."),
+        FieldSpec("notify_on_completion", _flag, default=True, description="Whether to say when it is done."),
+        FieldSpec("notify_interval_minutes", _whole(0), default=0, description="How long not to say it again."),
+        FieldSpec(
+            "last_run_at", _text, time=True, description="When it ran last; what makes it wait for its next time."
+        ),
+        FieldSpec("last_run_status", _text, description="How that went."),
+        FieldSpec("last_run_summary", _text, searchable=True, description="What came of it."),
+        FieldSpec("last_notified_at", _text, time=True, description="When that was last said."),
     ),
 }
 
-# No two live records of one agent share these.
+# Kind → the field in which no two live records of one agent have the same value.
 UNIQUE: Mapping[Kind, str] = {"contact": "email", "project": "name", "skill": "name", "note": "path"}
 
 
-def checked(kind: Kind, values: Mapping[str, object], *, partial: bool = False) -> dict[str, object]:
-    """The values as the kind's table wants them; all required ones and defaults, unless it is only a change."""
-    known = {field.name: field for field in FIELDS[kind]}
-    unknown = sorted(set(values) - set(known))
+def validate_fields(kind: Kind, values: Mapping[str, object], *, partial: bool = False) -> dict[str, object]:
+    """Return the values as they are stored, with the defaults; with `partial`, only the values that were given.
+
+    Raises UsageError for an unknown or invalid field, and for a required one that is missing or empty.
+    """
+    specs = {spec.name: spec for spec in FIELDS[kind]}
+    unknown = sorted(set(values) - set(specs))
     if unknown:
-        raise UsageError(f"a {kind} has no '{unknown[0]}'", f"use {', '.join(known)}")
-    found: dict[str, object] = {}
-    for field in known.values():
-        value = values.get(field.name)
+        raise UsageError(f"a {kind} has no '{unknown[0]}'", f"use {', '.join(specs)}")
+    valid: dict[str, object] = {}
+    for name, spec in specs.items():
+        value = values.get(name)
         if value is None or (isinstance(value, str) and not value.strip()):
-            if field.required and not partial:
-                raise UsageError(f"the {field.name} of a {kind} is missing", f"give {field.name}")
-            if field.name in values and field.required:
-                raise UsageError(f"the {field.name} of a {kind} cannot be empty", f"give another {field.name}")
-            found[field.name] = None if field.name in values else field.default
+            if spec.required and not partial:
+                raise UsageError(f"the {name} of a {kind} is missing", f"give {name}")
+            if name in values and spec.required:
+                raise UsageError(f"the {name} of a {kind} cannot be empty", f"give another {name}")
+            valid[name] = None if name in values else spec.default
         else:
             try:
-                found[field.name] = field.check(value)
+                valid[name] = spec.check(value)
             except ValueError as error:
-                raise UsageError(f"{field.name} of a {kind} is wrong", str(error)) from None
-    return {name: value for name, value in found.items() if not partial or name in values}
+                raise UsageError(f"{name} of a {kind} is wrong", str(error)) from None
+    return {name: value for name, value in valid.items() if not partial or name in values}
 
 
-def words_of(kind: Kind, values: Mapping[str, object]) -> str:
-    """The record as text, a line for each field that people search for."""
+def searchable_text(kind: Kind, values: Mapping[str, object]) -> str:
+    """Return the text of a record, a line for each searchable field that has a value."""
     lines = []
-    for field in FIELDS[kind]:
-        value = values.get(field.name)
-        if field.told and value not in (None, "", []):
-            lines.append(f"{field.name}: {', '.join(value) if isinstance(value, list) else value}")
+    for spec in FIELDS[kind]:
+        value = values.get(spec.name)
+        if spec.searchable and value not in (None, "", []):
+            lines.append(f"{spec.name}: {', '.join(value) if isinstance(value, list) else value}")
     return "\n".join(lines)
 
 
-def described(kind: Kind, values: Mapping[str, object]) -> dict[str, object]:
-    """All of a record that is made of its fields: they are said once, and words, title and summary follow."""
+def record_values(kind: Kind, values: Mapping[str, object]) -> dict[str, object]:
+    """Return the properties of a record that are made of its fields: the fields, text, title, type and summary."""
     fields = {name: value for name, value in values.items() if value is not None}
-    about = ", ".join(str(fields[name]) for name in _SUMMED_UP[kind] if fields.get(name))
-    words = f"{fields['name']}{f' ({about})' if about else ''}".split()
+    details = ", ".join(str(fields[name]) for name in _SUMMARY_FIELDS[kind] if fields.get(name))
+    words = f"{fields['name']}{f' ({details})' if details else ''}".split()
     return {
         "fields": fields,
-        "text": words_of(kind, fields),
+        "text": searchable_text(kind, fields),
         "title": str(fields["name"]),
         "type": str(fields.get("type") or ""),
         "summary": " ".join(words[:20]),
     }
 
 
-_SUMMED_UP: Mapping[Kind, tuple[str, ...]] = {
+_SUMMARY_FIELDS: Mapping[Kind, tuple[str, ...]] = {
     "contact": ("role", "company"),
     "project": ("status", "company"),
     "skill": ("description",),

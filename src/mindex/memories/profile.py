@@ -99,16 +99,27 @@ class Profile:
 
 
 def profile_id(agent: str) -> str:
+    """Return the id of the one profile that an agent has."""
     return short_hash("profile", agent)
 
 
+def profile_size(data: Any) -> int:
+    """Return the bytes that a profile takes as JSON."""
+    return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
 def with_data(record: Record, data: Any) -> Record:
-    """The profile record with other data and the text made of it. Raises UsageError when it is too large."""
-    size = len(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    """Return a profile with other data and the text made of it. Raises UsageError when it is too large."""
+    size = profile_size(data)
     if size > MAX_BYTES:
         raise UsageError(
             f"the profile would have {size:,} bytes, {MAX_BYTES:,} are allowed", "keep long texts as memories or notes"
         )
+    return with_unchecked_data(record, data)
+
+
+def with_unchecked_data(record: Record, data: Any) -> Record:
+    """Return a profile with other data and the text made of it, whatever its size."""
     text = "\n".join(f"{path}: {value}" for path, value in json_paths.leaves(data))
     name = f"Profile of {record.agent}"
     return replace(record, fields={"data": data}, text=text, title=name, summary=name)

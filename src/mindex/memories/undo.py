@@ -6,24 +6,23 @@ and the same moment.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from mindex.clock import now_ms
 from mindex.errors import NotFoundError
-from mindex.memories.field_specs import FIELDS, UNIQUE, described
+from mindex.memories.field_specs import FIELDS, UNIQUE, record_values
 from mindex.memories.find_entry import find_entry
 from mindex.memories.profile import with_data as profile_with
 from mindex.model import Change, Record
+from mindex.model.record_properties import in_order
 from mindex.store.base import Store
 
 # How the reason of a consolidation begins; what follows tells it from any other.
 CONSOLIDATED = "consolidated "
 
-_UNDOABLE = tuple(
-    one.name for one in fields(Record) if one.name not in ("id", "kind", "number", "agent", "created_at", "updated_at")
-)
+_UNDOABLE = tuple(one.name for one in in_order("history"))
 
 
 def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int]:
@@ -90,7 +89,7 @@ def _reverted(undone: Change, record: Record) -> Record:
     # Field by field, and the words anew: they are made of all fields, changed since or not.
     was, became = undone.before.fields, undone.after.fields
     back = {name: was.get(name) for name in {*was, *became} if was.get(name) != became.get(name)}
-    made = described(record.kind, {**record.fields, **back})
+    made = record_values(record.kind, {**record.fields, **back})
     return replace(record, **{**differing, **made})
 
 

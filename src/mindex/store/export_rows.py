@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from mindex.model import Change, Record
@@ -50,6 +50,29 @@ class ExportRow:
     vectors: tuple[ExportedVectors, ...] = ()
     extraction: Extraction | None = None
     where: str = field(default="", compare=False)
+
+    def states(self) -> list[Record]:
+        """Return the record as it is and as its changes found and left it, each state once, the newest first."""
+        states = [self.record]
+        for change in reversed(self.history):
+            states += (one for one in (change.after, change.before) if one is not None and one is not states[-1])
+        return states
+
+    def with_states(self, revise: Callable[[Record], Record]) -> ExportRow:
+        """Return the row with every state revised, each once."""
+        done: dict[int, Record] = {}
+
+        def revised(state: Record) -> Record:
+            if id(state) not in done:
+                done[id(state)] = revise(state)
+            return done[id(state)]
+
+        record = revised(self.record)
+        history = tuple(
+            replace(one, record=record.id, before=one.before and revised(one.before), after=revised(one.after))
+            for one in self.history
+        )
+        return replace(self, record=record, history=history)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""In and out: everything that was told leaves as JSONL or markdown, and comes in from these and from other memories."""
+"""Export and import: all entries leave as JSONL or markdown, and are read from these and from other memory programs."""

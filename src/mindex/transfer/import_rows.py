@@ -1,6 +1,7 @@
-"""The way in: rows of any importer, checked, cleaned, given to their agent, and stored some hundred at a time.
+"""Import the rows of any importer: check them, redact their secrets, assign them to agents, store them in batches.
 
-What was stored before, or before a kill, is known by its id or its words: a second import adds only what is missing.
+A row that was stored before, or before the process was killed, is known by its id or its text: a second import adds
+only what is missing.
 """
 
 from __future__ import annotations
@@ -10,100 +11,90 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mindex.errors import MindexError, StoreError, UsageError
+from mindex.errors import MindexError, StoreError
 from mindex.memories.field_specs import UNIQUE
 from mindex.model import Progress
+from mindex.model.transfer import ImportReport
 from mindex.redaction.redactor import Mode
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
-from mindex.transfer import import_checks
-from mindex.transfer.importer import Counting, ExportRow, Importer, ImportReport, Numbering, SkippedRow
-from mindex.transfer.jsonl_rows import Malformed
+from mindex.transfer.import_agents import AgentMapping, NewOwner, referenced_ids
+from mindex.transfer.import_checks import check_row
+from mindex.transfer.import_redaction import redact_row, rows_with_secrets
+from mindex.transfer.importer import CountingImporter, ExportRow, Importer, NumberingImporter, ReadRow, SkippedRow
+from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 
 _BATCH = 500
-_TOGETHER = 50  # looked at together for secrets
 _BATCH_CHARACTERS = 4_000_000
+_SEARCHED_TOGETHER = 50  # rows that are searched for secrets at once
 
 Report = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentMapping:
-    """Who gets what: everything goes to one agent, or what was one's goes to another's; the rest stays."""
-
-    everything: str = ""
-    each: Mapping[str, str] = field(default_factory=dict)
-    default: str = "main"  # for what belongs to nobody
-
-    def __post_init__(self) -> None:
-        for name in (self.everything, self.default, *self.each.values()):
-            if name == "*":
-                raise UsageError("'*' is everyone: nothing can be given to them", "name one agent")
-
-    def agent(self, name: str) -> str:
-        return self.everything or self.each.get(name) or name or self.default
-
-
-def import_(
+def import_rows(
     store: Store,
     path: Path,
     importer: Importer,
     *,
-    mapped: AgentMapping | None = None,
+    agents: AgentMapping | None = None,
     secrets: Mode = "redact",
     by: str = "main",
     dry_run: bool = False,
     report: Report | None = None,
 ) -> ImportReport:
-    """Bring in what an importer reads: every row is added, is there already, or is named with the reason why not."""
-    before = _state(path)
-    mapped = mapped or AgentMapping()
-    total = importer.count(path) if isinstance(importer, Counting) else 0
-    numbers = importer.last_numbers(path) if isinstance(importer, Numbering) else {}
-    incoming = _Incoming(store, mapped, secrets, _restoring(importer, mapped, numbers, by), dry_run)
+    """Store what an importer reads. Each row is added, a duplicate, or skipped with the reason in the report.
+
+    A dry run reports the same and stores nothing. Raises StoreError when the store fails; what was stored stays.
+    """
+    before = _file_state(path)
+    agents = agents or AgentMapping()
+    total = importer.count(path) if isinstance(importer, CountingImporter) else 0
+    numbers = importer.last_numbers(path) if isinstance(importer, NumberingImporter) else {}
+    options = _restore_options(importer, agents, numbers, by)
+    run = _ImportRun(store, agents, secrets, options, ImportPreview() if dry_run else None)
     try:
         for batch in _batches(importer.read(path)):
-            incoming.take(batch)
+            run.store_batch(batch)
             if report is not None:
-                report(Progress("import", incoming.read, max(total, incoming.read)))
-        incoming.finish()
+                report(Progress("import", run.read, max(total, run.read)))
+        run.finish()
     except StoreError as error:
-        if not incoming.added:
+        if not run.added:
             raise
         raise type(error)(
-            f"{error.message} ({incoming.added:,} records came in before that)",
+            f"{error.message} ({run.added:,} records came in before that)",
             f"{error.hint}; then import again: what is there is not added twice",
         ) from error
-    if before != _state(path):
-        incoming.skip(SkippedRow(path.name, "it changed while it was read: import it again, nothing is added twice"))
-    return incoming.report()
+    if before != _file_state(path):
+        run.skip(path.name, "it changed while it was read: import it again, nothing is added twice")
+    return run.report()
 
 
-def _restoring(importer: Importer, mapped: AgentMapping, numbers: Mapping[str, int], by: str) -> RestoreOptions:
+def _restore_options(importer: Importer, agents: AgentMapping, numbers: Mapping[str, int], by: str) -> RestoreOptions:
     above: dict[str, int] = {}
     for agent, last in numbers.items():
-        name = mapped.agent(agent)
+        name = agents.target(agent)
         above[name] = max(last if last <= 2**53 else 0, above.get(name, 0))
     unique = {str(kind): name for kind, name in UNIQUE.items()}
     return RestoreOptions(by=by, reason=f"imported from {importer.name}", above=above, unique=unique)
 
 
-def _state(path: Path) -> tuple[int, int, int] | None:
-    """What a file looks like from outside; of a folder, its files are read whole and need no watching."""
+def _file_state(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes when a file is written. None for a folder: each of its files is read at once."""
     try:
         stat = path.stat()
-    except OSError:  # gone: that is a change, too
+    except OSError:  # it was removed: a change, too
         return (0, 0, 0)
     return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if path.is_file() else None
 
 
-def _batches(found: Iterable[ExportRow | SkippedRow]) -> Iterator[list[ExportRow | SkippedRow]]:
-    batch: list[ExportRow | SkippedRow] = []
+def _batches(rows: Iterable[ReadRow]) -> Iterator[list[ReadRow]]:
+    batch: list[ReadRow] = []
     size = 0
-    for one in found:
-        batch.append(one)
-        if isinstance(one, ExportRow):
-            size += len(one.record.text) * (1 + len(one.history))
+    for row in rows:
+        batch.append(row)
+        if isinstance(row, ExportRow):
+            size += len(row.record.text) * (1 + len(row.history))
         if len(batch) == _BATCH or size > _BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0
@@ -111,142 +102,125 @@ def _batches(found: Iterable[ExportRow | SkippedRow]) -> Iterator[list[ExportRow
         yield batch
 
 
-def _some(rows: list[ExportRow]) -> Iterator[list[ExportRow]]:
-    for start in range(0, len(rows), _TOGETHER):
-        yield rows[start : start + _TOGETHER]
+@dataclass(slots=True)
+class _ImportRun:
+    """One import, and its counts so far. With a preview, nothing is stored."""
 
+    store: Store
+    agents: AgentMapping
+    secrets: Mode
+    restore_options: RestoreOptions
+    preview: ImportPreview | None
+    open_links: list[tuple[str, Link]] = field(default_factory=list)  # whose target is not stored yet
+    skipped: list[SkippedRow] = field(default_factory=list)
+    renumbered: list[tuple[int, int]] = field(default_factory=list)
+    redacted_kinds: dict[str, None] = field(default_factory=dict)
+    redacted_rows: int = 0
+    duplicates: int = 0
+    read: int = 0
+    added: int = 0
 
-class _Incoming:
-    """One import under way, and what came of the rows so far."""
+    def store_batch(self, batch: Iterable[ReadRow]) -> None:
+        """Store the rows of a batch, in one transaction."""
+        rows = self._assigned(self._redacted(self._valid(batch)))
+        outcomes = self.store.entries.restore_rows(rows, self.restore_options, self.preview)
+        links = []
+        for row, outcome in zip(rows, outcomes, strict=True):
+            self._count(row, outcome)
+            if outcome.id == row.record.id:
+                links += [(row.record.id, link) for link in row.links]
+        self._link(links)
 
-    def __init__(
-        self, store: Store, mapped: AgentMapping, secrets: Mode, restore_options: RestoreOptions, dry_run: bool
-    ) -> None:
-        self._store = store
-        self._mapped = mapped
-        self._secrets = secrets
-        self._restoring = restore_options
-        self._rehearsal = ImportPreview() if dry_run else None
-        self._open_links: list[tuple[str, Link]] = []
-        self._skipped: list[SkippedRow] = []
-        self._renumbered: list[tuple[int, int]] = []
-        self._redacted: dict[str, None] = {}
-        self._redactions = 0
-        self._duplicates = 0
-        self.read = 0
-        self.added = 0
-
-    def take(self, batch: Iterable[ExportRow | SkippedRow]) -> None:
-        """Store one batch, in one transaction."""
+    def _valid(self, batch: Iterable[ReadRow]) -> list[ExportRow]:
         rows = []
-        for one in batch:
-            if isinstance(one, SkippedRow):
-                self.read += one.row
-                self.skip(one)
+        for row in batch:
+            if isinstance(row, SkippedRow):
+                self.read += row.row
+                self.skipped.append(row)
                 continue
             self.read += 1
-            rows += self._sensible(one)
-        rows = self._owned(self._clean(rows))
-        restored = self._store.entries.restore_rows(rows, self._restoring, self._rehearsal)
-        for row, outcome in zip(rows, restored, strict=True):
-            self._note(row, outcome)
-        there = [row for row, outcome in zip(rows, restored, strict=True) if outcome.id == row.record.id]
-        self._link([(row.record.id, link) for row in there for link in row.links])
+            with self._skip_invalid(row):
+                check_row(row)
+                rows.append(row)
+        return rows
 
-    def _sensible(self, row: ExportRow) -> list[ExportRow]:
-        """The row, or nothing and its name among the skipped."""
-        with self._named(row):
-            import_checks.check(row)
-            return [row]
-        return []
-
-    def _clean(self, rows: list[ExportRow]) -> list[ExportRow]:
-        """The rows as they may be stored."""
-        suspects = {id(row) for some in _some(rows) for row in import_checks.suspects(some, self._secrets)}
-        kept = []
+    def _redacted(self, rows: list[ExportRow]) -> list[ExportRow]:
+        """Return the rows as they may be stored."""
+        groups = (rows[start : start + _SEARCHED_TOGETHER] for start in range(0, len(rows), _SEARCHED_TOGETHER))
+        suspects = {id(row) for group in groups for row in rows_with_secrets(group, self.secrets)}
+        clean = []
         for row in rows:
             if id(row) not in suspects:
-                kept.append(row)
+                clean.append(row)
                 continue
-            with self._named(row):
-                crossed, kinds = import_checks.cleaned(row, self._secrets)
-                self._redactions += bool(kinds)
-                self._redacted.update(dict.fromkeys(kinds))
-                kept.append(crossed)
-        return kept
+            with self._skip_invalid(row):
+                redacted, kinds = redact_row(row, self.secrets)
+                self.redacted_rows += bool(kinds)
+                self.redacted_kinds.update(dict.fromkeys(kinds))
+                clean.append(redacted)
+        return clean
 
     @contextlib.contextmanager
-    def _named(self, row: ExportRow) -> Iterator[None]:
-        """What is wrong with a row is said with its name, and no reason to stop."""
+    def _skip_invalid(self, row: ExportRow) -> Iterator[None]:
+        """Report an error of a row as the reason why it is skipped, and go on."""
         try:
             yield
-        except RecursionError:
-            self.skip(SkippedRow(_where(row), "it is nested too deeply"))
-        except Malformed as error:
-            self.skip(SkippedRow(_where(row), str(error)))
-        except MindexError as error:
-            self.skip(SkippedRow(_where(row), error.message))
+        except (InvalidRow, RecursionError, MindexError) as error:
+            self.skip(_where(row), reason_of(error))
 
-    def _owned(self, rows: list[ExportRow]) -> list[ExportRow]:
-        """The rows in the hands of their agents here; ids that others have in this store are not taken from them."""
-        owners = self._store.entries.owners({id_ for row in rows for id_ in import_checks.references(row)})
-        hands: dict[str, import_checks.Owner] = {}
+    def _assigned(self, rows: list[ExportRow]) -> list[ExportRow]:
+        """Return the rows as those of their agents here; ids that other agents have in this store stay theirs."""
+        owner_of = self.store.entries.owners({id_ for row in rows for id_ in referenced_ids(row)})
+        owners: dict[str, NewOwner] = {}
+        assigned = []
         for row in rows:
-            agent = self._mapped.agent(row.record.agent)
-            if agent not in hands:
-                others = frozenset(id_ for id_, owner in owners.items() if owner != agent)
-                hands[agent] = import_checks.Owner(agent, others)
-        return [hands[self._mapped.agent(row.record.agent)].takes(row) for row in rows]
+            agent = self.agents.target(row.record.agent)
+            if agent not in owners:
+                owners[agent] = NewOwner(agent, frozenset(id_ for id_, owner in owner_of.items() if owner != agent))
+            assigned.append(owners[agent].assign(row))
+        return assigned
 
-    def _note(self, row: ExportRow, restored: RestoreOutcome) -> None:
-        record = row.record
-        if restored.outcome == "duplicate":
-            self._duplicates += 1
-        elif restored.outcome == "conflict":
-            self.skip(SkippedRow(_where(row), _conflict(row, restored, self._restoring)))
+    def _count(self, row: ExportRow, outcome: RestoreOutcome) -> None:
+        old = row.record.number
+        if outcome.outcome == "duplicate":
+            self.duplicates += 1
+        elif outcome.outcome == "conflict":
+            self.skip(_where(row), _conflict(row, outcome, self.restore_options))
         else:
             self.added += 1
-            if record.number is not None and restored.number is not None and record.number != restored.number:
-                self._renumbered.append((record.number, restored.number))
+            if old is not None and outcome.number is not None and old != outcome.number:
+                self.renumbered.append((old, outcome.number))
 
     def _link(self, links: list[tuple[str, Link]]) -> None:
-        """Links are made when both ends are there; the others wait for theirs."""
-        if not links or self._rehearsal is not None:
+        """Store the links whose two records are there, and keep the others until `finish`."""
+        if not links or self.preview is not None:
             return
-        there = self._store.entries.owners({link.target for _, link in links})
-        self._store.entries.restore_links([one for one in links if one[1].target in there])
-        self._open_links += [one for one in links if one[1].target not in there]
+        stored = self.store.entries.owners({link.target for _, link in links})
+        self.store.entries.restore_links([one for one in links if one[1].target in stored])
+        self.open_links += [one for one in links if one[1].target not in stored]
 
-    def skip(self, unread: SkippedRow) -> None:
-        self._skipped.append(unread)
+    def skip(self, where: str, reason: str) -> None:
+        self.skipped.append(SkippedRow(where, reason))
 
     def finish(self) -> None:
-        if self._open_links:
-            self._store.entries.restore_links(self._open_links)
+        if self.open_links:
+            self.store.entries.restore_links(self.open_links)
 
     def report(self) -> ImportReport:
-        notes = []
-        if self._redactions:
-            notes.append(f"secrets were left out of {self._redactions:,} records: {', '.join(self._redacted)}")
-        return ImportReport(
-            self.read,
-            self.added,
-            self._duplicates,
-            tuple(self._skipped),
-            tuple(self._renumbered),
-            self._rehearsal is not None,
-            tuple(notes),
-        )
+        kinds = ", ".join(self.redacted_kinds)
+        notes = (f"secrets were left out of {self.redacted_rows:,} records: {kinds}",) if self.redacted_rows else ()
+        skipped, renumbered, dry_run = tuple(self.skipped), tuple(self.renumbered), self.preview is not None
+        return ImportReport(self.read, self.added, self.duplicates, skipped, renumbered, dry_run, notes)
 
 
 def _where(row: ExportRow) -> str:
     return row.where or row.record.source or f"{row.record.kind} {row.record.id}"
 
 
-def _conflict(row: ExportRow, restored: RestoreOutcome, restore_options: RestoreOptions) -> str:
+def _conflict(row: ExportRow, outcome: RestoreOutcome, restore_options: RestoreOptions) -> str:
     record = row.record
-    if record.id != restored.id:
-        return f"{record.kind} '{restored.id}' has the same {restore_options.unique[record.kind]} already"
+    if record.id != outcome.id:
+        return f"{record.kind} '{outcome.id}' has the same {restore_options.unique[record.kind]} already"
     if record.kind == "profile":
         return f"'{record.agent}' has a profile already, and another one"
     return f"another record has the id {record.id}"

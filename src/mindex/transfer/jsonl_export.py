@@ -1,6 +1,6 @@
-"""Everything told as JSONL: a header, then one record a line, in order of agent and number. Nothing is lost.
+"""The JSONL export: a header, then one record a line, in order of agent and number. Nothing is lost.
 
-The same data gives the same bytes. A history too long for one line goes on in the lines below it (`more`).
+The same data gives the same bytes. A history too long for one line continues in the lines below it (`more`).
 """
 
 from __future__ import annotations
@@ -9,31 +9,34 @@ import json
 from collections.abc import Iterator
 
 from mindex.store.export_rows import ExportRow, ExportSnapshot
-from mindex.transfer.jsonl_rows import history_json, row_json
+from mindex.transfer.jsonl_rows import encode_history, encode_row
 
 FORMAT = 1
-# What a reader accepts; a writer stays far below it.
+# The longest line that an import reads; exported lines stay far below it.
 LONGEST_LINE = 16 * 1024 * 1024
 _LONGEST_HISTORY = 4 * 1024 * 1024
 
 
-def written(dump: ExportSnapshot, schema: int) -> Iterator[bytes]:
-    header = {"mindex": FORMAT, "schema": schema, "records": dump.total, "last_numbers": dict(dump.last_numbers)}
+def export_lines(snapshot: ExportSnapshot, schema: int) -> Iterator[bytes]:
+    """Yield the header, then the lines of each record."""
+    last_numbers = dict(snapshot.last_numbers)
+    header = {"mindex": FORMAT, "schema": schema, "records": snapshot.total, "last_numbers": last_numbers}
     yield _compact(header).encode() + b"\n"
-    for row in dump.rows:
+    for row in snapshot.rows:
         yield record_lines(row).encode()
 
 
 def record_lines(row: ExportRow) -> str:
-    head = _compact(row_json(row))
-    first, *more = _portions([_compact(entry) for entry in history_json(row.record, row.history)])
-    lines = [f'{head[:-1]},"history":[{first}]}}' if first else head]
+    """Return a record's line, and those in which its history continues."""
+    record = _compact(encode_row(row))
+    first, *more = _portions([_compact(entry) for entry in encode_history(row.record, row.history)])
+    lines = [f'{record[:-1]},"history":[{first}]}}' if first else record]
     lines += (f'{{"id":{_compact(row.record.id)},"more":[{portion}]}}' for portion in more)
     return "\n".join(lines) + "\n"
 
 
 def _portions(entries: list[str]) -> list[str]:
-    """Changes joined until a line is long enough; at least one portion, empty when there are none."""
+    """Join changes until a line is long enough. At least one portion, empty when there are no changes."""
     portions: list[list[str]] = [[]]
     size = 0
     for entry in entries:

@@ -1,245 +1,208 @@
-"""One row as one JSON object, and back: every property, every change, every link; what is at its default is left out.
+"""One row as one JSON object of the JSONL export, and back: `encode_row`, `decode_row`, and the same for its history.
 
-Changes are told backwards from the record as it is now: each names only what it replaced (`before`), so that a long
-life costs little more than a short one. A change without `before` made the record.
+An object has every property, change and link; a property with its default value is left out. The history is stored as
+differences, backwards from the record as it is now: a change names only what it replaced (`before`), so that a long
+history costs little more than a short one. A change without `before` made the record.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-from collections.abc import Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from mindex.errors import MindexError
 from mindex.model import Change, Record
+from mindex.model.record_properties import RecordProperty, in_order
 from mindex.store.export_rows import ExportedVectors, ExportRow, Extraction, Link
+from mindex.transfer.iso_times import iso_from_ms, ms_from_iso
 
 Json = dict[str, Any]
 
-_TIMES = frozenset({"created_at", "updated_at", "expires_at", "retired_at"})
-_LISTS = frozenset({"tags", "entities"})
-_WORDS = frozenset({"kind", "agent", "type", "title", "summary", "context", "source", "superseded_by", "text"})
-_KEPT = (
-    "kind", "agent", "number", "type", "created_at", "updated_at", "expires_at", "retired_at", "superseded_by",
-    "importance", "confidence", "source", "tags", "entities", "title", "summary", "context", "fields", "text",
-)  # fmt: skip
-_DEFAULTS = Record(id="", kind="memory", text="")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
+_PROPERTIES = in_order("jsonl")
+_BY_NAME = {one.name: one for one in _PROPERTIES}
+# The objects inside a row: the names and kinds of their values, in the order in which the dataclass has them.
+_LINK = {"to": "text", "kind": "text", "weight": "number", "at": "time"}
+_VECTORS = {"model": "text", "dimensions": "whole number", "fluency": "number", "data": "base64"}
+_EXTRACTION = {"at": "time", "facts": "whole number"}
+_CHANGE = {"change": "whole number", "at": "time", "by": "text", "action": "text", "reason": "text"}
+_ENCODERS: Mapping[str, Callable[[Any], Any]] = {
+    "time": iso_from_ms, "texts": list, "number": float, "object": dict, "base64": lambda data: b64encode(data).decode()
+}  # fmt: skip
+_TYPES: Mapping[str, tuple[type, ...]] = {"text": (str,), "number": (int, float), "whole number": (int,)}
 
 
-class Malformed(ValueError):
-    """A line that is not what it should be; says why."""
+class InvalidRow(ValueError):
+    """A row that cannot be imported; the message says why."""
 
 
-# ── times ─────────────────────────────────────────────────────────────────────────────────────────────────────
+def reason_of(error: InvalidRow | RecursionError | MindexError) -> str:
+    """Return why a row is skipped."""
+    if isinstance(error, MindexError):
+        return error.message
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def stamp(moment: int) -> str:
-    """ISO 8601 to the millisecond, which is all that is stored: nothing is lost."""
-    return (_EPOCH + moment * _MILLISECOND).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+# ── encode ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def moment_of(value: object) -> int:
-    if not isinstance(value, str):
-        raise Malformed(f"{value!r:.40} is not a time")
-    try:
-        at = datetime.fromisoformat(value)
-        return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND
-    except (ValueError, OverflowError):
-        raise Malformed(f"'{value:.40}' is not a time") from None
-
-
-# ── out ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def row_json(row: ExportRow) -> Json:
-    """The record without its history."""
+def encode_row(row: ExportRow) -> Json:
+    """Return the record and what belongs to it, without its history."""
     record = row.record
-    shown: Json = {"id": record.id}
-    for name in _KEPT:
-        value = getattr(record, name)
-        if value != getattr(_DEFAULTS, name) or name in ("kind", "text"):
-            shown[name] = _encoded(name, value)
+    encoded: Json = {"id": record.id}
+    for one in _PROPERTIES:
+        value = getattr(record, one.name)
+        if one.required or value != one.default:
+            encoded[one.name] = encode_value(one.value, value)
     if row.links:
-        shown["links"] = [
-            {"to": link.target, "kind": link.kind, "weight": link.weight, "at": stamp(link.created_at)}
-            for link in row.links
-        ]
+        encoded["links"] = [_encode_object(_LINK, link) for link in row.links]
     if row.vectors:
-        shown["vectors"] = [
-            {
-                "model": one.model,
-                "dimensions": one.dimensions,
-                "fluency": one.fluency,
-                "data": base64.b64encode(one.data).decode(),
-            }
-            for one in row.vectors
-        ]
+        encoded["vectors"] = [_encode_object(_VECTORS, vectors) for vectors in row.vectors]
     if row.extraction is not None:
-        shown["extracted"] = {"at": stamp(row.extraction.at), "facts": row.extraction.facts}
-    return shown
+        encoded["extracted"] = _encode_object(_EXTRACTION, row.extraction)
+    return encoded
 
 
-def history_json(record: Record, history: Sequence[Change]) -> list[Json]:
-    """The changes, oldest first."""
-    told: list[Json] = []
+def _encode_object(kinds: Mapping[str, str], inner: Link | ExportedVectors | Extraction) -> Json:
+    pairs = zip(kinds.items(), inner.__match_args__, strict=True)
+    return {name: encode_value(kind, getattr(inner, field)) for (name, kind), field in pairs}
+
+
+def encode_value(kind: str, value: Any) -> Any:
+    """Return a value of some kind as JSON."""
+    return value if value is None or kind not in _ENCODERS else _ENCODERS[kind](value)
+
+
+def encode_history(record: Record, history: Sequence[Change]) -> list[Json]:
+    """Return the changes, oldest first."""
+    encoded: list[Json] = []
     state = record
     for change in reversed(history):
-        entry: Json = {"change": change.change, "at": stamp(change.at), "by": change.by, "action": change.action}
+        entry: Json = {"change": change.change, "at": iso_from_ms(change.at), "by": change.by, "action": change.action}
         if change.reason:
             entry["reason"] = change.reason
-        if later := _differing(change.after, state):  # a time that was refreshed without a change, as a rule
+        if later := _differences(change.after, state):  # usually a time that was refreshed without a change
             entry["after"] = later
         if change.before is not None:
-            entry["before"] = _differing(change.before, change.after)
+            entry["before"] = _differences(change.before, change.after)
         state = change.before or change.after
-        told.append(entry)
-    return told[::-1]
+        encoded.append(entry)
+    return encoded[::-1]
 
 
-def _differing(record: Record, other: Record) -> Json:
-    """What of a record is not as in another one."""
-    return {name: _encoded(name, getattr(record, name)) for name in _KEPT if not _same(name, record, other)}
+def _differences(record: Record, other: Record) -> Json:
+    """Return the properties of a record that another state of it has not."""
+    values = ((one, getattr(record, one.name), getattr(other, one.name)) for one in _PROPERTIES)
+    return {one.name: encode_value(one.value, value) for one, value, before in values if not _same(one, value, before)}
 
 
-def _same(name: str, record: Record, other: Record) -> bool:
-    value, before = getattr(record, name), getattr(other, name)
+def _same(of: RecordProperty, value: object, before: object) -> bool:
     if value is before or value != before:
         return value is before
-    # To Python 1 is True and 1.0, and the order of names is nothing.
-    return name != "fields" or json.dumps(value) == json.dumps(before)
+    # Python takes 1 for True and 1.0, and ignores the order of names.
+    return of.value != "object" or json.dumps(value) == json.dumps(before)
 
 
-def _encoded(name: str, value: Any) -> Any:
-    if value is None:
-        return None
-    if name in _TIMES:
-        return stamp(value)
-    if name in _LISTS:
-        return list(value)
-    if name == "confidence":
-        return float(value)
-    return dict(value) if name == "fields" else value
+# ── decode ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-# ── in ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def row_of(line: Mapping[str, Any], where: str = "") -> ExportRow:
-    """The row without its history; raises Malformed."""
+def decode_row(line: Mapping[str, Any], where: str = "") -> ExportRow:
+    """Return the row without its history. Raises InvalidRow."""
     id_ = line.get("id")
     if not isinstance(id_, str) or not {"kind", "text"} <= line.keys():
-        raise Malformed("a record needs an id, a kind and a text")
-    values = {name: _decoded(name, line[name]) for name in _KEPT if name in line}
-    links = tuple(
-        Link(_text(one, "to"), _text(one, "kind"), _number(one, "weight"), moment_of(one.get("at")))
-        for one in _objects(line, "links")
-    )
-    vectors = tuple(
-        ExportedVectors(_text(one, "model"), _whole(one, "dimensions"), _number(one, "fluency"), _bytes(one, "data"))
-        for one in _objects(line, "vectors")
-    )
+        raise InvalidRow("a record needs an id, a kind and a text")
+    values = {one.name: _decode_value(one, line[one.name]) for one in _PROPERTIES if one.name in line}
+    links = tuple(Link(*_decode_object(_LINK, one)) for one in objects(line, "links", "links"))
+    vectors = tuple(ExportedVectors(*_decode_object(_VECTORS, one)) for one in objects(line, "vectors", "vectors"))
     return ExportRow(Record(id=id_, **values), (), links, vectors, _extraction(line), where)
 
 
 def _extraction(line: Mapping[str, Any]) -> Extraction | None:
-    said = line.get("extracted")
-    if said is None:
+    extracted = line.get("extracted")
+    if extracted is None:
         return None
-    if not isinstance(said, dict):
-        raise Malformed("'extracted' is not an object")
-    return Extraction(moment_of(said.get("at")), max(0, min(_whole(said, "facts"), 2**31)))
+    if not isinstance(extracted, dict):
+        raise InvalidRow("'extracted' is not an object")
+    at, facts = _decode_object(_EXTRACTION, extracted)
+    return Extraction(at, max(0, min(facts, 2**31)))
 
 
-def history_of(record: Record, entries: Sequence[Mapping[str, Any]]) -> tuple[Change, ...]:
-    """The changes that `history_json` told of; raises Malformed."""
+def _decode_object(kinds: Mapping[str, str], values: Mapping[str, Any]) -> list[Any]:
+    return [_decode_part(kind, name, values.get(name)) for name, kind in kinds.items()]
+
+
+def decode_history(record: Record, entries: Sequence[Mapping[str, Any]]) -> tuple[Change, ...]:
+    """Return the changes that `encode_history` encoded. Raises InvalidRow."""
     changes = []
     state = record
     for entry in reversed(entries):
-        after = _revised(state, entry.get("after"))
-        before = _revised(after, entry["before"]) if "before" in entry else None
-        change = Change(
-            change=_whole(entry, "change"),
-            record=record.id,
-            at=moment_of(entry.get("at")),
-            by=_text(entry, "by"),
-            action=_text(entry, "action"),
-            reason=_text(entry, "reason") if "reason" in entry else "",
-            before=before,
-            after=after,
-        )
-        changes.append(change)
+        after = _changed(state, entry.get("after"))
+        before = _changed(after, entry["before"]) if "before" in entry else None
+        change, at, by, action, reason = _decode_object(_CHANGE, {"reason": "", **entry})
+        changes.append(Change(change, record.id, at, by, action, reason, before, after))
         state = before or after
     return tuple(reversed(changes))
 
 
-def objects(value: object, what: str) -> list[Mapping[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        raise Malformed(f"the {what} are not a list of objects")
-    return value
-
-
-def _objects(line: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    return objects(line[name], name) if name in line else []
-
-
-def _revised(record: Record, values: object) -> Record:
+def _changed(record: Record, values: object) -> Record:
     if not values:
         return record
     if not isinstance(values, dict):
-        raise Malformed("a change's `before` and `after` are objects")
-    return replace(record, **{name: _decoded(name, value) for name, value in values.items() if name in _KEPT})
+        raise InvalidRow("a change's `before` and `after` are objects")
+    known = {name: _decode_value(_BY_NAME[name], value) for name, value in values.items() if name in _BY_NAME}
+    return replace(record, **known)
 
 
-def _decoded(name: str, value: Any) -> Any:
-    if name in _TIMES:
-        return None if value is None else moment_of(value)
-    if name in _LISTS:
+def _decode_value(of: RecordProperty, value: Any) -> Any:
+    if value is None and of.value in ("time", "integer", "number"):
+        return None
+    if of.value == "time":
+        return _parse_time(value)
+    if of.value == "texts":
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise Malformed(f"the {name} are not a list of texts")
+            raise InvalidRow(f"the {of.name} are not a list of texts")
         return tuple(value)
-    if name == "fields":
+    if of.value == "object":
         if not isinstance(value, dict):
-            raise Malformed("the fields are not an object")
+            raise InvalidRow(f"the {of.name} are not an object")
         return value
-    if name in _WORDS:
-        if not isinstance(value, str):
-            raise Malformed(f"the {name} is not a text")
-        return value
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise Malformed(f"the {name} is not a number")
-    if isinstance(value, float) and name != "confidence":
-        raise Malformed(f"the {name} is not a whole number")
+    _check_type("text" if of.value == "text" else "number", value, f"the {of.name}")
+    if of.value == "integer":
+        _check_type("whole number", value, f"the {of.name}")
     return value
 
 
-def _text(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
+def objects(line: Mapping[str, Any], name: str, label: str) -> list[Mapping[str, Any]]:
+    """Return a list of objects that a line has under a name, or an empty one. Raises InvalidRow."""
+    value = line.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise InvalidRow(f"the {label} are not a list of objects")
+    return value
+
+
+def _decode_part(kind: str, name: str, value: Any) -> Any:
+    if kind == "time":
+        return _parse_time(value)
+    if kind == "base64":
+        try:
+            return b64decode(value, validate=True)  # raises TypeError for what is no text
+        except (TypeError, ValueError):
+            raise InvalidRow(f"'{name}' is not base64") from None
+    _check_type(kind, value, f"'{name}'")
+    return value
+
+
+def _check_type(kind: str, value: object, label: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, _TYPES[kind]):
+        raise InvalidRow(f"{label} is not a {kind}")
+
+
+def _parse_time(value: object) -> int:
     if not isinstance(value, str):
-        raise Malformed(f"'{name}' is not a text")
-    return value
-
-
-def _number(values: Mapping[str, Any], name: str) -> float:
-    value = values.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Malformed(f"'{name}' is not a number")
-    return value
-
-
-def _whole(values: Mapping[str, Any], name: str) -> int:
-    value = values.get(name)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Malformed(f"'{name}' is not a whole number")
-    return value
-
-
-def _bytes(values: Mapping[str, Any], name: str) -> bytes:
+        raise InvalidRow(f"{value!r:.40} is not a time")
     try:
-        return base64.b64decode(_text(values, name), validate=True)
-    except (binascii.Error, ValueError):
-        raise Malformed(f"'{name}' is not base64") from None
+        return ms_from_iso(value)
+    except (ValueError, OverflowError):
+        raise InvalidRow(f"'{value:.40}' is not a time") from None

@@ -1,6 +1,7 @@
-"""What was told as a folder to read: one file per area, a section per record, and enough in it to be read back.
+"""The markdown export: a folder to read, one file per area, a section per record. `importers/markdown.py` reads it.
 
-A section has the record's summary as its heading, one line of facts, and the text in a fence longer than any inside.
+A section has the record's summary as its heading, one line of facts (`id: … · created: …`), and the text in a fence
+longer than any inside it.
 """
 
 from __future__ import annotations
@@ -8,40 +9,35 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from mindex.ids import short_hash
 from mindex.model import Collection, Record
-from mindex.transfer.jsonl_rows import stamp
+from mindex.model.record_properties import in_order
+from mindex.transfer.iso_times import iso_from_ms
+from mindex.transfer.jsonl_rows import encode_value
 
 MARK = "exported by: mindex"
 OVERVIEW = "README.md"
 SEPARATOR = " · "
+_FACTS = {one.markdown_name or one.name: one for one in in_order("markdown")}
 _AREAS = {"profile": "profile.md", "contact": "contacts.md", "project": "projects.md", "skill": "skills.md"}
 _PLAIN = re.compile(r"[\w.:+@/-]+")
-_TICKS = re.compile(r"`+")
+_BACKTICKS = re.compile(r"`+")
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of text for a file below the export's folder; the first one of a file brings its head."""
+def sections(records: Iterator[Record], agents: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the file and the section of each record, in order; the first section of a file begins with its head.
 
-    path: str
-    text: str
-
-
-def parts(records: Iterator[Record], agents: Sequence[str]) -> Iterator[Part]:
-    """The files' content in order; each agent has a folder of its own when there are several."""
+    Each agent has a folder of its own when there are several.
+    """
     folders = _folders(agents)
     begun: set[str] = set()
     for record in records:
         path = str(PurePosixPath(folders[record.agent], area(record)))
-        if path not in begun:
-            begun.add(path)
-            yield Part(path, head(record))
-        yield Part(path, section(record))
+        yield path, section(record) if path in begun else head(record) + section(record)
+        begun.add(path)
 
 
 def _folders(agents: Sequence[str]) -> dict[str, str]:
@@ -57,47 +53,36 @@ def _folders(agents: Sequence[str]) -> dict[str, str]:
 
 
 def area(record: Record) -> str:
+    """Return the file of a record below its agent's folder."""
     if record.kind == "memory":
         return f"memories/{record.type or 'untyped'}.md"
     if record.kind == "turn":
-        return f"conversations/{stamp(record.created_at)[:7]}.md"
+        return f"conversations/{iso_from_ms(record.created_at)[:7]}.md"
     return _AREAS.get(record.kind, f"{record.kind}s.md")
 
 
 def head(record: Record) -> str:
-    facts = {"kind": record.kind, "agent": record.agent}
-    if record.kind == "memory":
-        facts["type"] = record.type
+    """Return the front matter and the title of the file that a record belongs to."""
+    facts = {"kind": record.kind, "agent": record.agent, **({"type": record.type} if record.kind == "memory" else {})}
     title = PurePosixPath(area(record)).with_suffix("").as_posix().replace("/", ": ").capitalize()
-    lines = ["---", MARK, *(f"{name}: {_value(value)}" for name, value in facts.items()), "---", "", f"# {title}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join(["---", MARK, *_lines(facts), "---", "", f"# {title}"]) + "\n"
 
 
 def section(record: Record) -> str:
+    """Return the heading, the line of facts, the text and the fields of a record."""
     heading = _heading(record)
-    facts: dict[str, object] = {
-        "id": record.id,
-        "number": record.number,
-        "created": stamp(record.created_at),
-        "updated": stamp(record.updated_at),
-        "expires": None if record.expires_at is None else stamp(record.expires_at),
-        "type": record.type if record.kind != "memory" else None,
-        "importance": record.importance,
-        "confidence": None if record.confidence is None else float(record.confidence),
-        "tags": list(record.tags),
-        "entities": list(record.entities),
-        "title": record.title,
-        "context": record.context,
-        "source": record.source,
-    }
+    facts = {name: encode_value(one.value, getattr(record, one.name)) for name, one in _FACTS.items()}
     facts = {name: value for name, value in facts.items() if value not in (None, "", [])}
-    if record.summary != heading:
+    if record.kind == "memory":  # its file says it
+        facts.pop("type", None)
+    if record.summary == heading:
+        facts.pop("summary", None)
+    else:
         facts["summary"] = record.summary
-    line = SEPARATOR.join(f"{name}: {_value(value)}" for name, value in facts.items())
     blocks = [_fenced(record.text, "text")]
     if record.fields:
         blocks.append(_fenced(json.dumps(dict(record.fields), ensure_ascii=False, indent=2), "json"))
-    return "\n".join([f"\n## {heading}\n", line, *(f"\n{block}" for block in blocks)]) + "\n"
+    return "\n".join([f"\n## {heading}\n", SEPARATOR.join(_lines(facts)), *(f"\n{block}" for block in blocks)]) + "\n"
 
 
 def _heading(record: Record) -> str:
@@ -107,35 +92,29 @@ def _heading(record: Record) -> str:
     return " ".join((summary or record.title or record.text).split())[:80] or record.kind
 
 
-def _value(value: object) -> str:
-    """Plain where it can be, else JSON: one line either way."""
-    if isinstance(value, str) and _PLAIN.fullmatch(value):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+def _lines(facts: Mapping[str, object]) -> Iterator[str]:
+    """Yield `name: value`, the value plain where it can be, else as JSON: one line either way."""
+    for name, value in facts.items():
+        plain = isinstance(value, str) and _PLAIN.fullmatch(value)
+        yield f"{name}: {value if plain else json.dumps(value, ensure_ascii=False)}"
 
 
 def _fenced(text: str, language: str) -> str:
-    longest = max((len(run) for run in _TICKS.findall(text)), default=0)
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def overview(counts: Mapping[str, int], left_out: int, collections: Sequence[Collection]) -> str:
+    """Return the text of `OVERVIEW`: the files, and what the export has not."""
     lines = [
-        "---",
-        MARK,
-        "kind: overview",
-        "---",
-        "",
-        "# What mindex was told",
-        "",
+        f"---\n{MARK}\nkind: overview\n---\n\n# What mindex was told\n",
         "`mindex import` reads this folder back: what is live, with its ids, texts and times.",
         "The history of changes is not here, nor what was forgotten or superseded"
-        f" ({left_out} records): `mindex export --format jsonl` keeps all of it.",
-        "",
+        f" ({left_out} records): `mindex export --format jsonl` keeps all of it.\n",
         *(f"- {count} in [{path}]({path.replace(' ', '%20')})" for path, count in sorted(counts.items())),
     ]
     if collections:
-        lines += ["", "Indexed folders are not part of an export; their files are. Index them again:", ""]
+        lines.append("\nIndexed folders are not part of an export; their files are. Index them again:\n")
         lines += (f"- {collection.name}: `{collection.root}`" for collection in collections)
     return "\n".join(lines) + "\n"

@@ -13,8 +13,9 @@ from mindex.model.transfer import ExportReport, Format, ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.transfer.export import export
-from mindex.transfer.import_rows import AgentMapping, import_
-from mindex.transfer.importer import detect, load_importer
+from mindex.transfer.format_detection import detect_importer, load_importer
+from mindex.transfer.import_agents import AgentMapping
+from mindex.transfer.import_rows import import_rows
 
 
 class Transfer:
@@ -60,11 +61,11 @@ class Transfer:
             raise NotFoundError(f"{place} is not there", "check the path")
         if not os.access(place, os.R_OK):
             raise MindexError(f"{place} may not be read", "check its rights")
-        imported = import_(
+        imported = import_rows(
             self._store,
             place,
-            load_importer(source) if source else detect(place),
-            mapped=AgentMapping(agent, agents or {}, self._default_agent),
+            load_importer(source) if source else detect_importer(place),
+            agents=AgentMapping(agent, agents or {}, self._default_agent),
             secrets=self._redactor.mode,
             by=self._default_agent,
             dry_run=dry_run,

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mindex.clock import to_iso
 from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
-from mindex.mcp.dialects.memorizer_format import JsonObject, contact_row, project_row
+from mindex.mcp.dialects.memorizer_format import JsonObject, contact_row, given_fields, project_row
 from mindex.mcp.strict_tool import Unsaid
 from mindex.model import Record
 
@@ -36,8 +36,7 @@ class People(Room):
         notes: str | Unsaid = None,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        given = {"name": name, "email": email, "company": company, "role": role, "type": type, "notes": notes}
-        record = self._memory.contacts.add(agent=agent_id or None, **_said(given))
+        record = self._memory.contacts.add(agent=agent_id or None, **given_fields("contact", locals()))
         return self._created("contact_id", record)
 
     def list_contacts(
@@ -49,7 +48,7 @@ class People(Room):
         limit: Limit = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        wanted = _said({"name": name, "email": email, "company": company, "type": type})
+        wanted = given_fields("contact", locals())
         found = self._memory.contacts.list(limit=MOST_LISTED, agent=self._agent(agent_id), **wanted).records
         rows: JsonObject = {"contacts": [contact_row(record) for record in found[:limit]], "total_count": len(found)}
         return self._answer(rows, *cut(limit, len(found)))
@@ -65,10 +64,10 @@ class People(Room):
         notes: str | Unsaid = None,
         agent_id: WhoseId = "",
     ) -> CallToolResult:
-        given = _said({"name": name, "email": email, "company": company, "role": role, "type": type, "notes": notes})
+        changes = given_fields("contact", locals())
         record = self._numbered("contact", contact_id, agent_id)
-        change = self._memory.contacts.update(record.id, "update_contact", **given)
-        return self._answer({"updated_fields": [*given]}, *change.notes)
+        change = self._memory.contacts.update(record.id, "update_contact", **changes)
+        return self._answer({"updated_fields": [*changes]}, *change.notes)
 
     # ── projects ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -84,16 +83,9 @@ class People(Room):
         priority: Priority | Unsaid = None,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        given = {
-            "name": name,
-            "status": status,
-            "type": type,
-            "description": description,
-            "company": company,
-            "priority": priority,
-        }
-        involved = self._involved(primary_contact_id, participants, self._agent(agent_id))
-        record = self._memory.projects.add(agent=agent_id or None, **_said(given), **involved)
+        fields = given_fields("project", locals())
+        fields |= self._contacts(primary_contact_id, participants, self._agent(agent_id))
+        record = self._memory.projects.add(agent=agent_id or None, **fields)
         return self._created("project_id", record)
 
     def list_projects(
@@ -106,8 +98,8 @@ class People(Room):
         limit: Limit = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
+        wanted = given_fields("project", locals())
         agent = self._agent(agent_id)
-        wanted = _said({"status": status, "type": type, "company": company, "priority": priority})
         if contact_id is not None:
             wanted["contact"] = self._numbered("contact", contact_id, agent).id
         found = self._memory.projects.list(limit=MOST_LISTED, agent=agent, **wanted).records
@@ -131,21 +123,14 @@ class People(Room):
         priority: Priority | Unsaid = None,
         agent_id: WhoseId = "",
     ) -> CallToolResult:
+        changes = given_fields("project", locals())
         record = self._numbered("project", project_id, agent_id)
-        given = {
-            "name": name,
-            "status": status,
-            "type": type,
-            "description": description,
-            "company": company,
-            "priority": priority,
-        }
-        changes = _said(given) | self._involved(primary_contact_id, participants, record.agent)
+        changes |= self._contacts(primary_contact_id, participants, record.agent)
         change = self._memory.projects.update(record.id, "update_project", **changes)
         return self._answer({"updated_fields": [*changes]}, *change.notes)
 
     def numbers_of(self, projects: Sequence[Record]) -> dict[str, int]:
-        """Of the contacts that these projects name, forgotten ones too: id → number."""
+        """Return the numbers of the contacts that these projects name, forgotten ones too, by their ids."""
         ids: set[str] = set()
         for project in projects:
             participants = project.fields.get("participants")
@@ -154,21 +139,17 @@ class People(Room):
         contacts = [self._memory.entries.get(id_) for id_ in ids]
         return {contact.id: contact.number for contact in contacts if contact and contact.number is not None}
 
-    def _involved(self, primary: int | None, participants: Sequence[int] | None, agent: str) -> dict[str, Any]:
-        """Contacts by their numbers here, by their ids in the record."""
-        involved: dict[str, Any] = {}
+    def _contacts(self, primary: int | None, participants: Sequence[int] | None, agent: str) -> dict[str, Any]:
+        """Return the fields of a project that name contacts, with their ids for the numbers that the tools take."""
+        fields: dict[str, Any] = {}
         if primary is not None:
-            involved["primary_contact_id"] = self._numbered("contact", primary, agent).id
+            fields["primary_contact_id"] = self._numbered("contact", primary, agent).id
         if participants is not None:
-            involved["participants"] = [self._numbered("contact", one, agent).id for one in participants]
-        return involved
+            fields["participants"] = [self._numbered("contact", one, agent).id for one in participants]
+        return fields
 
     def _created(self, name: str, record: Record) -> CallToolResult:
         stored = self._memory.entries.get(record.id)
         assert stored is not None
         shown: JsonObject = {name: stored.number, "created_at": to_iso(stored.created_at)}
         return self._answer(shown, *self._memory.embedding_queue.notes(record.id))
-
-
-def _said(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if value is not None}

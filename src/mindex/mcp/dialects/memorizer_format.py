@@ -1,7 +1,7 @@
-"""How Memorizer-MCP writes what it answers: its envelope, its times, its rows. Pure.
+"""The format of Memorizer-MCP's answers: its envelope, its times, its rows. Pure functions.
 
-Its six categories are types of ours, and our other types fall into them: a memory told elsewhere is listed and found
-under the category it comes closest to, so that no client meets a category it does not know; the record keeps its type.
+Its six categories are types of ours, and each of our other types belongs to one of them: a memory of such a type is
+listed and found under the closest category, because no client knows another one; the record keeps its type.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from mcp_types import CallToolResult, TextContent
 
 from mindex.clock import parse_time
+from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.model import Record, Tier
 from mindex.present.record_fields import Json
 from mindex.search.query import parse
@@ -34,7 +35,7 @@ FAMILIES: Mapping[Category, tuple[str, ...]] = {
 }
 _FAMILY_OF: Mapping[str, Category] = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
-# What it calls the tier that answered.
+# Its names of the tiers.
 SEARCH_MODES: Mapping[Tier, str] = {
     "hybrid": "hybrid",
     "vector": "hybrid",
@@ -42,7 +43,7 @@ SEARCH_MODES: Mapping[Tier, str] = {
     "substring": "like_fallback",
 }
 
-# Its skills know three triggers: a clock of any kind is `cron`, and the config says which.
+# Its skills have three triggers: any kind of schedule is `cron`, and the config says which.
 TRIGGERS: Mapping[str, str] = {"interval": "cron", "at": "cron"}
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -54,7 +55,7 @@ _OPERATORS = re.compile(r'["(){}*:^+]')
 
 
 def succeeded(data: JsonObject, notes: Sequence[str] = ()) -> CallToolResult:
-    """`notes` stand beside the seed's two: why there are no vectors, or less than was asked for."""
+    """Return an answer. `notes`, which Memorizer-MCP has not, say why there are no vectors or fewer rows."""
     shown: JsonObject = {"success": True, "data": data}
     if notes:
         shown["notes"] = list(dict.fromkeys(notes))
@@ -74,22 +75,22 @@ def _enveloped(shown: JsonObject) -> CallToolResult:
 
 
 def utc_text(moment: int) -> str:
-    """As its rows write a time: `2026-03-01 12:00:00`, in UTC."""
+    """Return a time as its rows have it: `2026-03-01 12:00:00`, in UTC."""
     return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def start_of(day: str) -> int:
-    """The beginning of a day in UTC, as its times are; or any time that `mindex search --after` takes."""
+    """Return the beginning of a day in UTC, as its times are; or any time that `mindex search --after` takes."""
     return parse_time(f"{day}T00:00:00+00:00") if _DAY.fullmatch(day.strip()) else parse_time(day)
 
 
 def end_of(day: str) -> int:
-    """The first moment that is not of the day any more."""
+    """Return the end of a day, which is the beginning of the next; of any other time, that time."""
     return start_of(day) + (DAY_MS if _DAY.fullmatch(day.strip()) else 0)
 
 
 def plain(query: str) -> str:
-    """The words of a question. To this seed they are any-of, whatever signs or capitals are among them."""
+    """Return a query without operators: Memorizer-MCP searches for any of the words, whatever signs are among them."""
     return _OPERATORS.sub(" ", query).lower() if parse(query).strict else query
 
 
@@ -125,29 +126,23 @@ def conversation_row(record: Record, *, session: bool = True) -> JsonObject:
 
 
 def contact_row(record: Record) -> JsonObject:
-    return _thing_row(record, ("name", "email", "company", "role", "type", "notes"))
+    return _thing_row(record)
 
 
 def project_row(record: Record, number_of: Mapping[str, int]) -> JsonObject:
-    """Contacts by their numbers; those that are gone for good have none and are left out."""
-    names = ("name", "status", "type", "description", "primary_contact_id", "participants", "company", "priority")
-    shown = _thing_row(record, names)
-    primary, participants = shown["primary_contact_id"], shown["participants"]
-    shown["primary_contact_id"] = number_of.get(str(primary))
+    """Return a project that names contacts by their numbers; those that were purged have none and are left out."""
+    row = _thing_row(record)
+    primary, participants = row["primary_contact_id"], row["participants"]
+    row["primary_contact_id"] = number_of.get(str(primary))
     if isinstance(participants, list):
-        shown["participants"] = [number_of[str(one)] for one in participants if str(one) in number_of]
-    return shown
+        row["participants"] = [number_of[str(one)] for one in participants if str(one) in number_of]
+    return row
 
 
 def skill_row(record: Record) -> JsonObject:
-    names = (
-        "name", "description", "enabled", "trigger_type", "trigger_config", "instructions", "required_tools",
-        "execution_plan", "max_steps", "notify_on_completion", "notify_interval_minutes", "last_run_at",
-        "last_run_status", "last_run_summary", "last_notified_at",
-    )  # fmt: skip
-    row = _thing_row(record, names)
-    row["trigger_type"] = trigger_of(record)
-    return {"id": row.pop("id"), "agent_id": record.agent, **row}
+    row = _thing_row(record)
+    first = {"id": row["id"], "agent_id": record.agent, "name": row["name"], "description": row["description"]}
+    return {**first, "enabled": row["enabled"], **row, "trigger_type": trigger_of(record)}
 
 
 def trigger_of(record: Record) -> str:
@@ -155,13 +150,22 @@ def trigger_of(record: Record) -> str:
     return TRIGGERS.get(trigger, trigger)
 
 
-def _thing_row(record: Record, names: Sequence[str]) -> JsonObject:
+def _thing_row(record: Record) -> JsonObject:
     return {
         "id": record.number,
-        **{name: _field(record, name) for name in names},
+        **{spec.name: _field(record, spec.name) for spec in FIELDS[record.kind]},
         "created_at": utc_text(record.created_at),
         "updated_at": utc_text(record.updated_at),
     }
+
+
+def given_fields(kind: ThingKind, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a contact, project or skill among the arguments of a tool, without those that are None.
+
+    Fields that name contacts are left out: tools take the contacts' numbers, records have their ids.
+    """
+    names = {spec.name for spec in FIELDS[kind] if not spec.contacts}
+    return {name: value for name, value in arguments.items() if name in names and value is not None}
 
 
 def _field(record: Record, name: str) -> Json:

@@ -11,11 +11,11 @@ from pydantic import Field
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
-from mindex.mcp.dialects.memorizer_format import JsonObject, skill_row, trigger_of, utc_text
+from mindex.mcp.dialects.memorizer_format import JsonObject, given_fields, skill_row, trigger_of, utc_text
 from mindex.mcp.strict_tool import Unsaid
 from mindex.memories import json_paths
 
-# What a profile looks like before anything was said; places that were said stand in it since.
+# A profile that is empty; stored values are shown in their places.
 DEFAULT_PROFILE: JsonObject = {
     "user_info": {"name": None, "background": None, "timezone": None, "current_role": None},
     "preferences": {"communication": None, "coding_languages": [], "tools": [], "working_style": None},
@@ -52,7 +52,7 @@ class Skills(Room):
     ) -> CallToolResult:
         agent = self._agent(agent_id)
         there = self._memory.profile.get(agent=agent)
-        # The seed's null is a value; to us it takes a place away, and what is not there is away already.
+        # In Memorizer-MCP null is a value. Here it removes a place, and one that is not there needs no removing.
         changes = {path: value for path, value in updates.items() if value is not None or _is_there(there, path)}
         notes: tuple[str, ...] = ()
         if changes or not updates:
@@ -76,20 +76,7 @@ class Skills(Room):
         enabled: Annotated[bool, Field(description="Default true")] = True,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        record = self._memory.skills.add(
-            agent=agent_id or None,
-            name=name,
-            trigger_type=trigger_type,
-            instructions=instructions,
-            description=description,
-            trigger_config=trigger_config,
-            required_tools=required_tools,
-            execution_plan=execution_plan,
-            max_steps=max_steps,
-            notify_on_completion=notify_on_completion,
-            notify_interval_minutes=notify_interval_minutes,
-            enabled=enabled,
-        )
+        record = self._memory.skills.add(agent=agent_id or None, **given_fields("skill", locals()))
         stored = self._memory.entries.get(record.id)
         assert stored is not None
         shown: JsonObject = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
@@ -134,24 +121,7 @@ class Skills(Room):
         last_notified_at: str | Unsaid = None,
         agent_id: WhoseId = "",
     ) -> CallToolResult:
-        given = {
-            "name": name,
-            "trigger_type": trigger_type,
-            "instructions": instructions,
-            "description": description,
-            "trigger_config": trigger_config,
-            "required_tools": required_tools,
-            "execution_plan": execution_plan,
-            "max_steps": max_steps,
-            "notify_on_completion": notify_on_completion,
-            "notify_interval_minutes": notify_interval_minutes,
-            "enabled": enabled,
-            "last_run_at": last_run_at,
-            "last_run_status": last_run_status,
-            "last_run_summary": last_run_summary,
-            "last_notified_at": last_notified_at,
-        }
-        changes = {field: value for field, value in given.items() if value is not None}
+        changes = given_fields("skill", locals())
         record = self._numbered("skill", skill_id, agent_id)
         change = self._memory.skills.update(record.id, "update_skill", **changes)
         return self._answer({"updated_fields": [*changes]}, *change.notes)
@@ -163,7 +133,7 @@ class Skills(Room):
 
 
 def with_default(profile: Any) -> JsonObject:
-    """The profile, with the places that its readers expect; nothing that was said is touched."""
+    """Return the profile with the places that its readers expect; stored values are not changed."""
     shown = deepcopy(DEFAULT_PROFILE)
     for name, value in (profile if isinstance(profile, dict) else {}).items():
         expected = shown.get(name)

@@ -1,1 +1,5 @@
-"""One file per format that can be read: a module with an `importer`, found by its name in `transfer.base`."""
+"""One module per format that can be imported, each with an `importer`; `transfer/format_detection.py` lists them.
+
+Shared by several: `foreign_values` (values of other programs), `memory_rows` (a memory made of a foreign row),
+`sqlite_source` (databases), `json_lines` and `folder_files`.
+"""

@@ -1,8 +1,7 @@
-"""Claude Code's transcripts (`.jsonl` session files, or a folder of them): what was asked and answered.
+"""Claude Code's transcripts (`.jsonl` session files, or a folder of them): the conversation without the work.
 
-Each question with all that was answered to it is a turn. Tools and their results, thoughts, side chains, commands
-without words of one's own and the program's own remarks are left out. A turn that grew since it was imported comes in
-again, whole.
+A user's message with all answers to it is a turn. Tools and their results, thoughts, side chains, commands without
+arguments and the program's own remarks are left out. A turn that grew since it was imported is imported again, whole.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from mindex.memories.turns import make_turn
-from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
-from mindex.transfer.importers.folder_files import files_below
-from mindex.transfer.importers.foreign_values import moment, text_of
-from mindex.transfer.importers.json_lines import Json, first_objects, objects
+from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importers import foreign_values as foreign
+from mindex.transfer.importers.folder_files import read_files, wanted_files
+from mindex.transfer.importers.json_lines import Json, first_objects, read_objects
 
-_FILES_LOOKED_AT = 20
+_FILES_TRIED = 20
 _SPEAKER = "assistant"
 _NOISE = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")
 _COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
 _ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
-# What the program puts around and between the words of a person.
+# What the program puts around and between the user's words.
 _WRAPPED = re.compile(
     r"<((?:command|local-command|bash)-[a-z]+|system-reminder|task-notification|ide_[a-z_]+)>.*?</\1>", re.DOTALL
 )
@@ -33,15 +32,15 @@ _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]]*\]")
 
 
 @dataclass(slots=True)
-class _Exchange:
-    """What one side asked, and what the other answered so far."""
+class _Turn:
+    """A user's message, and the answers to it so far."""
 
     session: str
     at: int
     where: str
     key: str
     cwd: str
-    asked: str = ""
+    message: str = ""
     answers: list[str] = field(default_factory=list)
 
 
@@ -50,83 +49,75 @@ class ClaudeCode:
 
     def recognises(self, path: Path) -> bool:
         return any(
-            held.get("type") in ("user", "assistant") and "sessionId" in held and isinstance(held.get("message"), dict)
-            for file in islice(_files(path), _FILES_LOOKED_AT)
-            for held in first_objects(file)
+            line.get("type") in ("user", "assistant") and "sessionId" in line and isinstance(line.get("message"), dict)
+            for file in islice(_files(path), _FILES_TRIED)
+            for line in first_objects(file)
         )
 
-    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
-        for file in _files(path):
-            name = f"{file.relative_to(path).as_posix()} " if path.is_dir() else ""
-            try:
-                yield from self._session(file, name)
-            except OSError as error:
-                yield SkippedRow(name.strip() or file.name, error.strerror or "it cannot be read", row=False)
+    def read(self, path: Path) -> Iterator[ReadRow]:
+        return read_files(path, _files(path), lambda file, name: self._session(file, f"{name} " * path.is_dir()))
 
-    def _session(self, path: Path, name: str) -> Iterator[ExportRow | SkippedRow]:
-        current: _Exchange | None = None
+    def _session(self, path: Path, prefix: str) -> Iterator[ReadRow]:
+        current: _Turn | None = None
         at = int(path.stat().st_mtime * 1000)
-        for number, held in objects(path):
-            where = f"{name}line {number}"
-            if isinstance(held, SkippedRow):
-                yield replace(held, where=where)
+        for number, line in read_objects(path):
+            where = f"{prefix}line {number}"
+            if isinstance(line, SkippedRow):
+                yield replace(line, where=where)
                 continue
-            text = _said(held)
-            at = moment(held.get("timestamp"), at)
+            text = _text(line)
+            at = foreign.time_ms(line.get("timestamp"), at)
             if not text:
                 continue
-            asks = held.get("type") == "user"
-            if current is None or asks:
+            by_user = line.get("type") == "user"
+            if current is None or by_user:
                 if current is not None:
                     yield self._row(current)
-                session = text_of(held.get("sessionId")) or path.stem
-                current = _Exchange(session, at, where, text_of(held.get("uuid")), text_of(held.get("cwd")))
-            if asks:
-                current.asked = text
+                session = foreign.text(line.get("sessionId")) or path.stem
+                current = _Turn(session, at, where, foreign.text(line.get("uuid")), foreign.text(line.get("cwd")))
+            if by_user:
+                current.message = text
             else:
                 current.answers.append(text)
         if current is not None:
             yield self._row(current)
 
-    def _row(self, said: _Exchange) -> ExportRow:
-        answer = "\n\n".join(said.answers)
-        # A session that was resumed holds the lines of the one before, under the same keys.
-        key = said.key or foreign_id(self.name, said.session, said.at)
+    def _row(self, read: _Turn) -> ExportRow:
+        answer = "\n\n".join(read.answers)
+        # A resumed session repeats the lines of the one before, with the same keys.
+        key = read.key or foreign_id(self.name, read.session, read.at)
         record = make_turn(
-            said.asked,
+            read.message,
             answer,
             agent=_SPEAKER,
-            session_id=said.session,
-            at=said.at,
-            id_=foreign_id(self.name, key, said.asked, answer),
-            source=f"{self.name}:{said.session}:{key}",
+            session_id=read.session,
+            at=read.at,
+            id_=foreign_id(self.name, key, read.message, answer),
+            source=f"{self.name}:{read.session}:{key}",
         )
-        fields = {**record.fields, "cwd": said.cwd} if said.cwd else record.fields
-        return ExportRow(replace(record, agent="", fields=fields), where=said.where)
+        fields = {**record.fields, "cwd": read.cwd} if read.cwd else record.fields
+        return ExportRow(replace(record, agent="", fields=fields), where=read.where)
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if path.is_dir():
-        yield from files_below(path, lambda name: name.endswith(".jsonl"))
-    elif path.is_file() and path.suffix == ".jsonl":
-        yield path
+    return wanted_files(path, lambda file: file.suffix == ".jsonl")
 
 
-def _said(held: Json) -> str:
-    """The words of a person or of the assistant; nothing for all the rest."""
-    if held.get("type") not in ("user", "assistant") or any(held.get(mark) for mark in _NOISE):
+def _text(line: Json) -> str:
+    """Return the text of the user or of the assistant; empty for all other lines."""
+    if line.get("type") not in ("user", "assistant") or any(line.get(mark) for mark in _NOISE):
         return ""
-    message = held.get("message")
+    message = line.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks: list[Any] = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [one.get("text") for one in blocks if isinstance(one, dict) and one.get("type") == "text"]
-    if held.get("type") == "user":
+    if line.get("type") == "user":
         return "\n".join(filter(None, (_own_words(text) for text in texts if isinstance(text, str)))).strip()
     return "\n".join(text for text in texts if isinstance(text, str) and text.strip()).strip()
 
 
 def _own_words(text: str) -> str:
-    """What a person wrote, a command with its words included: `/review the parser`."""
+    """Return what the user wrote, a command with its arguments included: `/review the parser`."""
     command, arguments = _COMMAND.search(text), _ARGUMENTS.search(text)
     if command and arguments and arguments[1]:
         return f"{command[1]} {arguments[1]}"

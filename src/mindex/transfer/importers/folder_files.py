@@ -1,16 +1,34 @@
-"""Files below a folder, in order, without what tools put there."""
+"""The files of an import: one, or those below a folder, without the folders that tools make."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-_NOT_OURS = frozenset((".git", ".hg", ".svn", "node_modules", "site-packages", ".venv", "venv", "__pycache__"))
+from mindex.transfer.importer import ReadRow, SkippedRow
+
+_SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", "node_modules", "site-packages", ".venv", "venv", "__pycache__"))
 
 
-def files_below(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
-    """Those with a wanted name. Links to folders are not followed: they may lead in circles."""
+def wanted_files(path: Path, wanted: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yield a file if it is wanted, or the wanted ones below a folder, in order.
+
+    Links to folders are not followed: they may lead in circles.
+    """
+    if path.is_file() and wanted(path):
+        yield path
     for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if name not in _NOT_OURS)
-        yield from (Path(folder, name) for name in sorted(names) if wanted(name) and Path(folder, name).is_file())
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
+        files = (Path(folder, name) for name in sorted(names))
+        yield from (file for file in files if wanted(file) and file.is_file())
+
+
+def read_files(path: Path, files: Iterable[Path], read: Callable[[Path, str], Iterator[ReadRow]]) -> Iterator[ReadRow]:
+    """Yield the rows of each file. `read` gets its name below `path`; a file that cannot be read is skipped by name."""
+    for file in files:
+        name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+        try:
+            yield from read(file, name)
+        except OSError as error:
+            yield SkippedRow(name, error.strerror or "it cannot be read", row=False)

@@ -1,4 +1,4 @@
-"""Other programs' files of one JSON object a line: a broken line is named and does not stop the rest."""
+"""Files of one JSON object a line: a line that cannot be read is named and does not stop the rest."""
 
 from __future__ import annotations
 
@@ -6,49 +6,54 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mindex.transfer.importer import SkippedRow
 from mindex.transfer.jsonl_export import LONGEST_LINE
 
-# Each costs many times its two bytes in memory: a line of nothing else would be a bomb.
-_MOST_VALUES = 2_000_000
-_LOOKED_AT = 50
+# Each takes many times its two bytes in memory: a line of nothing else would take all of it.
+MOST_VALUES = 2_000_000
+_FIRST_LINES = 50
 
 Json = dict[str, Any]
 
 
-def objects(path: Path) -> Iterator[tuple[int, Json | SkippedRow]]:
-    """Each line's number and its object, in order; blank lines are nothing."""
+def read_lines(file: IO[bytes], number: int = 0) -> Iterator[tuple[int, bytes | SkippedRow]]:
+    """Yield the number and the bytes of each line after line `number`, but not of blank ones and those too long."""
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
+            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                pass
+            yield number, SkippedRow(f"line {number}", f"it is longer than {LONGEST_LINE // 2**20} MiB")
+        elif line.strip():
+            yield number, line
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, Json | SkippedRow]]:
+    """Yield the number and the object of each line, in order."""
     with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                while line and not line.endswith(b"\n"):
-                    line = file.readline(LONGEST_LINE)
-                yield number, SkippedRow(f"line {number}", f"it is longer than {LONGEST_LINE // 2**20} MiB")
-            elif line.strip():
-                yield number, _object(number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+        for number, line in read_lines(file):
+            yield number, line if isinstance(line, SkippedRow) else _object(number, line)
 
 
 def first_objects(path: Path) -> list[Json]:
-    """The objects among the first lines, to tell what a file is; none for one that cannot be read."""
+    """Return the objects among the first lines, to recognise a file; none for one that cannot be read."""
     try:
-        return [held for _, held in islice(objects(path), _LOOKED_AT) if isinstance(held, dict)]
+        return [found for _, found in islice(read_objects(path), _FIRST_LINES) if isinstance(found, dict)]
     except OSError:
         return []
 
 
 def _object(number: int, line: bytes) -> Json | SkippedRow:
     where = f"line {number}"
-    if line.count(b"[") + line.count(b"{") > _MOST_VALUES:
+    if line.count(b"[") + line.count(b"{") > MOST_VALUES:
         return SkippedRow(where, "it holds too many values")
     try:
-        held = json.loads(line)
+        found = json.loads(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
     except RecursionError:
         return SkippedRow(where, "it is nested too deeply")
     except ValueError:
         cut = "" if line.endswith(b"\n") else ": the file ends in the middle of it"
         return SkippedRow(where, f"it is not JSON{cut}")
-    return held if isinstance(held, dict) else SkippedRow(where, "it is not a JSON object")
+    return found if isinstance(found, dict) else SkippedRow(where, "it is not a JSON object")

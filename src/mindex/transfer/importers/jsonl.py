@@ -1,4 +1,4 @@
-"""Reads what `mindex export` wrote as JSONL. A line that cannot be read is named, and the rest comes in."""
+"""Reads the JSONL that `mindex export` wrote. A line that cannot be read is named, and the rest is imported."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import MindexError, UsageError
-from mindex.transfer.importer import ExportRow, SkippedRow
-from mindex.transfer.jsonl_export import FORMAT, LONGEST_LINE
-from mindex.transfer.jsonl_rows import Malformed, history_of, objects, row_of
+from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow
+from mindex.transfer.importers.json_lines import MOST_VALUES, read_lines
+from mindex.transfer.jsonl_export import FORMAT
+from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, objects, reason_of
 
-# Each costs many times its few bytes in memory: a line of nothing else would be a bomb.
-_MOST_VALUES = 2_000_000
-_HEAD = 64 * 1024
+_HEADER_BYTES = 64 * 1024
 
 
 class JsonlImporter:
@@ -24,7 +23,7 @@ class JsonlImporter:
     def recognises(self, path: Path) -> bool:
         try:
             return path.is_file() and _header(path) is not None
-        except MindexError:  # ours, but of a newer mindex: `read` says so
+        except MindexError:  # an export of a newer mindex: `read` says so
             return True
 
     def count(self, path: Path) -> int:
@@ -34,27 +33,27 @@ class JsonlImporter:
         numbers = (_header(path) or {}).get("last_numbers")
         return {agent: _count(last) for agent, last in numbers.items()} if isinstance(numbers, dict) else {}
 
-    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
+    def read(self, path: Path) -> Iterator[ReadRow]:
         header = _header(path)
         if header is None:
             raise UsageError(f"{path} is no export of mindex", "its first line would say so; use --from for others")
-        seen = 0
+        read = 0
         with path.open("rb") as file:
             file.readline()
-            for found in _rows(file):
-                seen += isinstance(found, ExportRow) or found.row
-                yield found
-        promised = _count(header.get("records"))
-        if seen < promised:
-            reason = f"{promised:,} records were announced, {seen:,} are here: it was cut off"
+            for row in _rows(file):
+                read += isinstance(row, ExportRow) or row.row
+                yield row
+        announced = _count(header.get("records"))
+        if read < announced:
+            reason = f"{announced:,} records were announced, {read:,} are here: it was cut off"
             yield SkippedRow("end of file", reason, row=False)
 
 
 def _header(path: Path) -> dict[str, Any] | None:
-    """The first line, if it is one of ours; raises when a newer mindex wrote it."""
+    """Return the first line, None if it is not that of an export. Raises UsageError for one of a newer mindex."""
     try:
         with path.open("rb") as file:
-            first = file.readline(_HEAD)
+            first = file.readline(_HEADER_BYTES)
         found = json.loads(first.decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return None
@@ -72,69 +71,57 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-class _Stray(Malformed):
-    """A part of a history without its record."""
-
-
-def _rows(file: IO[bytes]) -> Iterator[ExportRow | SkippedRow]:
-    """Rows with their history, which may go on in the lines below a record's own."""
+def _rows(file: IO[bytes]) -> Iterator[ReadRow]:
+    """Yield rows with their history, which may continue in the lines below the record's own."""
     current: ExportRow | None = None
-    entries: list[Any] = []
-    number = 1
-    while raw := file.readline(LONGEST_LINE + 1):
-        number += 1
-        if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
-            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-                pass
-            yield SkippedRow(f"line {number}", f"it is longer than {LONGEST_LINE // 2**20} MiB")
+    history: list[Mapping[str, Any]] = []
+    for number, line in read_lines(file, 1):
+        if isinstance(line, SkippedRow):
+            yield line
             continue
-        if not raw.strip():
-            continue
+        where = f"line {number}"
         try:
-            line = _parsed(raw)
-            if "more" in line:
-                if current is None or line.get("id") != current.record.id:
-                    raise _Stray("it goes on with a record that is not above it")
-                entries += objects(line["more"], "changes")
+            parsed = _parsed(line)
+            if "more" not in parsed:
+                row, entries = decode_row(parsed, where), objects(parsed, "history", "changes")
+            elif current is None or parsed.get("id") != current.record.id:
+                yield SkippedRow(where, "it goes on with a record that is not above it", row=False)
                 continue
-            row = row_of(line, f"line {number}")
-            history = objects(line["history"], "changes") if "history" in line else []
-        except (Malformed, RecursionError) as error:
-            yield SkippedRow(f"line {number}", _reason(error), row=not isinstance(error, _Stray))
+            else:
+                history += objects(parsed, "more", "changes")
+                continue
+        except (InvalidRow, RecursionError) as error:
+            yield SkippedRow(where, reason_of(error))
             continue
         if current is not None:
-            yield _finished(current, entries)
-        current, entries = row, history
+            yield _with_history(current, history)
+        current, history = row, entries
     if current is not None:
-        yield _finished(current, entries)
+        yield _with_history(current, history)
 
 
-def _parsed(raw: bytes) -> dict[str, Any]:
-    if sum(map(raw.count, (b"[", b"{", b","))) > _MOST_VALUES:
-        raise Malformed("it holds too many values")
+def _parsed(line: bytes) -> dict[str, Any]:
+    if sum(map(line.count, (b"[", b"{", b","))) > MOST_VALUES:
+        raise InvalidRow("it holds too many values")
     try:
-        line = json.loads(raw.decode())
+        parsed = json.loads(line.decode())
     except UnicodeDecodeError:
-        raise Malformed("it is not UTF-8") from None
+        raise InvalidRow("it is not UTF-8") from None
     except json.JSONDecodeError as error:
-        cut = "" if raw.endswith(b"\n") else ": the file ends in the middle of it"
-        raise Malformed(f"it is not JSON ({error.msg} at column {error.colno}){cut}") from None
+        cut = "" if line.endswith(b"\n") else ": the file ends in the middle of it"
+        raise InvalidRow(f"it is not JSON ({error.msg} at column {error.colno}){cut}") from None
     except ValueError as error:  # a number of thousands of digits
-        raise Malformed(f"it is not JSON ({error})") from None
-    if not isinstance(line, dict):
-        raise Malformed("it is not a JSON object")
-    return line
+        raise InvalidRow(f"it is not JSON ({error})") from None
+    if not isinstance(parsed, dict):
+        raise InvalidRow("it is not a JSON object")
+    return parsed
 
 
-def _finished(row: ExportRow, entries: list[Any]) -> ExportRow | SkippedRow:
+def _with_history(row: ExportRow, entries: list[Mapping[str, Any]]) -> ReadRow:
     try:
-        return replace(row, history=history_of(row.record, entries))
-    except (Malformed, RecursionError) as error:
-        return SkippedRow(row.where, _reason(error))
-
-
-def _reason(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return replace(row, history=decode_history(row.record, entries))
+    except (InvalidRow, RecursionError) as error:
+        return SkippedRow(row.where, reason_of(error))
 
 
 importer = JsonlImporter()

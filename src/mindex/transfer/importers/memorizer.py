@@ -1,7 +1,7 @@
 """Memorizer-MCP's database: facts, conversations, profiles with their history, contacts, projects and skills.
 
-Integer ids stay as numbers where those are free: facts first, for all four tables count from 1. A fact is linked to the
-conversation it comes from. Vectors are made anew: the database does not say which model made them.
+Integer ids stay as numbers where those are free: facts first, because all four tables count from 1. A fact is linked to
+the conversation it comes from. Vectors are made anew: the database does not say which model made them.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mindex.memories.turns import make_turn
-from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow, holds
-from mindex.transfer.importer import ExportRow, Link, SkippedRow, foreign_id
-from mindex.transfer.importers.foreign_values import confidence, iso, kept, listed, moment, text_of, type_of, whole
-from mindex.transfer.importers.memorizer_contacts_projects_skills import NAMING, THINGS, agent_of, thing, thing_id
-from mindex.transfer.importers.memorizer_profiles import profiles
-from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, key_of, memory
+from mindex.store.export_rows import Link
+from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
+from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importers import foreign_values as foreign
+from mindex.transfer.importers.memorizer_contacts_projects_skills import TABLES, agent_of, read_things
+from mindex.transfer.importers.memorizer_profiles import read_profiles
+from mindex.transfer.importers.memory_rows import EMPTY, memory_row
+from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 
 _FACT = (
     "id", "agent_id", "fact", "category", "source", "confidence", "created_at", "updated_at", "last_accessed_at",
 )  # fmt: skip
 _TURN = ("id", "agent_id", "session_id", "user_message", "agent_response", "tags", "created_at")
-_NUMBERED = ("facts", *THINGS)
+_NUMBERED = ("facts", *TABLES)
 _UNKNOWN = "project_sources"  # of later versions, undocumented
 _COMES_FROM = "source"
 
@@ -29,13 +31,11 @@ _COMES_FROM = "source"
 class Memorizer(DatabaseImporter):
     name = "memorizer"
     needs = {"facts": ("fact",)}
-    tables = ("facts", "conversations", "profiles", *THINGS)
-
-    def recognises(self, path: Path) -> bool:
-        return super().recognises(path) and any(holds(path, **{one: ()}) for one in ("conversations", "profiles"))
+    needs_one_of = ("conversations", "profiles")
+    tables = ("facts", "conversations", "profiles", *TABLES)
 
     def last_numbers(self, path: Path) -> Mapping[str, int]:
-        """Over all four tables, so that a fact that needs a new number does not take a contact's."""
+        """Return the last one of all four tables, so that a fact that needs a new number does not get a contact's."""
         last: dict[str, int] = {}
         with ForeignDatabase(path) as database:
             agents = {row["agent_id"] for table in _NUMBERED for row in database.rows(table, "agent_id")}
@@ -45,66 +45,57 @@ class Memorizer(DatabaseImporter):
                 last[name] = max(last.get(name, 0), *numbers)
         return last
 
-    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
-        said = {key_of(row): self._turn_id(row) for row in database.rows("conversations", "id", "agent_id")}
+    def rows(self, database: ForeignDatabase) -> Iterator[ReadRow]:
+        turns = {key_of(row): self._turn_id(row) for row in database.rows("conversations", "id", "agent_id")}
         for row in database.rows("facts", *_FACT):
-            yield self._fact(row, database.modified, said)
+            yield self._fact(row, database.modified, turns)
         for row in database.rows("conversations", *_TURN):
             yield self._turn(row, database.modified)
-        yield from profiles(database)
-        # Projects name contacts by ids that are not theirs here.
-        people = {key_of(row): thing_id("contacts", row) for row in database.rows("contacts", *NAMING)}
-        for table, (kind, columns) in THINGS.items():
-            for row in database.rows(table, *NAMING, "updated_at", *columns):
-                yield thing(table, kind, row, people, database.modified)
+        yield from read_profiles(database)
+        yield from read_things(database)
         if others := database.count(_UNKNOWN):
             yield SkippedRow(_UNKNOWN, f"nothing is known of this table; its {others:,} rows stay there", row=False)
 
-    def _fact(self, row: ForeignRow, modified: int, said: Mapping[str, str]) -> ExportRow | SkippedRow:
-        key, text, source = key_of(row), text_of(row["fact"]), text_of(row["source"])
-        where = f"facts {key}"
-        if not text.strip():
-            return SkippedRow(where, EMPTY)
-        at = moment(row["created_at"], modified)
-        category = text_of(row["category"])
-        record = memory(
+    def _fact(self, row: ForeignRow, modified: int, turns: Mapping[str, str]) -> ReadRow:
+        key, text, source = key_of(row), foreign.text(row["fact"]), foreign.text(row["source"])
+        at = foreign.time_ms(row["created_at"], modified)
+        return memory_row(
+            f"facts {key}",
             foreign_id(self.name, "facts", agent_of(row), key, row["created_at"], text),
             text,
             at,
+            links=(Link(turns[source], _COMES_FROM, 1.0, at),) if source in turns else (),
             agent=agent_of(row),
-            updated_at=moment(row["updated_at"], at),
-            number=whole(key),
-            type=type_of(category),
+            updated_at=foreign.time_ms(row["updated_at"], at),
+            number=foreign.integer(key),
+            type=foreign.memory_type(row["category"]),
             source=f"{self.name}:facts:{key}:{source}" if source else f"{self.name}:facts:{key}",
-            confidence=confidence(row["confidence"]),
-            fields=kept(
-                category="" if type_of(category) == category else category,
-                last_accessed=iso(row["last_accessed_at"]),
+            confidence=foreign.confidence(row["confidence"]),
+            fields=foreign.extra_fields(
+                category=foreign.unknown_type(row["category"]), last_accessed=foreign.iso_time(row["last_accessed_at"])
             ),
         )
-        links = (Link(said[source], _COMES_FROM, 1.0, at),) if source in said else ()
-        return ExportRow(record, links=links, where=where)
 
-    def _turn(self, row: ForeignRow, modified: int) -> ExportRow | SkippedRow:
+    def _turn(self, row: ForeignRow, modified: int) -> ReadRow:
         key = key_of(row)
-        asked, answered = text_of(row["user_message"]), text_of(row["agent_response"])
+        user_message, agent_response = foreign.text(row["user_message"]), foreign.text(row["agent_response"])
         where = f"conversations {key}"
-        if not asked.strip() and not answered.strip():
+        if not user_message.strip() and not agent_response.strip():
             return SkippedRow(where, EMPTY)
         record = make_turn(
-            asked,
-            answered,
+            user_message,
+            agent_response,
             agent=agent_of(row),
-            session_id=text_of(row["session_id"]) or key,
-            tags=listed(row["tags"]),
-            at=moment(row["created_at"], modified),
+            session_id=foreign.text(row["session_id"]) or key,
+            tags=foreign.texts(row["tags"]),
+            at=foreign.time_ms(row["created_at"], modified),
             id_=self._turn_id(row),
             source=f"{self.name}:conversations:{key}",
         )
         return ExportRow(record, where=where)
 
     def _turn_id(self, row: ForeignRow) -> str:
-        return foreign_id(self.name, "conversations", agent_of(row), key_of(row))  # it holds a uuid
+        return foreign_id(self.name, "conversations", agent_of(row), key_of(row))  # its key is a UUID
 
 
 importer = Memorizer()

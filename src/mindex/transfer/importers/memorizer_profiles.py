@@ -1,19 +1,17 @@
-"""Memorizer-MCP's profiles, each with its history: every version it went through can be rolled back to."""
+"""Memorizer-MCP's profiles, each with its history: `profile rollback` can return to every version."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mindex.memories.json_paths import leaves
-from mindex.memories.profile import MAX_BYTES
+from mindex.memories.profile import MAX_BYTES, profile_id, profile_size, with_unchecked_data
 from mindex.model import Change, Record
-from mindex.store.foreign_sqlite import ForeignDatabase
-from mindex.transfer.importer import ExportRow, SkippedRow, profile_id
-from mindex.transfer.importers.foreign_values import loaded, moment, text_of
+from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
+from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow
+from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.memorizer_contacts_projects_skills import agent_of
 from mindex.transfer.importers.sqlite_source import key_of
 
@@ -21,7 +19,7 @@ _BY = "memorizer"
 
 
 @dataclass(frozen=True, slots=True)
-class _Replaced:
+class _OldVersion:
     """A version of a profile, and when and why it was replaced."""
 
     data: dict[str, Any]
@@ -29,13 +27,14 @@ class _Replaced:
     reason: str
 
 
-def profiles(database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
-    older: defaultdict[str, list[_Replaced]] = defaultdict(list)
+def read_profiles(database: ForeignDatabase) -> Iterator[ReadRow]:
+    """Yield the profiles with their older versions; versions without a profile are named."""
+    older: defaultdict[str, list[_OldVersion]] = defaultdict(list)
     for row in database.rows("profile_history", "id", "agent_id", "profile_data", "changed_at", "change_reason"):
-        data = loaded(row["profile_data"])
+        data = foreign.json_value(row["profile_data"])
         if isinstance(data, dict):
-            replaced = _Replaced(data, moment(row["changed_at"]), text_of(row["change_reason"]))
-            older[agent_of(row)].append(replaced)
+            version = _OldVersion(data, foreign.time_ms(row["changed_at"]), foreign.text(row["change_reason"]))
+            older[agent_of(row)].append(version)
         else:
             yield SkippedRow(f"profile_history {key_of(row)}", "this version is not a JSON object", row=False)
     for row in database.rows("profiles", "agent_id", "profile_data", "created_at", "updated_at"):
@@ -46,39 +45,26 @@ def profiles(database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
         yield SkippedRow("profile_history", reason, row=False)
 
 
-def _profile(agent: str, row: dict[str, Any], older: list[_Replaced], modified: int) -> ExportRow | SkippedRow:
-    where, data = f"profiles {agent}", loaded(row["profile_data"])
+def _profile(agent: str, row: ForeignRow, older: list[_OldVersion], modified: int) -> ReadRow:
+    where, data = f"profiles {agent}", foreign.json_value(row["profile_data"])
     if not isinstance(data, dict):
         return SkippedRow(where, "it is not a JSON object")
-    size = len(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    size = profile_size(data)
     if size > MAX_BYTES:
         return SkippedRow(where, f"it has {size:,} bytes, a profile may have {MAX_BYTES:,}")
-    at = moment(row["created_at"], modified)
-    name = f"Profile of {agent}"
+    at = foreign.time_ms(row["created_at"], modified)
+    source = f"{_BY}:profiles:{agent}"
     bare = Record(
-        id=profile_id(agent),
-        kind="profile",
-        text="",
-        title=name,
-        agent=agent,
-        created_at=at,
-        updated_at=at,
-        summary=name,
-        source=f"{_BY}:profiles:{agent}",
+        id=profile_id(agent), kind="profile", text="", agent=agent, created_at=at, updated_at=at, source=source
     )
-    older.sort(key=lambda one: one.at)
-    versions = [*(one.data for one in older), data]
-    state = _with(bare, versions[0], at)
+    older.sort(key=lambda version: version.at)
+    versions = [*(version.data for version in older), data]
+    state = with_unchecked_data(bare, versions[0])
     changes = [Change(0, bare.id, at, _BY, "add", "", None, state)]
-    for one, later in zip(older, versions[1:], strict=True):
-        after = _with(bare, later, one.at or at)
-        changes.append(Change(0, bare.id, one.at or at, _BY, "update", one.reason, state, after))
+    for replaced, later in zip(older, versions[1:], strict=True):
+        replaced_at = replaced.at or at
+        after = replace(with_unchecked_data(bare, later), updated_at=replaced_at)
+        changes.append(Change(0, bare.id, replaced_at, _BY, "update", replaced.reason, state, after))
         state = after
-    return ExportRow(
-        replace(state, updated_at=moment(row["updated_at"], state.updated_at)), tuple(changes), where=where
-    )
-
-
-def _with(bare: Record, data: dict[str, Any], at: int) -> Record:
-    text = "\n".join(f"{path}: {value}" for path, value in leaves(data))
-    return replace(bare, text=text, fields={"data": data}, updated_at=at)
+    updated_at = foreign.time_ms(row["updated_at"], state.updated_at)
+    return ExportRow(replace(state, updated_at=updated_at), tuple(changes), where=where)

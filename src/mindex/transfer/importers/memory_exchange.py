@@ -1,6 +1,6 @@
-"""MemoryExchange's database: pieces of files, kept as reference memories (better still: index the folder itself).
+"""MemoryExchange's database: pieces of files, imported as reference memories (better still: index the folder itself).
 
-Pieces of files below `personal/` stay out, as that program promises; each is named. Vectors are made anew.
+Pieces of files below `personal/` are skipped by name, as that program promises. Vectors are made anew.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
-from mindex.transfer.importers.foreign_values import kept, listed, moment, text_of, whole
-from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, key_of, memory
+from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importers import foreign_values as foreign
+from mindex.transfer.importers.memory_rows import memory_row
+from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 
 _COLUMNS = (
     "id", "content", "source_file", "heading_path", "domain", "tags", "related_files", "is_instruction",
@@ -23,34 +24,32 @@ class MemoryExchange(DatabaseImporter):
     needs = {"chunks": ("content", "source_file")}
     tables = ("chunks",)
 
-    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
+    def rows(self, database: ForeignDatabase) -> Iterator[ReadRow]:
         for row in database.rows("chunks", *_COLUMNS):
-            yield self._row(row, database.modified)
+            yield self._chunk(row, database.modified)
 
-    def _row(self, row: ForeignRow, modified: int) -> ExportRow | SkippedRow:
-        key, text, file = key_of(row), text_of(row["content"]), text_of(row["source_file"]).replace("\\", "/")
+    def _chunk(self, row: ForeignRow, modified: int) -> ReadRow:
+        key, text, file = key_of(row), foreign.text(row["content"]), foreign.text(row["source_file"]).replace("\\", "/")
         where = f"chunks {key}"
-        if not text.strip():
-            return SkippedRow(where, EMPTY)
-        if "personal" in file.lower().split("/")[:-1]:
+        if text.strip() and "personal" in file.lower().split("/")[:-1]:
             return SkippedRow(where, f"{file} is personal")
-        record = memory(
+        return memory_row(
+            where,
             foreign_id(self.name, key, text),
             text,
-            moment(row["last_updated"], modified),
-            title=text_of(row["heading_path"]),
-            tags=listed(row["tags"]),
+            foreign.time_ms(row["last_updated"], modified),
+            title=foreign.text(row["heading_path"]),
+            tags=foreign.texts(row["tags"]),
             type="reference",
             context=file,
             source=f"{self.name}:{key}",
-            fields=kept(
-                domain=text_of(row["domain"]),
-                related_files=listed(row["related_files"]),
-                is_instruction=bool(whole(row["is_instruction"])),
-                chunk_index=whole(row["chunk_index"]),
+            fields=foreign.extra_fields(
+                domain=foreign.text(row["domain"]),
+                related_files=foreign.texts(row["related_files"]),
+                is_instruction=bool(foreign.integer(row["is_instruction"])),
+                chunk_index=foreign.integer(row["chunk_index"]),
             ),
         )
-        return ExportRow(record, where=where)
 
 
 importer = MemoryExchange()

@@ -1,38 +1,29 @@
 """mudpuppy's database: memories with integer ids, which they keep as their numbers where those are free.
 
-A row with the source `file-index` is a whole file of its workspace: a reference memory. Every edit left the row before
-it behind; those come in, too, replaced by the newest. Better still: index the workspace itself. The access log stays
-behind but for its counts, and vectors are made anew.
+A row with the source `file-index` is a whole file of its workspace: a reference memory. Every edit of the file left the
+older row in place; those are imported as superseded by the newest. Better still: index the workspace itself. The access
+log is not imported but for its counts, and vectors are made anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from mindex.model import Record
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ExportRow, SkippedRow, foreign_id
-from mindex.transfer.importers.foreign_values import (
-    confidence,
-    expiry,
-    importance,
-    iso,
-    kept,
-    listed,
-    moment,
-    text_of,
-    type_of,
-    whole,
-)
-from mindex.transfer.importers.sqlite_source import EMPTY, DatabaseImporter, key_of, memory
+from mindex.transfer.importer import ReadRow, foreign_id
+from mindex.transfer.importers import foreign_values as foreign
+from mindex.transfer.importers.memory_rows import memory_row
+from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 
 _COLUMNS = (
     "id", "content", "entry_type", "source", "context", "confidence", "importance", "tags", "created_at",
     "updated_at", "expires_at", "access_count", "last_accessed_at",
 )  # fmt: skip
 _FILE = "file-index"
+
+# The tags of an indexed file, which name its path → when its newest row was made, and the id of that row.
+_NewestRows = Mapping[tuple[str, ...], tuple[int, str]]
 
 
 class Mudpuppy(DatabaseImporter):
@@ -44,55 +35,49 @@ class Mudpuppy(DatabaseImporter):
         with ForeignDatabase(path) as database:
             return {"": database.last("memory_entries", "id")}
 
-    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
-        newest = self._newest(database)
+    def rows(self, database: ForeignDatabase) -> Iterator[ReadRow]:
+        newest = self._newest_rows(database)
         for row in database.rows("memory_entries", *_COLUMNS):
-            where = f"memory_entries {key_of(row)}"
-            if not text_of(row["content"]).strip():
-                yield SkippedRow(where, EMPTY)
-                continue
-            record = self._record(row, database.modified)
-            later = newest.get(record.tags) if row["source"] == _FILE else None
-            if later is not None and later != (record.created_at, record.id):
-                at, id_ = later
-                record = replace(record, retired_at=max(at, record.created_at), superseded_by=id_)
-            yield ExportRow(record, where=where)
+            yield self._entry(row, newest, database.modified)
 
-    def _newest(self, database: ForeignDatabase) -> dict[tuple[str, ...], tuple[int, str]]:
-        """Of each indexed file, whose path is its tag: when its last row was made, and the id of that."""
+    def _newest_rows(self, database: ForeignDatabase) -> _NewestRows:
         found: dict[tuple[str, ...], tuple[int, str]] = {}
         for row in database.rows("memory_entries", "id", "content", "source", "tags", "created_at"):
-            path = listed(row["tags"])
-            if row["source"] == _FILE and path and text_of(row["content"]).strip():
-                at = moment(row["created_at"], database.modified)
+            path = foreign.texts(row["tags"])
+            if row["source"] == _FILE and path and foreign.text(row["content"]).strip():
+                at = foreign.time_ms(row["created_at"], database.modified)
                 if path not in found or at >= found[path][0]:
                     found[path] = (at, self._id(row))
         return found
 
     def _id(self, row: ForeignRow) -> str:
-        return foreign_id(self.name, key_of(row), row["created_at"], text_of(row["content"]))
+        return foreign_id(self.name, key_of(row), row["created_at"], foreign.text(row["content"]))
 
-    def _record(self, row: ForeignRow, modified: int) -> Record:
-        key, source = key_of(row), text_of(row["source"]) or "manual"
-        at = moment(row["created_at"], modified)
-        type_ = text_of(row["entry_type"])
-        return memory(
-            self._id(row),
-            text_of(row["content"]),
+    def _entry(self, row: ForeignRow, newest: _NewestRows, modified: int) -> ReadRow:
+        key, id_, source = key_of(row), self._id(row), foreign.text(row["source"]) or "manual"
+        at, tags = foreign.time_ms(row["created_at"], modified), foreign.texts(row["tags"])
+        newest_at, newest_id = newest.get(tags, (at, id_)) if row["source"] == _FILE else (at, id_)
+        superseded = (newest_at, newest_id) != (at, id_)
+        return memory_row(
+            f"memory_entries {key}",
+            id_,
+            foreign.text(row["content"]),
             at,
-            tags=listed(row["tags"]),
-            updated_at=moment(row["updated_at"], at),
-            number=whole(key),
-            type="reference" if source == _FILE else type_of(type_),
-            context=text_of(row["context"]),
+            tags=tags,
+            updated_at=foreign.time_ms(row["updated_at"], at),
+            number=foreign.integer(key),
+            type="reference" if source == _FILE else foreign.memory_type(row["entry_type"]),
+            context=foreign.text(row["context"]),
             source=f"{self.name}:{key}:{source}",
-            importance=importance(row["importance"]),
-            confidence=confidence(row["confidence"]),
-            expires_at=expiry(row["expires_at"]),
-            fields=kept(
-                entry_type="" if type_of(type_) == type_ else type_,
-                access_count=whole(row["access_count"]),
-                last_accessed=iso(row["last_accessed_at"]),
+            importance=foreign.importance(row["importance"]),
+            confidence=foreign.confidence(row["confidence"]),
+            expires_at=foreign.expiry_ms(row["expires_at"]),
+            retired_at=max(newest_at, at) if superseded else None,
+            superseded_by=newest_id if superseded else "",
+            fields=foreign.extra_fields(
+                entry_type=foreign.unknown_type(row["entry_type"]),
+                access_count=foreign.integer(row["access_count"]),
+                last_accessed=foreign.iso_time(row["last_accessed_at"]),
             ),
         )
 

@@ -1,4 +1,4 @@
-"""What all importers of databases share: how they are opened, what damage is said to be, how a memory is made."""
+"""What the importers of SQLite databases share: how a database is recognised, counted and read, damaged or not."""
 
 from __future__ import annotations
 
@@ -7,54 +7,46 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import StoreError, UsageError
-from mindex.memories.summary import summarize
-from mindex.model import Record
 from mindex.store.foreign_sqlite import ForeignDatabase, holds
-from mindex.transfer.importer import ExportRow, SkippedRow
-from mindex.transfer.importers.foreign_values import text_of
-
-EMPTY = "it is empty"
+from mindex.transfer.importer import ReadRow, SkippedRow
+from mindex.transfer.importers import foreign_values as foreign
 
 
 class DatabaseImporter:
-    """Reads one program's database. Whatever table or column is missing is as if it were empty."""
+    """Reads one program's database. A table or column that is missing counts as empty."""
 
     name: str
-    needs: Mapping[str, Collection[str]]  # the tables and columns that tell this program's databases from others
+    needs: Mapping[str, Collection[str]]  # the tables and columns by which a database of this program is recognised
+    needs_one_of: tuple[str, ...] = ()  # at least one of these tables, too
     tables: tuple[str, ...]  # those whose rows are counted
 
     def recognises(self, path: Path) -> bool:
-        return holds(path, **self.needs)
+        if not holds(path, **self.needs):
+            return False
+        return not self.needs_one_of or any(holds(path, **{table: ()}) for table in self.needs_one_of)
 
     def count(self, path: Path) -> int:
         with ForeignDatabase(path) as database:
             return database.count(*self.tables)
 
-    def read(self, path: Path) -> Iterator[ExportRow | SkippedRow]:
+    def read(self, path: Path) -> Iterator[ReadRow]:
         with ForeignDatabase(path) as database:
             if not database.tables.intersection(self.tables):
                 raise UsageError(f"{path} is no database of {self.name}", f"it would have {', '.join(self.tables)}")
             found = False
-            for one in self.rows(database):
+            for row in self.rows(database):
                 found = True
-                yield one
+                yield row
             if database.damage and not found:
                 table, reason = next(iter(database.damage.items()))
                 raise StoreError(f"{path} is of no use: '{table}' is {reason}", "repair it with its own program")
             for table, reason in database.damage.items():
                 yield SkippedRow(table, reason, row=False)
 
-    def rows(self, database: ForeignDatabase) -> Iterator[ExportRow | SkippedRow]:
+    def rows(self, database: ForeignDatabase) -> Iterator[ReadRow]:
         raise NotImplementedError
 
 
-def key_of(row: Mapping[str, Any], name: str = "id") -> str:
-    """What a row is called where it comes from."""
-    return text_of(row["rowid"] if row[name] is None else row[name])
-
-
-def memory(id_: str, text: str, at: int, **more: Any) -> Record:
-    """A memory that belongs to whoever imports it, and is as important as any other unless more is said."""
-    values: dict[str, Any] = {"updated_at": at, "type": "fact", "importance": 5, "confidence": 1.0, **more}
-    values["summary"] = more.get("summary") or summarize(text)
-    return Record(id=id_, kind="memory", text=text, created_at=at, **values)
+def key_of(row: Mapping[str, Any]) -> str:
+    """Return the id of a row in its own database. An integer one becomes the `number` of its record."""
+    return foreign.text(row["rowid"] if row["id"] is None else row["id"])

@@ -1,4 +1,4 @@
-"""How a database of another program is made, or a file of JSON lines."""
+"""Make a database of another program, or a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NOON = 1_772_366_400_000  # 2026-03-01T12:00:00Z
 
 
 def fill(path: Path, schema: str, tables: Mapping[str, Rows], *, virtual: Mapping[str, str] | None = None) -> Path:
-    """A database with these rows, as a program leaves it that uses a write-ahead log and closes it properly.
+    """Make a database with these rows, as a program leaves it that uses a write-ahead log and closes it properly.
 
-    `virtual` tables belong to extensions that are not here: they stand in the schema and cannot be read.
+    `virtual` tables belong to extensions that are not installed: they are in the schema and cannot be read.
     """
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -39,7 +39,7 @@ def insert(connection: sqlite3.Connection, tables: Mapping[str, Rows]) -> None:
 
 
 def lines(path: Path, *objects: Any) -> Path:
-    """A file of one JSON object a line; a text is a line as it stands."""
+    """Write one JSON object a line; a text is written as it is."""
     text = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in objects)
     path.write_text(text, encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""Databases of pieces and memories: nothing is lost in texts, times, tags, importance, names, links and history."""
+"""Databases of other programs: texts, times, tags, importance, entities, links and history are kept."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.transfer.importer import SkippedRow, load_importer
-from tests.transfer import seeds
-from tests.transfer.seeds import DAY, NOON, memory_mcp, memory_search
+from mindex.transfer.format_detection import load_importer
+from mindex.transfer.importer import SkippedRow
+from tests.transfer import foreign_programs
+from tests.transfer.foreign_programs import DAY, NOON, memory_mcp, memory_search
 
 
 def reasons(name: str, path: Path) -> dict[str, str]:
@@ -20,7 +21,7 @@ def reasons(name: str, path: Path) -> dict[str, str]:
 
 
 def test_a_piece_of_a_file_keeps_its_place(tmp_path: Path, keyword_memory: Memory) -> None:
-    piece = seeds.brought("memory-exchange", tmp_path, keyword_memory)["00f1c2d3e4a5b6c7"]
+    piece = foreign_programs.imported_records("memory-exchange", tmp_path, keyword_memory)["00f1c2d3e4a5b6c7"]
     assert piece.text == "## Redis Setup\n\nKeys live for 15 minutes.\n"
     assert (piece.type, piece.title) == ("reference", "Architecture > Caching > Redis Setup")
     assert piece.created_at == piece.updated_at == NOON + 123  # seven decimals, two hours east
@@ -33,8 +34,8 @@ def test_a_piece_of_a_file_keeps_its_place(tmp_path: Path, keyword_memory: Memor
     }
 
 
-def test_what_is_personal_stays_out_by_name(tmp_path: Path) -> None:
-    path, _ = seeds.make("memory-exchange", tmp_path)
+def test_personal_files_are_skipped_by_name(tmp_path: Path) -> None:
+    path, _ = foreign_programs.make("memory-exchange", tmp_path)
     assert reasons("memory-exchange", path) == {
         "chunks 33": "it is empty",
         "chunks 44": "personal/money.md is personal",
@@ -44,8 +45,8 @@ def test_what_is_personal_stays_out_by_name(tmp_path: Path) -> None:
 # ── Memory MCP ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_memory_keeps_its_names_and_metadata(tmp_path: Path, keyword_memory: Memory) -> None:
-    ada = seeds.brought("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
+def test_a_memory_keeps_its_entities_and_metadata(tmp_path: Path, keyword_memory: Memory) -> None:
+    ada = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
     assert (ada.text, ada.type, ada.summary) == ("Ada leads the parser team.", "relationship", "Ada leads it.")
     assert (ada.tags, ada.entities, ada.context) == (("team", "people"), ("Ada", "Parser"), "from the stand-up")
     # Being looked at is no change.
@@ -62,7 +63,7 @@ def test_a_memory_keeps_its_names_and_metadata(tmp_path: Path, keyword_memory: M
 
 
 def test_provenance_becomes_history(tmp_path: Path, keyword_memory: Memory) -> None:
-    ada = seeds.brought("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
+    ada = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
     made, changed = keyword_memory.history(ada.id)
     assert (made.action, made.at, made.by, made.reason) == ("add", NOON, "eve", "from the stand-up")
     assert (changed.action, changed.at, changed.by) == ("update", NOON + DAY, "user")
@@ -73,8 +74,8 @@ def test_provenance_becomes_history(tmp_path: Path, keyword_memory: Memory) -> N
     assert (undone.text, undone.summary, undone.importance) == ("Bob leads the parser team.", "Bob leads it.", 4)
 
 
-def test_what_was_deleted_arrives_forgotten_and_can_be_restored(tmp_path: Path, keyword_memory: Memory) -> None:
-    builds = seeds.brought("memory-mcp", tmp_path, keyword_memory)["mem_b:user"]
+def test_a_deleted_memory_is_imported_as_forgotten_and_can_be_restored(tmp_path: Path, keyword_memory: Memory) -> None:
+    builds = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["mem_b:user"]
     assert builds.retired_at == NOON + 2 * DAY
     assert not keyword_memory.search("builds Fridays").hits
     forgotten = keyword_memory.history(builds.id)[-1]
@@ -83,15 +84,15 @@ def test_what_was_deleted_arrives_forgotten_and_can_be_restored(tmp_path: Path, 
     assert [hit.record.id for hit in keyword_memory.search("builds Fridays").hits] == [builds.id]
 
 
-def test_a_history_that_is_not_whole_is_told_as_far_as_it_is(tmp_path: Path, keyword_memory: Memory) -> None:
-    """It was deleted and brought back; nobody wrote down how it came to be, or when it was deleted the second time."""
+def test_an_incomplete_provenance_becomes_as_much_history_as_it_has(tmp_path: Path, keyword_memory: Memory) -> None:
+    """It was deleted and restored; when it was added and deleted the second time is not recorded."""
     done = [
         {"id": "p1", "memory_id": "m", "operation": "delete", "timestamp": NOON + DAY, "source": "user"},
         {"id": "p2", "memory_id": "m", "operation": "restore", "timestamp": NOON + 2 * DAY, "source": "user"},
         {"id": "p3", "memory_id": "m", "operation": "delete", "timestamp": NOON + 3 * DAY, "source": "user"},
     ]
     rows = {"memories": [memory_mcp.memory("m", "Back again.")], "provenance": done}
-    keyword_memory.transfer.import_(seeds.fill(tmp_path / "m.db", memory_mcp.SCHEMA, rows))
+    keyword_memory.transfer.import_(foreign_programs.fill(tmp_path / "m.db", memory_mcp.SCHEMA, rows))
     (hit,) = keyword_memory.search("back again").hits
     history = keyword_memory.history(hit.record.id)
     assert [change.action for change in history] == ["add", "forget", "restore", "forget"]
@@ -99,26 +100,26 @@ def test_a_history_that_is_not_whole_is_told_as_far_as_it_is(tmp_path: Path, key
     assert [change.before and change.before.retired_at for change in history] == [None, None, NOON + DAY, None]
 
 
-def test_what_expired_arrives_expired(tmp_path: Path, keyword_memory: Memory) -> None:
-    port = seeds.brought("memory-mcp", tmp_path, keyword_memory)["mem_c"]
+def test_an_expired_memory_is_imported_as_expired(tmp_path: Path, keyword_memory: Memory) -> None:
+    port = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["mem_c"]
     assert port.expires_at == NOON - DAY
     assert not keyword_memory.search("old port 8080").hits
     assert keyword_memory.search("old port 8080", include_expired=True).hits
 
 
-def test_names_that_no_memory_has_are_named(tmp_path: Path) -> None:
-    path, _ = seeds.make("memory-mcp", tmp_path)
+def test_entities_without_a_memory_are_reported(tmp_path: Path) -> None:
+    path, _ = foreign_programs.make("memory-mcp", tmp_path)
     assert reasons("memory-mcp", path)["entities"] == "no memory names 1 of them: Nobody"
 
 
-def test_entities_as_the_seed_document_has_them(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_entities_are_read_from_the_table_of_the_programs_document(tmp_path: Path, keyword_memory: Memory) -> None:
     schema = """CREATE TABLE memories (id TEXT PRIMARY KEY, content TEXT, importance REAL);
                 CREATE TABLE entities (id TEXT, memory_id TEXT, entity TEXT);"""
     rows = {
         "memories": [{"id": "m", "content": "Python is used", "importance": 3}],
         "entities": [{"id": "e", "memory_id": "m", "entity": "Python"}],
     }
-    keyword_memory.transfer.import_(seeds.fill(tmp_path / "memory2.db", schema, rows))
+    keyword_memory.transfer.import_(foreign_programs.fill(tmp_path / "memory2.db", schema, rows))
     (hit,) = keyword_memory.search("Python", entities=["python"]).hits
     assert (hit.record.entities, hit.record.importance) == (("Python",), 3)
 
@@ -126,8 +127,8 @@ def test_entities_as_the_seed_document_has_them(tmp_path: Path, keyword_memory: 
 # ── mudpuppy ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_entry_keeps_all_it_says(tmp_path: Path, keyword_memory: Memory) -> None:
-    mode = seeds.brought("mudpuppy", tmp_path, keyword_memory)["3:chat"]
+def test_an_entry_keeps_all_its_values(tmp_path: Path, keyword_memory: Memory) -> None:
+    mode = foreign_programs.imported_records("mudpuppy", tmp_path, keyword_memory)["3:chat"]
     assert mode.text == "The user prefers dark mode.\n\n  Always."
     assert (mode.number, mode.type, mode.context) == (3, "preference", "settings page")
     assert (mode.tags, mode.importance, mode.confidence) == (("ui", "theme"), 9, 0.8)
@@ -135,12 +136,15 @@ def test_an_entry_keeps_all_it_says(tmp_path: Path, keyword_memory: Memory) -> N
     assert mode.fields == {"access_count": 4, "last_accessed": "2026-03-03T12:00:00Z"}
 
 
-def test_an_end_in_seconds_is_understood(tmp_path: Path, keyword_memory: Memory) -> None:
-    assert seeds.brought("mudpuppy", tmp_path, keyword_memory)["5:manual"].expires_at == 1_900_000_000_000
+def test_an_expiry_in_seconds_is_converted(tmp_path: Path, keyword_memory: Memory) -> None:
+    assert (
+        foreign_programs.imported_records("mudpuppy", tmp_path, keyword_memory)["5:manual"].expires_at
+        == 1_900_000_000_000
+    )
 
 
-def test_of_an_indexed_file_only_the_newest_row_is_found(tmp_path: Path, keyword_memory: Memory) -> None:
-    records = seeds.brought("mudpuppy", tmp_path, keyword_memory)
+def test_only_the_newest_row_of_an_indexed_file_is_found(tmp_path: Path, keyword_memory: Memory) -> None:
+    records = foreign_programs.imported_records("mudpuppy", tmp_path, keyword_memory)
     old, new = records["7:file-index"], records["8:file-index"]
     assert (old.superseded_by, old.retired_at) == (new.id, new.created_at)
     assert (new.type, new.tags, new.retired_at) == ("reference", ("notes.md",), None)
@@ -150,7 +154,7 @@ def test_of_an_indexed_file_only_the_newest_row_is_found(tmp_path: Path, keyword
 def test_a_number_that_is_taken_is_replaced_and_reported(tmp_path: Path, keyword_memory: Memory) -> None:
     for text in ("one", "two", "three"):
         keyword_memory.add(text)
-    path, _ = seeds.make("mudpuppy", tmp_path / "from")
+    path, _ = foreign_programs.make("mudpuppy", tmp_path / "from")
     report = keyword_memory.transfer.import_(path)
     assert report.renumbered == ((3, 14),)  # above 13, the highest of both
     assert keyword_memory.store.entries.by_number("main", 5) is not None
@@ -160,8 +164,8 @@ def test_a_number_that_is_taken_is_replaced_and_reported(tmp_path: Path, keyword
 
 
 @pytest.mark.parametrize("name", ["memory-search", "memory-search export"])
-def test_pieces_and_sessions_keep_what_was_noted(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
-    records = seeds.brought(name, tmp_path, keyword_memory)
+def test_chunks_and_sessions_keep_their_metadata(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
+    records = foreign_programs.imported_records(name, tmp_path, keyword_memory)
     piece = records["chunks:/home/eve/log.md#0"]
     assert (piece.text, piece.type, piece.created_at) == ("We chose SQLite.\n", "decision", NOON)
     assert (piece.tags, piece.context) == (("storage", "sqlite"), "/home/eve/log.md")
@@ -180,18 +184,18 @@ def test_pieces_and_sessions_keep_what_was_noted(name: str, tmp_path: Path, keyw
 
 
 def test_a_fact_of_memory_search_is_its_key_and_value(tmp_path: Path, keyword_memory: Memory) -> None:
-    fact = seeds.brought("memory-search", tmp_path, keyword_memory)["facts:editor"]
+    fact = foreign_programs.imported_records("memory-search", tmp_path, keyword_memory)["facts:editor"]
     assert (fact.text, fact.type, fact.updated_at) == ("editor: helix", "fact", NOON + DAY)
     assert fact.fields == {"key": "editor", "value": "helix"}
 
 
-def test_named_indexes_come_in_with_their_folder(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_named_indexes_are_imported_with_their_folder(tmp_path: Path, keyword_memory: Memory) -> None:
     folder = tmp_path / ".memory-search"
-    _, rows = seeds.make("memory-search", folder)
+    _, rows = foreign_programs.make("memory-search", folder)
     other = {"files": [{"id": 1, "path": "b.md", "mtime": NOON}]}
     piece = {"id": 1, "file_id": 1, "chunk_index": 0, "content": "Of another index."}
     (folder / "indexes").mkdir()
-    seeds.fill(folder / "indexes" / "work.db", memory_search.SCHEMA, {**other, "chunks": [piece]})
+    foreign_programs.fill(folder / "indexes" / "work.db", memory_search.SCHEMA, {**other, "chunks": [piece]})
     (folder / "indexes" / "broken.db").write_bytes(b"SQLite format 3\0 and then nothing")
     report = keyword_memory.transfer.import_(folder)
     assert report.read == rows + 1

@@ -1,6 +1,6 @@
-"""What other programs leave behind, by their own schemas, with rows as life writes them.
+"""Databases and files of other programs, by their own schemas, with typical and broken rows.
 
-Each `make_…` answers how many rows an importer has to account for.
+Each `make` function writes one and returns how many rows an importer has to account for.
 """
 
 from __future__ import annotations
@@ -11,12 +11,24 @@ from pathlib import Path
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.importer import load_importer
-from tests.transfer.seeds import formats, memorizer, memory_exchange, memory_mcp, memory_search, mudpuppy
-from tests.transfer.seeds.building import DAY, NOON, fill, insert, lines
-from tests.transfer.seeds.formats import said
+from mindex.transfer.format_detection import load_importer
+from tests.transfer.foreign_programs import memorizer, memory_exchange, memory_mcp, memory_search, mudpuppy, text_files
+from tests.transfer.foreign_programs.build import DAY, NOON, fill, insert, lines
+from tests.transfer.foreign_programs.text_files import message
 
-__all__ = ["DATABASES", "DAY", "MAKERS", "NOON", "SCHEMAS", "brought", "fill", "insert", "lines", "make", "said"]
+__all__ = [
+    "DATABASES",
+    "DAY",
+    "MAKERS",
+    "NOON",
+    "SCHEMAS",
+    "fill",
+    "imported_records",
+    "insert",
+    "lines",
+    "make",
+    "message",
+]
 
 MAKERS: Mapping[str, tuple[str, Callable[[Path], int]]] = {
     "memory-exchange": ("memory_exchange.db", memory_exchange.make),
@@ -25,9 +37,9 @@ MAKERS: Mapping[str, tuple[str, Callable[[Path], int]]] = {
     "memory-search": ("index.db", memory_search.make),
     "memory-search export": ("memory-export.json", memory_search.make_export),
     "memorizer": ("memory.db", memorizer.make),
-    "reference-memory": ("memory.jsonl", formats.make_reference_memory),
-    "claude-code": ("0a1b.jsonl", formats.make_claude_code),
-    "notes": ("CLAUDE.md", formats.make_notes),
+    "reference-memory": ("memory.jsonl", text_files.make_reference_memory),
+    "claude-code": ("0a1b.jsonl", text_files.make_claude_code),
+    "notes": ("CLAUDE.md", text_files.make_notes),
 }
 DATABASES = tuple(name for name, (file, _) in MAKERS.items() if file.endswith(".db"))
 SCHEMAS = {
@@ -40,14 +52,14 @@ SCHEMAS = {
 
 
 def make(name: str, folder: Path) -> tuple[Path, int]:
-    """One of them in a folder: where it is, and how many rows it has."""
+    """Write one of them into a folder. Returns its path and how many rows it has."""
     folder.mkdir(parents=True, exist_ok=True)
     file, maker = MAKERS[name]
     return folder / file, maker(folder / file)
 
 
-def brought(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
-    """The records of an import by where they come from, forgotten ones included."""
+def imported_records(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
+    """Import one of them. Returns the records, forgotten ones included, by their source without the program."""
     path, _ = make(name, tmp_path / "from")
     memory.transfer.import_(path)
     ids = [

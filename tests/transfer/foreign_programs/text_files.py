@@ -1,11 +1,11 @@
-"""Files that are no databases: the reference server's graph, a transcript, notes."""
+"""Files of other programs: the graph of the reference memory server, a Claude Code transcript, notes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from tests.transfer.seeds.building import lines
+from tests.transfer.foreign_programs.build import lines
 
 
 def make_reference_memory(path: Path) -> int:
@@ -20,7 +20,7 @@ def make_reference_memory(path: Path) -> int:
     return 2 + 1 + 1 + 1 + 1
 
 
-def said(type_: str, content: Any, number: int = 1, **more: Any) -> dict[str, Any]:
+def message(type_: str, content: Any, number: int = 1, **more: Any) -> dict[str, Any]:
     """A line of a Claude Code transcript."""
     return {
         "type": type_, "sessionId": "session-1", "uuid": f"uuid-{number}", "cwd": "/src/app", "isSidechain": False,
@@ -32,11 +32,11 @@ def make_claude_code(path: Path) -> int:
     lines(
         path,
         {"type": "summary", "summary": "About the parser", "leafUuid": "uuid-9"},
-        said("user", "Why is the parser slow?", 1),
-        said("assistant", [{"type": "text", "text": "It copies."}], 2),
+        message("user", "Why is the parser slow?", 1),
+        message("assistant", [{"type": "text", "text": "It copies."}], 2),
         "{broken",
-        said("user", [{"type": "text", "text": "Fix it."}], 3),
-        said("assistant", [{"type": "text", "text": "Done."}], 4),
+        message("user", [{"type": "text", "text": "Fix it."}], 3),
+        message("assistant", [{"type": "text", "text": "Done."}], 4),
     )
     return 2 + 1
 
