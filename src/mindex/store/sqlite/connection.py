@@ -23,6 +23,7 @@ _COMPACT_WAIT_MS = 500
 APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def may_be_ours(connection: sqlite3.Connection) -> bool:
@@ -48,6 +49,16 @@ def _part_of(transaction: sqlite3.Connection) -> Iterator[None]:
             transaction.execute("RELEASE part")
         raise
     transaction.execute("RELEASE part")
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for an error that Python's module raised itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the extended part says more than is needed
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection holds the lock."""
+    return _primary_code(error) in _BUSY
 
 
 def _pause() -> None:
@@ -118,7 +129,7 @@ class Database:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
+                if not is_busy(error) or time.monotonic() > deadline:
                     raise
                 _pause()
 
@@ -219,7 +230,7 @@ class Database:
                     connection.execute("BEGIN IMMEDIATE")
                     return
                 except sqlite3.OperationalError as error:
-                    if "locked" not in str(error) or time.monotonic() > deadline:
+                    if not is_busy(error) or time.monotonic() > deadline:
                         raise
                     self._check_open()
                     _pause()
@@ -228,43 +239,41 @@ class Database:
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
+        """Raise StoreError and its kinds instead of SQLite's errors, UsageError for values that it cannot hold."""
         try:
             yield
-        except sqlite3.OperationalError as error:
-            raise self._operational(error) from error
         except sqlite3.DatabaseError as error:
-            text = str(error)
-            if "not a database" in text:
-                raise StoreError(
-                    f"{self.path} is not a SQLite database", "choose another --db, or move that file away"
-                ) from error
-            if "malformed" in text or "corrupt" in text or "vtable constructor failed" in text:
-                raise self._damaged(error) from error
-            raise StoreError(f"{self.path}: {text}", "run `mindex doctor`") from error
+            raise self._store_error(error) from error
+        except UnicodeDecodeError as error:
+            raise self._damaged(error) from error
         except (UnicodeEncodeError, OverflowError) as error:
             # Half a surrogate pair, or a number of more than 64 bits: no database can hold or look for it.
             raise UsageError(f"a value cannot be looked up or stored ({error})", "check the text or number") from error
 
-    def _operational(self, error: sqlite3.OperationalError) -> StoreError:
-        text = str(error)
-        if "locked" in text or "busy" in text:
+    def _store_error(self, error: sqlite3.DatabaseError) -> StoreError:
+        code = _primary_code(error)
+        if code in _BUSY:
             return StoreBusyError(
                 f"{self.path} was locked by another process for {self.wait:g} s", "try again when it has finished"
             )
-        if "full" in text:
+        if code == sqlite3.SQLITE_FULL:
             return StoreError(f"no space left to write {self.path}", "free some space; nothing that was stored is lost")
-        if "disk I/O error" in text:
+        if code == sqlite3.SQLITE_IOERR:
             return StoreError(
                 f"the disk refused to read or write {self.path}",
                 "check its free space, quota and file size limit; nothing that was stored is lost",
             )
-        if "readonly" in text:
+        if code == sqlite3.SQLITE_READONLY:
             return StoreError(
                 f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
             )
-        if "malformed" in text or "vtable constructor failed" in text:
+        if code == sqlite3.SQLITE_NOTADB:
+            return StoreError(f"{self.path} is not a SQLite database", "choose another --db, or move that file away")
+        if code == sqlite3.SQLITE_CORRUPT:
             return self._damaged(error)
-        return StoreError(f"cannot use {self.path}: {text}", "run `mindex doctor`, or choose another --db")
+        if isinstance(error, sqlite3.OperationalError):
+            return StoreError(f"cannot use {self.path}: {error}", "run `mindex doctor`, or choose another --db")
+        return StoreError(f"{self.path}: {error}", "run `mindex doctor`")
 
     def _damaged(self, error: Exception) -> StoreError:
         return StoreError(
@@ -289,7 +298,7 @@ class Database:
                 connection.execute("VACUUM")
                 (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) and "busy" not in str(error):
+                if not is_busy(error):
                     raise
                 return False
             finally:
