@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError, UsageError
+from mindex.ids import new_id
 
 DEFAULT_WAIT = 30.0
 _COMPACT_WAIT_MS = 500
@@ -69,10 +70,11 @@ def _pause() -> None:
 
 
 class _Mine(threading.local):
-    """The transaction that a thread is in while it writes several things together, and when that began."""
+    """The transaction that a thread has opened for several writes, when it began, and its batch id."""
 
     connection: sqlite3.Connection | None = None
     moment: int | None = None
+    batch: str = ""
 
 
 class Database:
@@ -87,6 +89,7 @@ class Database:
         self._write_lock = threading.RLock()
         self._mine = _Mine()
         self._closed = False
+        self._reader_view = ""
         if path.is_dir():
             raise StoreError(f"{path} is a folder, not a database", "name a file, for example --db memory.db")
         self.read_only = not self._writable()
@@ -139,11 +142,21 @@ class Database:
         connection = self._open("ro")
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            return connection
         except sqlite3.OperationalError:
             connection.close()
-            # A WAL database in a folder we may not write: readable only as a file that nobody changes.
-            return self._open("ro&immutable=1")
+            # A WAL database in a folder that is read-only: readable only as a file that no process changes.
+            connection = self._open("ro&immutable=1")
+        if self._reader_view:
+            connection.execute(self._reader_view)
+        return connection
+
+    def prepare_readers(self, view: str) -> None:
+        """Have every connection of a read-only file create this temporary view."""
+        self._reader_view = view
+        with self._lock:
+            for connection in self._readers:
+                connection.close()
+            self._readers.clear()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -194,24 +207,31 @@ class Database:
                 raise
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, batch: bool = False) -> Iterator[sqlite3.Connection]:
         """One durable transaction for everything that this thread writes in the block; what it reads is read in it.
 
-        Not for what must stand alone: compacting, and reading one snapshot.
+        With `batch`, `self.batch` is the same id for all of it. Not for compacting, and not for reading a snapshot.
         """
         with self.write(durable=True) as connection:
             mine = self._mine
-            before = mine.connection, mine.moment
+            before = mine.connection, mine.moment, mine.batch
             mine.connection, mine.moment = connection, mine.moment or now_ms()
+            if batch and not mine.batch:
+                mine.batch = new_id()
             try:
                 yield connection
             finally:
-                mine.connection, mine.moment = before
+                mine.connection, mine.moment, mine.batch = before
 
     @property
     def moment(self) -> int | None:
-        """When the transaction began in which this thread writes several things together."""
+        """When this thread's transaction for several writes began."""
         return self._mine.moment
+
+    @property
+    def batch(self) -> str:
+        """The batch id of this thread's transaction for several writes; '' outside of one."""
+        return self._mine.batch
 
     def _writer(self, durable: bool) -> sqlite3.Connection:
         if durable not in self._writers:
