@@ -13,7 +13,7 @@ from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Model, Progress, RecordVectors
 from mindex.model.spaces import EmbedderSpec
-from mindex.store.sqlite.retrieval_store import SqliteRetrieval
+from mindex.store.sqlite.retrieval import SqliteRetrieval
 from mindex.store.sqlite.vector_store import SqliteVectorStore
 from tests.providers.conftest import Again
 from tests.providers.servers import ModelServer, Trick, html, late, status

@@ -286,7 +286,9 @@ def test_a_migration_that_finds_no_room_for_its_backup_changes_nothing(
         if not str(path).endswith(".bak"):
             return connect(path, **options)  # type: ignore[call-overload, no-any-return]
         Path(path).write_bytes(b"half a backup")
-        raise sqlite3.OperationalError("database or disk is full")
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
 
     database = Database(db)
     monkeypatch.setattr(migrations.sqlite3, "connect", full)

@@ -14,7 +14,7 @@ from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.local import MINILM
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate
-from mindex.store.sqlite.spaces import active
+from mindex.store.sqlite.spaces import read_roles
 from mindex.store.sqlite.store import SqliteStore
 
 OLD, NEW, THIRD = Model("test", "old", 4), Model("test", "new", 4), Model("test", "third", 4)
@@ -130,6 +130,6 @@ def test_what_a_newer_program_wrote_of_a_space_is_left_aside(store: SqliteStore)
         said = json.loads(kept)
         said["space"]["flavour"] = "vanilla"
         connection.execute("UPDATE models SET settings = ?", (json.dumps(said),))
-        assert active(connection) == OLD.fingerprint
+        assert read_roles(connection).active == OLD.fingerprint
     assert store.vectors.spaces()[0].model == OLD
     store.close()

@@ -9,9 +9,9 @@ from mindex.analyzer import fold
 from mindex.errors import ConflictError
 from mindex.memories.entities import extract_entities
 from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.memories.undo import CONSOLIDATED
 from mindex.model import Proposal, Record
 from mindex.store.base import Store
+from mindex.store.rules.batches import CONSOLIDATED
 
 # The field in which a merged memory lists the ids of its originals.
 MERGED_FROM = "consolidated"
@@ -22,7 +22,7 @@ def apply_merge(store: Store, writer: EntryWriter, proposal: Proposal) -> Propos
 
     One `undo` takes it back as a whole. Raises ConflictError when an original was changed since it was read.
     """
-    with store.entries.transaction() as moment:
+    with store.entries.transaction(batch=True) as moment:
         originals = _unchanged_originals(store, proposal.originals)
         reason = f"{CONSOLIDATED}{originals[0].id} and {len(originals) - 1} more"
         added = None if proposal.kept else writer.add(_merged_memory(proposal, originals), reason, at=moment)

@@ -1,7 +1,6 @@
 """Taking back one change of what was told, whatever was changed since.
 
-Several changes that were made as one, a consolidation or its undoing, are taken back as one: they bear the same reason
-and the same moment.
+Several changes that were made as one, a consolidation or its undoing, are taken back as one: they have one batch id.
 """
 
 from __future__ import annotations
@@ -19,9 +18,6 @@ from mindex.model import Change, Record
 from mindex.model.record_properties import in_order
 from mindex.store.base import Store
 
-# How the reason of a consolidation begins; what follows tells it from any other.
-CONSOLIDATED = "consolidated "
-
 _UNDOABLE = tuple(one.name for one in in_order("history"))
 
 
@@ -31,10 +27,10 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
     The first change is the one that was asked for; the others were made with it, and are taken back with it in one
     transaction unless their records were changed since.
     """
-    with store.entries.transaction():
+    with store.entries.transaction(batch=True):
         undone = _change(store, reference)
         reason = f"undo of change {undone.change}"
-        others = _made_with(store, undone)
+        others = [one for one in store.entries.batch(undone.batch) if one.record != undone.record]
         back = [one for one in others if _stands(one, store.retrieval.record(one.record))]
         # In their order: what stood for several goes before they come back.
         changes = {
@@ -55,14 +51,6 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
     notes += [f"changed since, and left as it is: {', '.join(left)}"] if left else []
     notes += [f"retired for it, and still are: {', '.join(stranded)}; restore them by id"] if stranded else []
     return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
-
-
-def _made_with(store: Store, change: Change) -> list[Change]:
-    """The other changes of what was changed as one."""
-    if change.action != "undo" and not change.reason.startswith(CONSOLIDATED):
-        return []
-    at_once = (one for one in store.entries.changes_between(change.at, change.at + 1) if one.record != change.record)
-    return [one for one in at_once if (one.reason, one.by) == (change.reason, change.by)]
 
 
 def _stands(change: Change, record: Record | None) -> bool:

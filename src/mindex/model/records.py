@@ -107,7 +107,8 @@ class Record:
 class Change:
     """One change of what was told. `before` is None for the change that made the record.
 
-    `notes` is what to say of it when it has just been made; they are not kept.
+    `notes` is what to say of it when it has just been made; they are not stored. Changes that were made as one, and
+    are undone as one, have the same `batch` id; '' where a change was made alone.
     """
 
     change: int
@@ -119,6 +120,7 @@ class Change:
     before: Record | None
     after: Record
     notes: tuple[str, ...] = ()
+    batch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,10 +94,11 @@ class FileStore(Protocol):
 class EntryStore(Protocol):
     """Records that are not chunks, their history, links and export. Writes are durable once they return."""
 
-    def transaction(self) -> AbstractContextManager[int]:
+    def transaction(self, *, batch: bool = False) -> AbstractContextManager[int]:
         """Make everything that this thread writes in the block one transaction; its reads see the writes at once.
 
-        Yields the moment at which all of it is changed. Keep it short, call no model in it, and do not `purge` in it.
+        Yields the moment at which all of it is changed. With `batch` all its changes carry one batch id, by which they
+        are undone as one. Keep it short, call no model in it, and do not `purge` in it.
         """
         ...
 
@@ -134,6 +135,10 @@ class EntryStore(Protocol):
 
     def change(self, number: int) -> Change | None:
         """The change with this number."""
+        ...
+
+    def batch(self, batch: str) -> tuple[Change, ...]:
+        """The changes with this batch id, in their order; none for ''."""
         ...
 
     def superseded(self, id_: str) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ class ImportPreview:
     """What a dry run would have stored so far, so that later rows are judged as if it had."""
 
     ids: dict[str, ExistingRecord] = field(default_factory=dict)
-    words: dict[tuple[str, str], str] = field(default_factory=dict)  # (agent, content hash) → id
+    contents: dict[tuple[str, str], str] = field(default_factory=dict)  # (agent, content hash) → id
     unique: dict[tuple[str, str, str], str] = field(default_factory=dict)  # (agent, kind, value) → id
     numbers: set[tuple[str, int]] = field(default_factory=set)
     last_numbers: dict[str, int] = field(default_factory=dict)

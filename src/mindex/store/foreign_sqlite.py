@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
+from mindex.store.sqlite.connection import is_busy
 
 ForeignRow = dict[str, Any]
 
@@ -94,7 +95,7 @@ class ForeignDatabase:
                 read += 1
                 yield {**missing, **dict(row), "rowid": row["rowid"] or read}
         except sqlite3.Error as error:
-            if _is_busy(error):
+            if is_busy(error):
                 raise self._busy() from error
             self.damage[table] = f"damaged after {read:,} rows ({error})"
 
@@ -116,7 +117,7 @@ class ForeignDatabase:
         try:
             yield
         except sqlite3.Error as error:
-            if _is_busy(error):
+            if is_busy(error):
                 raise self._busy() from error
             raise StoreError(f"{self.path} {how}: {error}", "check that it is the right file, and whole") from error
 
@@ -130,10 +131,6 @@ def _address(path: Path) -> str:
         header = file.read(20)
     at_rest = header[18:19] == _WAL_VERSION and not path.with_name(f"{path.name}-wal").exists()
     return f"{path.absolute().as_uri()}?{'immutable=1' if at_rest else 'mode=ro'}"
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def holds(path: Path, **tables: Collection[str]) -> bool:

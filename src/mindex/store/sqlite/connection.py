@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError, UsageError
+from mindex.ids import new_id
 
 DEFAULT_WAIT = 30.0
 _COMPACT_WAIT_MS = 500
@@ -23,6 +24,7 @@ _COMPACT_WAIT_MS = 500
 APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def may_be_ours(connection: sqlite3.Connection) -> bool:
@@ -50,6 +52,16 @@ def _part_of(transaction: sqlite3.Connection) -> Iterator[None]:
     transaction.execute("RELEASE part")
 
 
+def _primary_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for an error that Python's module raised itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the extended part says more than is needed
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection holds the lock."""
+    return _primary_code(error) in _BUSY
+
+
 def _pause() -> None:
     """A moment of uncertain length, so that two who wait for each other do not meet again."""
     from random import uniform
@@ -58,10 +70,11 @@ def _pause() -> None:
 
 
 class _Mine(threading.local):
-    """The transaction that a thread is in while it writes several things together, and when that began."""
+    """The transaction that a thread has opened for several writes, when it began, and its batch id."""
 
     connection: sqlite3.Connection | None = None
     moment: int | None = None
+    batch: str = ""
 
 
 class Database:
@@ -76,6 +89,7 @@ class Database:
         self._write_lock = threading.RLock()
         self._mine = _Mine()
         self._closed = False
+        self._reader_view = ""
         if path.is_dir():
             raise StoreError(f"{path} is a folder, not a database", "name a file, for example --db memory.db")
         self.read_only = not self._writable()
@@ -118,7 +132,7 @@ class Database:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
+                if not is_busy(error) or time.monotonic() > deadline:
                     raise
                 _pause()
 
@@ -128,11 +142,21 @@ class Database:
         connection = self._open("ro")
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            return connection
         except sqlite3.OperationalError:
             connection.close()
-            # A WAL database in a folder we may not write: readable only as a file that nobody changes.
-            return self._open("ro&immutable=1")
+            # A WAL database in a folder that is read-only: readable only as a file that no process changes.
+            connection = self._open("ro&immutable=1")
+        if self._reader_view:
+            connection.execute(self._reader_view)
+        return connection
+
+    def prepare_readers(self, view: str) -> None:
+        """Have every connection of a read-only file create this temporary view."""
+        self._reader_view = view
+        with self._lock:
+            for connection in self._readers:
+                connection.close()
+            self._readers.clear()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -183,24 +207,31 @@ class Database:
                 raise
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, batch: bool = False) -> Iterator[sqlite3.Connection]:
         """One durable transaction for everything that this thread writes in the block; what it reads is read in it.
 
-        Not for what must stand alone: compacting, and reading one snapshot.
+        With `batch`, `self.batch` is the same id for all of it. Not for compacting, and not for reading a snapshot.
         """
         with self.write(durable=True) as connection:
             mine = self._mine
-            before = mine.connection, mine.moment
+            before = mine.connection, mine.moment, mine.batch
             mine.connection, mine.moment = connection, mine.moment or now_ms()
+            if batch and not mine.batch:
+                mine.batch = new_id()
             try:
                 yield connection
             finally:
-                mine.connection, mine.moment = before
+                mine.connection, mine.moment, mine.batch = before
 
     @property
     def moment(self) -> int | None:
-        """When the transaction began in which this thread writes several things together."""
+        """When this thread's transaction for several writes began."""
         return self._mine.moment
+
+    @property
+    def batch(self) -> str:
+        """The batch id of this thread's transaction for several writes; '' outside of one."""
+        return self._mine.batch
 
     def _writer(self, durable: bool) -> sqlite3.Connection:
         if durable not in self._writers:
@@ -219,7 +250,7 @@ class Database:
                     connection.execute("BEGIN IMMEDIATE")
                     return
                 except sqlite3.OperationalError as error:
-                    if "locked" not in str(error) or time.monotonic() > deadline:
+                    if not is_busy(error) or time.monotonic() > deadline:
                         raise
                     self._check_open()
                     _pause()
@@ -228,43 +259,41 @@ class Database:
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
+        """Raise StoreError and its kinds instead of SQLite's errors, UsageError for values that it cannot hold."""
         try:
             yield
-        except sqlite3.OperationalError as error:
-            raise self._operational(error) from error
         except sqlite3.DatabaseError as error:
-            text = str(error)
-            if "not a database" in text:
-                raise StoreError(
-                    f"{self.path} is not a SQLite database", "choose another --db, or move that file away"
-                ) from error
-            if "malformed" in text or "corrupt" in text or "vtable constructor failed" in text:
-                raise self._damaged(error) from error
-            raise StoreError(f"{self.path}: {text}", "run `mindex doctor`") from error
+            raise self._store_error(error) from error
+        except UnicodeDecodeError as error:
+            raise self._damaged(error) from error
         except (UnicodeEncodeError, OverflowError) as error:
             # Half a surrogate pair, or a number of more than 64 bits: no database can hold or look for it.
             raise UsageError(f"a value cannot be looked up or stored ({error})", "check the text or number") from error
 
-    def _operational(self, error: sqlite3.OperationalError) -> StoreError:
-        text = str(error)
-        if "locked" in text or "busy" in text:
+    def _store_error(self, error: sqlite3.DatabaseError) -> StoreError:
+        code = _primary_code(error)
+        if code in _BUSY:
             return StoreBusyError(
                 f"{self.path} was locked by another process for {self.wait:g} s", "try again when it has finished"
             )
-        if "full" in text:
+        if code == sqlite3.SQLITE_FULL:
             return StoreError(f"no space left to write {self.path}", "free some space; nothing that was stored is lost")
-        if "disk I/O error" in text:
+        if code == sqlite3.SQLITE_IOERR:
             return StoreError(
                 f"the disk refused to read or write {self.path}",
                 "check its free space, quota and file size limit; nothing that was stored is lost",
             )
-        if "readonly" in text:
+        if code == sqlite3.SQLITE_READONLY:
             return StoreError(
                 f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
             )
-        if "malformed" in text or "vtable constructor failed" in text:
+        if code == sqlite3.SQLITE_NOTADB:
+            return StoreError(f"{self.path} is not a SQLite database", "choose another --db, or move that file away")
+        if code == sqlite3.SQLITE_CORRUPT:
             return self._damaged(error)
-        return StoreError(f"cannot use {self.path}: {text}", "run `mindex doctor`, or choose another --db")
+        if isinstance(error, sqlite3.OperationalError):
+            return StoreError(f"cannot use {self.path}: {error}", "run `mindex doctor`, or choose another --db")
+        return StoreError(f"{self.path}: {error}", "run `mindex doctor`")
 
     def _damaged(self, error: Exception) -> StoreError:
         return StoreError(
@@ -289,7 +318,7 @@ class Database:
                 connection.execute("VACUUM")
                 (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) and "busy" not in str(error):
+                if not is_busy(error):
                     raise
                 return False
             finally:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.errors import StoreBusyError, StoreError
-from mindex.store.sqlite import keyword, records
+from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import migrate, version_of
@@ -57,6 +58,13 @@ class SqliteEngine:
                 f"{self.database.path} was indexed by a newer mindex", "restart this process after the upgrade"
             )
 
+    @contextmanager
+    def write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """One write transaction; `durable` survives a power cut once it returned. See `Database.write`."""
+        with self.database.write(durable=durable) as connection:
+            self.may_write(connection)
+            yield connection
+
     def close(self) -> None:
         self.background.close()
         self.database.close()
@@ -65,7 +73,7 @@ class SqliteEngine:
 def rebuild_words(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM records_fts")
     for id_, key in connection.execute("SELECT id, key FROM records WHERE retired_at IS NULL").fetchall():
-        for record in records.records(connection, [id_]):
+        for record in record_rows.read_records(connection, [id_]):
             keyword.index(connection, key, record)
     connection.execute("UPDATE meta SET value = ? WHERE key = 'analyzer'", (str(ANALYZER_VERSION),))
 

@@ -7,7 +7,7 @@ import sqlite3
 from mindex.clock import now_ms
 from mindex.model import Record
 from mindex.store.base import RetryPolicy
-from mindex.store.sqlite import records
+from mindex.store.sqlite import record_rows
 
 _UNEXTRACTED = """
 FROM records r LEFT JOIN extractions e ON e.record = r.key
@@ -32,7 +32,7 @@ def unextracted(
         f"SELECT r.id {_UNEXTRACTED} {clause} ORDER BY coalesce(e.at, 0), r.created_at, r.key LIMIT ?",
         (*values, limit),
     )
-    return records.records(connection, [id_ for (id_,) in rows])
+    return record_rows.read_records(connection, [id_ for (id_,) in rows])
 
 
 def count(connection: sqlite3.Connection, agent: str, retry_policy: RetryPolicy | None) -> int:

@@ -6,7 +6,7 @@ import sqlite3
 
 from mindex.analyzer import COLUMNS, analyze_record
 from mindex.model import Check
-from mindex.store.sqlite import records
+from mindex.store.sqlite import record_rows
 
 _SAMPLE = 200
 
@@ -67,7 +67,7 @@ def drop_unusable_vectors(connection: sqlite3.Connection) -> None:
         " OR length(data) = 0 OR length(data) % (4 * (SELECT dimensions FROM models m WHERE m.key = model)) != 0"
         " RETURNING record"
     ).fetchall()
-    records.note_changes(connection, [record for (record,) in rows])
+    record_rows.note_changes(connection, [record for (record,) in rows])
 
 
 def _tokens(connection: sqlite3.Connection) -> Check:
@@ -76,7 +76,7 @@ def _tokens(connection: sqlite3.Connection) -> Check:
         "SELECT id FROM records WHERE retired_at IS NULL ORDER BY random() LIMIT ?", (_SAMPLE,)
     )]  # fmt: skip
     different = 0
-    for record in records.records(connection, ids):
+    for record in record_rows.read_records(connection, ids):
         row = connection.execute(
             f"SELECT {', '.join(COLUMNS)} FROM records_fts WHERE rowid = (SELECT key FROM records WHERE id = ?)",
             (record.id,),

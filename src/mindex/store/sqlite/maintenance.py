@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.store.base import CollectionCount, StoreStatus
-from mindex.store.sqlite import cache
+from mindex.store.sqlite import caches
 from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ class SqliteMaintenance:
             kinds = dict(connection.execute(_COUNT_KINDS))
             counted = connection.execute(_COUNT_COLLECTIONS)
             collections = {name: CollectionCount(documents, chunks) for name, documents, chunks in counted}
-            caches = cache.counts(connection)
+            cached = caches.count_values(connection)
         return StoreStatus(
             location=str(self._database.path),
             schema=self._engine.schema,
             records=kinds,
             collections=collections,
             size_bytes=_size(self._database.path),
-            caches=caches,
+            caches=cached,
         )
 
     def check(self) -> tuple[Check, ...]:
@@ -52,8 +52,7 @@ class SqliteMaintenance:
         """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
         from mindex.store.sqlite.health import checks, drop_unusable_vectors
 
-        with self._database.write() as connection:
-            self._engine.may_write(connection)
+        with self._engine.write() as connection:
             if not all(check.ok for check in checks(connection)):
                 rebuild_words(connection)
                 drop_unusable_vectors(connection)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import ForeignDatabaseError, SchemaError
+from mindex.store.rules.batches import implied_batch
 from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
 
 Migration = Callable[[sqlite3.Connection], None]
@@ -22,6 +23,13 @@ def _create(connection: sqlite3.Connection) -> None:
 
 def _add_spaces(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_2.sql")
+
+
+def _add_batches(connection: sqlite3.Connection) -> None:
+    _run(connection, "schema_3.sql")
+    for number, *change in connection.execute("SELECT change, action, reason, by, at FROM history").fetchall():
+        if batch := implied_batch(*change):
+            connection.execute("UPDATE history SET batch = ? WHERE change = ?", (batch, number))
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:
@@ -43,7 +51,9 @@ def _statements(script: str) -> list[str]:
 
 
 # Migration n brings a file from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_spaces)
+MIGRATIONS: tuple[Migration, ...] = (_create, _add_spaces, _add_batches)
+# How a file of an older schema is read where it cannot be migrated because it is read-only.
+_READ_ONLY_VIEWS = {2: "CREATE TEMP VIEW history AS SELECT *, '' AS batch FROM main.history"}
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -58,6 +68,9 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         _refuse_strangers(database, connection, version, target)
         if version == target:
             return version
+    if database.read_only and version in _READ_ONLY_VIEWS:
+        database.prepare_readers(_READ_ONLY_VIEWS[version])
+        return version
     with database.write(durable=True) as connection:
         version = version_of(connection)  # another process may have been faster
         if 0 < version < target:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from mindex.store.base import GROUPS
-from mindex.store.sqlite.cache import CACHE_ROWS
-from mindex.store.sqlite.cache_store import SqliteCaches
+from mindex.store.sqlite.caches import CACHE_ROWS, SqliteCaches
 from mindex.store.sqlite.connection import DEFAULT_WAIT
 from mindex.store.sqlite.engine import SqliteEngine
-from mindex.store.sqlite.entry_store import SqliteEntries
-from mindex.store.sqlite.file_store import SqliteFiles
+from mindex.store.sqlite.entries import SqliteEntries
+from mindex.store.sqlite.files import SqliteFiles
 from mindex.store.sqlite.maintenance import SqliteMaintenance
-from mindex.store.sqlite.retrieval_store import SqliteRetrieval
+from mindex.store.sqlite.retrieval import SqliteRetrieval
 from mindex.store.sqlite.vector_store import SqliteVectorStore
 
 
@@ -29,7 +28,7 @@ class SqliteStore:
         cache_rows: int = CACHE_ROWS,
         logs_access: bool = True,
     ) -> None:
-        """`cache_rows` bounds each kind of cache; 0 keeps nothing."""
+        """`wait` bounds how long a write waits for the lock, `cache_rows` each kind of cache (0 stores nothing)."""
         self._engine = engine = SqliteEngine(Path(path), wait=wait)
         self.files = SqliteFiles(engine)
         self.entries = SqliteEntries(engine, logs_access=logs_access)

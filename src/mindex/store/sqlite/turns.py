@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from mindex.model import Filters, Record
-from mindex.store.sqlite import entries, records
+from mindex.model import Filters
 from mindex.store.sqlite.filter_sql import batches, condition, marks
 
 # The exchange next to `a` in its session; what was forgotten has no place in it any more.
@@ -48,21 +47,3 @@ def adjacent(
         (*ids, *scope.parameters),
     )
     return tuple(rows)
-
-
-def surrounding(connection: sqlite3.Connection, id_: str, before: int, after: int) -> tuple[Record, ...]:
-    centre = entries.one(connection, id_)
-    if centre is None or centre.kind != "turn":
-        return ()
-    ids = [
-        other
-        for (other,) in connection.execute(
-            "SELECT id FROM records WHERE agent = ? AND kind = 'turn' AND retired_at IS NULL"
-            " AND json_extract(fields, '$.session_id') = ? ORDER BY created_at, number",
-            (centre.agent, centre.fields.get("session_id")),
-        )
-    ]
-    if id_ not in ids:  # forgotten: it has no place among the others
-        return ()
-    at = ids.index(id_)
-    return records.records(connection, ids[max(0, at - before) : at + after + 1])

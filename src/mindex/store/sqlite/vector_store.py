@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mindex.model import Model, Record, RecordVectors
-from mindex.store.sqlite import records, spaces
+from mindex.store.rules import spaces as rules
+from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import batches, marks
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # numpy costs more than a whole keyword search
     from mindex.model import VectorArray
     from mindex.model.spaces import EmbedderSpec, Space
 
+_COUNT_EMBEDDED = "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)"
 _EMBEDDED = """
 SELECT r.id FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at IS NULL
 WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) ORDER BY v.key LIMIT ?
@@ -21,6 +23,10 @@ WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) ORDER BY v.key LI
 _VECTORS = """
 SELECT r.id, m.dimensions, v.data FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
 WHERE m.fingerprint = ? AND r.id IN {marks}
+"""
+_PENDING = f"""
+{record_rows.SELECT} LEFT JOIN vectors v ON v.record = r.key AND v.model = ?
+WHERE v.key IS NULL AND r.retired_at IS NULL {{among}} LIMIT ?
 """
 
 
@@ -31,21 +37,22 @@ class SqliteVectorStore:
         self._engine = engine
         self._database = engine.database
 
+    # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
+
     def pending(self, model: Model) -> int:
         with self._database.read() as connection:
             (live,) = connection.execute("SELECT count(*) FROM records WHERE retired_at IS NULL").fetchone()
-            (embedded,) = connection.execute(
-                "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)",
-                (model.fingerprint,),
-            ).fetchone()
+            (embedded,) = connection.execute(_COUNT_EMBEDDED, (model.fingerprint,)).fetchone()
         return int(live - embedded)
 
     def pending_records(
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
     ) -> tuple[Record, ...]:
+        among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else ""
         with self._database.read() as connection:
             key = spaces.key_of(connection, model.fingerprint) or -1
-            return records.pending(connection, key, limit, entries_only=entries_only, ids=ids)
+            rows = connection.execute(_PENDING.format(among=among), (key, *ids, limit))
+            return tuple(map(record_rows.to_record, rows))
 
     def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
         with self._database.read() as connection:
@@ -65,38 +72,37 @@ class SqliteVectorStore:
                 found.update((id_, np.frombuffer(data, np.float32).reshape(-1, size)) for id_, size, data in rows)
         return found
 
-    def active_space(self) -> str:
-        with self._database.read() as connection:
-            return spaces.active(connection)
-
-    def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        with self._database.read() as connection:
-            return spaces.known(connection, counted=counted)
-
-    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
-        with self._database.write() as connection:
-            self._engine.may_write(connection)
-            spaces.begin(connection, model, embedder_spec)
-
-    def switch_space(self, model: Model) -> bool:
-        # Durable: after a power cut the old vectors may be gone already, and must not be searched again.
-        with self._database.write(durable=True) as connection:
-            self._engine.may_write(connection)
-            return spaces.switch(connection, model)
-
-    def canary(self, model: Model) -> VectorArray | None:
-        with self._database.read() as connection:
-            return spaces.canary(connection, model)
-
-    def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
-        with self._database.write() as connection:
-            self._engine.may_write(connection)
-            return spaces.put_canary(connection, model, vector)
-
     def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
         with self._database.read() as connection:
             ids = [id_ for (id_,) in connection.execute(_EMBEDDED, (model.fingerprint, limit))]
-            return tuple(records.records(connection, ids))
+            return record_rows.read_records(connection, ids)
+
+    # ── spaces ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def active_space(self) -> str:
+        with self._database.read() as connection:
+            return spaces.read_roles(connection).active
+
+    def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
+        with self._database.read() as connection:
+            return spaces.read_spaces(connection, counted=counted)
+
+    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
+        with self._engine.write() as connection:
+            rules.begin(spaces.SqliteSpaceStatements(connection), model, embedder_spec)
+
+    def switch_space(self, model: Model) -> bool:
+        # Durable: after a power cut the old vectors may be gone already, and must not be searched again.
+        with self._engine.write(durable=True) as connection:
+            return rules.switch(spaces.SqliteSpaceStatements(connection), model)
+
+    def canary(self, model: Model) -> VectorArray | None:
+        with self._database.read() as connection:
+            return spaces.read_canary(connection, model)
+
+    def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
+        with self._engine.write() as connection:
+            return spaces.put_canary(connection, model, vector)
 
     def drop_unused_spaces(self) -> int:
         with self._database.read() as connection:

@@ -15,10 +15,11 @@ from mindex.ids import embedded_text_hash
 from mindex.model import Filters, Model, RecordVectors
 from mindex.model.spaces import EmbedderSpec
 from mindex.store.base import NearestRecords, ScoredRecord
+from mindex.store.rules import spaces as rules
 from mindex.store.sqlite import spaces
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.filter_sql import batches, condition, marks, sees_everything
-from mindex.store.sqlite.records import note_changes
+from mindex.store.sqlite.record_rows import note_changes
 from mindex.store.sqlite.vector_index import Block, Floats, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
@@ -71,7 +72,7 @@ class SqliteVectors:
         self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int
     ) -> tuple[Ranked | None, dict[int, str]]:
         try:
-            spaces.refuse_other(connection, model)
+            rules.require_role(spaces.read_roles(connection), model)
         except SpaceChangedError:
             self._loaded.pop(model.fingerprint, None)
             raise
@@ -125,7 +126,9 @@ class SqliteVectors:
                 )
             rows.append((item.record, item.fluency, vectors.tobytes(), item.of))
         with self._database.write() as connection:
-            key = spaces.claim(connection, model, embedder_spec)
+            rules.claim(spaces.SqliteSpaceStatements(connection), model, embedder_spec)
+            key = spaces.key_of(connection, model.fingerprint)
+            assert key is not None
             stored = []
             for record, fluency, data, of in rows:
                 if of and not _still_says(connection, record, of):
@@ -206,8 +209,8 @@ class SqliteVectors:
     def forget(self) -> None:
         """Give back the memory of every space that is no longer searched."""
         with self._database.read() as connection, self._lock:
-            now = spaces.active(connection)
-            for fingerprint in [one for one in self._loaded if one != now]:
+            active = spaces.read_roles(connection).active
+            for fingerprint in [one for one in self._loaded if one != active]:
                 del self._loaded[fingerprint]
 
 

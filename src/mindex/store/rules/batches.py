@@ -1,0 +1,25 @@
+"""Batch ids: changes that were made as one have the same, and are undone as one.
+
+There are two kinds of batches, consolidations and undos. All changes of one have the same reason, author and time, and
+its id is made of these, so that the changes find together again where no id was stored with them: databases of schema
+1 and 2 have none, and neither have exports. A further kind of batch needs an id in the export.
+"""
+
+from __future__ import annotations
+
+from mindex.ids import short_hash
+
+# How the reason of a consolidation begins.
+CONSOLIDATED = "consolidated "
+
+
+def implied_batch(action: str, reason: str, by: str, at: int) -> str:
+    """The batch id of a change for which none is stored; '' for one that was made alone."""
+    if action != "undo" and not reason.startswith(CONSOLIDATED):
+        return ""
+    return short_hash("batch", reason, by, str(at))
+
+
+def batch_of(action: str, reason: str, by: str, at: int, transaction: str) -> str:
+    """The batch id of a new change. `transaction` is the id of the transaction that is a batch, '' outside of one."""
+    return (implied_batch(action, reason, by, at) or transaction) if transaction else ""

@@ -1,0 +1,145 @@
+"""Adding and revising entries: duplicates, unique fields, numbers and history, the same for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from mindex.errors import ConflictError, NotFoundError
+from mindex.ids import content_hash
+from mindex.model import Change, Record
+from mindex.store.results import AddOutcome
+from mindex.store.rules.batches import batch_of
+
+
+class EntryStatements(Protocol):
+    """What these rules need of an engine. All calls of one rule are made inside one transaction."""
+
+    def lock_agent(self, agent: str) -> None:
+        """Let no other transaction add or change entries of this agent until the current one ends.
+
+        An engine with one writer at a time has nothing to do here.
+        """
+        ...
+
+    def entry(self, id_: str) -> Record | None:
+        """The record with this id, live or retired."""
+        ...
+
+    def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
+        """Ids of the live memories, not expired at `now`, with one of these content hashes, by (agent, hash)."""
+        ...
+
+    def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
+        """(id, value of this field) of each live record of a kind and agent that has the field."""
+        ...
+
+    def last_number(self, agent: str) -> int:
+        """The highest number that an entry of this agent was ever given, purged or not; 0 if none was."""
+        ...
+
+    def raise_number(self, agent: str, number: int) -> None:
+        """Remember that numbers up to this one were given."""
+        ...
+
+    def insert(self, record: Record) -> None:
+        """Store a new entry; a live one can be found by its words, tags and entities from then on."""
+        ...
+
+    def replace(self, before: Record, after: Record) -> None:
+        """Store the new state of an entry. Vectors of another text go, and all index entries of a retired one."""
+        ...
+
+    def touch(self, id_: str, at: int) -> None:
+        """Set `updated_at`, without a change in the history."""
+        ...
+
+    def append_change(self, change: Change) -> int:
+        """Append to the history. Returns the change's number: higher than any before, never given again."""
+        ...
+
+
+def add(
+    statements: EntryStatements,
+    record: Record,
+    *,
+    by: str,
+    reason: str = "",
+    unique: str = "",
+    once: bool = False,
+    batch: str = "",
+) -> AddOutcome:
+    """Store an entry under its agent's next number, unless it is there already; see `EntryStore.add`."""
+    statements.lock_agent(record.agent)
+    if once and statements.entry(record.id) is not None:
+        return AddOutcome(record.id, created=False)
+    if holder := _unique_holder(statements, record, unique):
+        return AddOutcome(holder, created=False)
+    if record.kind == "memory" and (same := _same_content(statements, record, record.updated_at)):
+        statements.touch(same, record.updated_at)
+        return AddOutcome(same, created=False)
+    if not record.number:
+        record = replace(record, number=statements.last_number(record.agent) + 1)
+        statements.raise_number(record.agent, record.number or 0)
+    statements.insert(record)
+    batch = batch_of("add", reason, by, record.updated_at, batch)
+    statements.append_change(Change(0, record.id, record.updated_at, by, "add", reason, None, record, batch=batch))
+    return AddOutcome(record.id, created=True)
+
+
+def revise(
+    statements: EntryStatements,
+    id_: str,
+    change: Callable[[Record], Record],
+    *,
+    by: str,
+    action: str,
+    reason: str,
+    now: int,
+    unique: str = "",
+    batch: str = "",
+) -> Change:
+    """Replace an entry by what `change` makes of its state in this transaction; see `EntryStore.revise`."""
+    before = statements.entry(id_)
+    if before is None or before.kind == "chunk":
+        raise NotFoundError(f"there is no memory '{id_}'", "search for it, or `mindex list --kind memory`")
+    statements.lock_agent(before.agent)
+    after = replace(change(before), id=before.id, kind=before.kind, number=before.number, updated_at=now)
+    if after.kind == "memory" and after.retired_at is None and (same := _same_content(statements, after, now)):
+        raise ConflictError(f"memory '{same}' says the same already", "forget one of the two first")
+    if unique_value(before, unique) != unique_value(after, unique) and (
+        holder := _unique_holder(statements, after, unique)
+    ):
+        raise ConflictError(f"'{holder}' has the same {unique} already", f"choose another {unique}")
+    statements.replace(before, after)
+    batch = batch_of(action, reason, by, now, batch)
+    made = Change(0, id_, now, by, action, reason, before, after, batch=batch)
+    return replace(made, change=statements.append_change(made))
+
+
+def unique_value(record: Record, field: str) -> str | None:
+    """What two live records of a kind and agent must not share, for comparing; None where they may.
+
+    Values are compared by Unicode case folding: "Émile" and "émile" are the same name.
+    """
+    value = record.fields.get(field) if field and record.retired_at is None else None
+    return None if value is None else folded_value(value)
+
+
+def folded_value(value: object) -> str:
+    return str(value).casefold()
+
+
+def _unique_holder(statements: EntryStatements, record: Record, field: str) -> str | None:
+    """The id of another live record that has the record's value in a unique field."""
+    wanted = unique_value(record, field)
+    if wanted is None:
+        return None
+    values = statements.unique_values(record.agent, record.kind, field)
+    return next((id_ for id_, value in values if id_ != record.id and folded_value(value) == wanted), None)
+
+
+def _same_content(statements: EntryStatements, record: Record, now: int) -> str | None:
+    content = content_hash(record.text)
+    return statements.same_content([content], now, apart_from=record.id).get((record.agent, content))

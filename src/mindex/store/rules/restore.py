@@ -1,0 +1,229 @@
+"""Restoring exported entries: which rows come in, under which numbers, and which of their vectors serve.
+
+Rows come in hundreds at a time: what the store knows of them is read once for all, then each is judged in order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import Protocol
+
+from mindex.ids import content_hash
+from mindex.model import Change, Record
+from mindex.store.export_rows import (
+    ExistingRecord,
+    ExportedVectors,
+    ExportRow,
+    Extraction,
+    ImportPreview,
+    RestoreOptions,
+    RestoreOutcome,
+)
+from mindex.store.rules.batches import implied_batch
+from mindex.store.rules.entries import EntryStatements, folded_value, unique_value
+
+# No client counts further, and it leaves engines with 64-bit numbers enough to count on.
+LAST_NUMBER = 2**53
+# An agent has one record of these kinds under each id: another agent's with the same id is not the same.
+_PLACES = frozenset({"profile", "note"})
+
+
+class RestoreStatements(EntryStatements, Protocol):
+    """What restoring needs of an engine beside the statements for adding."""
+
+    def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
+        """What identifies each of these records that exists, live or retired."""
+        ...
+
+    def taken_numbers(self, agent: str, numbers: Sequence[int]) -> Iterable[int]:
+        """Those of these numbers that an entry of this agent has."""
+        ...
+
+    def taken_changes(self, numbers: Sequence[int]) -> Iterable[int]:
+        """Those of these change numbers that exist."""
+        ...
+
+    def append_changes(self, changes: Sequence[Change]) -> None:
+        """Append changes to the history under their own numbers, or, where that is 0, under new ones."""
+        ...
+
+    def put_extraction(self, id_: str, extraction: Extraction) -> None:
+        """Store when facts were extracted from a turn, and how many."""
+        ...
+
+    def serving_space(self) -> str:
+        """The fingerprint of the active space; '' while there is none."""
+        ...
+
+    def has_canary(self, fingerprint: str) -> bool:
+        """Whether a model of this space was used here before."""
+        ...
+
+    def put_exported_vectors(self, id_: str, vectors: ExportedVectors) -> None:
+        """Store vectors as they are, unless the space has others dimensions. No space becomes active by it."""
+        ...
+
+
+def restore(
+    statements: RestoreStatements,
+    rows: Sequence[ExportRow],
+    options: RestoreOptions,
+    now: int,
+    preview: ImportPreview | None = None,
+) -> tuple[RestoreOutcome, ...]:
+    """Store the rows that are new; with a preview, only say what would be stored. See `EntryStore.restore_rows`."""
+    if preview is None:
+        for agent in sorted({row.record.agent for row in rows}):
+            statements.lock_agent(agent)
+    known = _known(statements, rows, options, now)
+    if preview is not None:
+        _extend(known, preview)
+    outcomes, stored = [], []
+    for row in rows:
+        outcome = _judged(row.record, known, options, now)
+        outcomes.append(outcome)
+        if outcome.outcome == "added":
+            stored.append(_numbered(row, outcome.number))
+    if preview is not None:
+        _extend(preview, known)
+    elif stored:
+        _store(statements, stored, options)
+        for agent in {row.record.agent for row in stored}:
+            statements.raise_number(agent, known.last_numbers[agent])
+    return tuple(outcomes)
+
+
+def _known(
+    statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions, now: int
+) -> ImportPreview:
+    """What the store has that rows could be equal to, or in conflict with."""
+    records = [row.record for row in rows]
+    known = ImportPreview()
+    known.ids.update(statements.existing([record.id for record in records]))
+    hashes = [content_hash(record.text) for record in records if record.kind == "memory"]
+    known.contents.update(statements.same_content(hashes, now))
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    for record in records:
+        if record.number is not None and 0 < record.number <= LAST_NUMBER:
+            numbers[record.agent].append(record.number)
+    for agent in {record.agent for record in records}:
+        known.last_numbers[agent] = max(statements.last_number(agent), options.above.get(agent, 0))
+        known.numbers.update((agent, number) for number in statements.taken_numbers(agent, numbers[agent]))
+    for agent, kind in {(record.agent, record.kind) for record in records if record.kind in options.unique}:
+        held = statements.unique_values(agent, kind, options.unique[kind])
+        known.unique.update(((agent, kind, folded_value(value)), id_) for id_, value in held)
+    return known
+
+
+def _extend(known: ImportPreview, more: ImportPreview) -> None:
+    known.ids.update(more.ids)
+    known.contents.update(more.contents)
+    known.unique.update(more.unique)
+    known.numbers.update(more.numbers)
+    for agent, number in more.last_numbers.items():
+        known.last_numbers[agent] = max(number, known.last_numbers.get(agent, 0))
+
+
+def _judged(record: Record, known: ImportPreview, options: RestoreOptions, now: int) -> RestoreOutcome:
+    """Whether a record comes in, and under which number; if it does, it is added to what is known."""
+    content = content_hash(record.text)
+    mine = ExistingRecord(record.kind, record.agent, record.created_at, content)
+    if (there := known.ids.get(record.id)) is not None:
+        same = (there.kind, there.agent) == (mine.kind, mine.agent) and (
+            record.kind not in _PLACES or there.created_at == mine.created_at or there.content_hash == content
+        )
+        return RestoreOutcome("duplicate" if same else "conflict", record.id)
+    live = record.retired_at is None and (record.expires_at is None or record.expires_at > now)
+    if record.kind == "memory" and live:
+        if (twin := known.contents.get((record.agent, content))) is not None:
+            return RestoreOutcome("duplicate", twin)
+        known.contents[record.agent, content] = record.id
+    value = unique_value(record, options.unique.get(record.kind, ""))
+    if value is not None:
+        place = (record.agent, record.kind, value)
+        if (holder := known.unique.get(place)) is not None:
+            return RestoreOutcome("conflict", holder)
+        known.unique[place] = record.id
+    number = record.number
+    if number is None or not 0 < number <= LAST_NUMBER or (record.agent, number) in known.numbers:
+        number = known.last_numbers[record.agent] + 1
+    known.numbers.add((record.agent, number))
+    known.last_numbers[record.agent] = max(number, known.last_numbers[record.agent])
+    known.ids[record.id] = mine
+    return RestoreOutcome("added", record.id, number)
+
+
+def _numbered(row: ExportRow, number: int | None) -> ExportRow:
+    """The row under another number, in its history, too."""
+    if row.record.number == number:
+        return row
+    history = tuple(
+        replace(
+            change,
+            before=None if change.before is None else replace(change.before, number=number),
+            after=replace(change.after, number=number),
+        )
+        for change in row.history
+    )
+    return replace(row, record=replace(row.record, number=number), history=history)
+
+
+def _store(statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions) -> None:
+    for row in rows:
+        statements.insert(row.record)
+        if row.extraction is not None and row.record.kind == "turn":
+            statements.put_extraction(row.record.id, row.extraction)
+        if row.vectors and row.record.retired_at is None:
+            for vectors in row.vectors:
+                if _serves(statements, vectors):
+                    statements.put_exported_vectors(row.record.id, vectors)
+    statements.append_changes(_changes(statements, rows, options))
+
+
+def _changes(statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions) -> list[Change]:
+    """The history of the rows. Changes keep their numbers where all of a record's are free, for these are their order.
+
+    Those with numbers come first: the engine's own numbers are above them.
+    """
+    free = {change.change for row in rows for change in row.history if 0 < change.change <= LAST_NUMBER}
+    free.difference_update(statements.taken_changes(list(free)))
+    kept: list[Change] = []
+    renumbered: list[Change] = []
+    for row in rows:
+        record = row.record
+        numbers = [change.change for change in row.history]
+        keep = bool(numbers) and free.issuperset(numbers) and numbers == sorted(set(numbers))
+        free.difference_update(numbers)
+        changes = row.history or (
+            Change(0, record.id, record.created_at, options.by, "import", options.reason, None, record),
+        )
+        (kept if keep else renumbered).extend(
+            replace(
+                change,
+                change=change.change if keep else 0,
+                record=record.id,
+                batch=change.batch or implied_batch(change.action, change.reason, change.by, change.at),
+            )
+            for change in changes
+        )
+    return [*kept, *renumbered]
+
+
+def _serves(statements: RestoreStatements, vectors: ExportedVectors) -> bool:
+    """Whether exported vectors can be what they say they are; the others are made again, like any that are missing."""
+    import numpy as np  # only for rows with vectors: it costs more than a whole import without them
+
+    active = statements.serving_space()
+    if active and vectors.model != active:  # no search would ever read them
+        return False
+    # A model that runs on the machine itself is named by its checksum. Another one may have changed under its name,
+    # unless none was used here yet: then the first vector it makes is compared with what came in.
+    if not vectors.model.startswith("local/") and statements.has_canary(vectors.model):
+        return False
+    size = vectors.dimensions
+    if size < 1 or not vectors.data or len(vectors.data) % (4 * size) or not isfinite(vectors.fluency):
+        return False
+    return bool(np.isfinite(np.frombuffer(vectors.data, "<f4")).all())

@@ -1,0 +1,157 @@
+"""Embedding spaces: which one is searched, which one is being filled to replace it, and how they change places.
+
+At most two spaces may take vectors, the active one and the one being filled, so that a process whose model was
+replaced meanwhile cannot leave vectors that no search reads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, fields, replace
+from typing import Protocol
+
+from mindex.errors import SpaceChangedError
+from mindex.model import Model
+from mindex.model.spaces import EmbedderSpec, space_name
+from mindex.values import dataclass
+
+_FINGERPRINT = re.compile(r"([^/]*)/(.*)/(\d{1,9})/([^/]*)/(\d{1,9})/([^|]*)\|(.*?)(?:#([1-9]\d{0,8}))?", re.DOTALL)
+_NUMBERS = ("dimensions", "max_tokens", "edition", "background_mean", "background_std")
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceRoles:
+    """The fingerprints of the space that is searched and of the one being filled; '' where there is none."""
+
+    active: str = ""
+    filling: str = ""
+
+
+class SpaceStatements(Protocol):
+    """What these rules need of an engine. All calls of one rule are made inside one transaction."""
+
+    def roles(self) -> SpaceRoles: ...
+    def set_roles(self, roles: SpaceRoles) -> None: ...
+
+    def put_space(self, model: Model, embedder_spec: EmbedderSpec | None) -> None:
+        """Store a space, or how its embedder is made; without a spec, what is stored of that stays."""
+        ...
+
+    def begin_filling(self, model: Model) -> None:
+        """Called once before a space is filled, which may hold vectors from an earlier time already."""
+        ...
+
+    def lacks(self, new: Model, old: str) -> bool:
+        """Whether a live record has vectors in the old space and none in the new one."""
+        ...
+
+
+def require_role(roles: SpaceRoles, model: Model, *, filling: bool = False) -> None:
+    """Raise SpaceChangedError unless this is the active space or, with `filling`, the one being filled.
+
+    A store without an active space takes any.
+    """
+    active = roles.active or model.fingerprint
+    if model.fingerprint == active or (filling and model.fingerprint == roles.filling):
+        return
+    kept = model_from_fingerprint(active)
+    theirs, ours = space_name(kept), space_name(model)
+    if replace(kept, edition=0) == replace(model_from_fingerprint(model.fingerprint), edition=0):
+        raise SpaceChangedError(f"everything was embedded anew with {theirs} meanwhile", "ask again")
+    if theirs == ours:
+        theirs, ours = f"{kept.dimensions} dimensions of {theirs}", f"{model.dimensions}"
+    raise SpaceChangedError(
+        f"this memory is embedded with {theirs} now, not with {ours}", "`mindex reembed` changes the model"
+    )
+
+
+def claim(statements: SpaceStatements, model: Model, embedder_spec: EmbedderSpec | None) -> None:
+    """Make sure that vectors of a space may be stored; the first space of a store becomes the active one."""
+    roles = statements.roles()
+    require_role(roles, model, filling=True)
+    if not roles.active and roles.filling != model.fingerprint:
+        statements.set_roles(replace(roles, active=model.fingerprint))
+    statements.put_space(model, embedder_spec)
+
+
+def begin(statements: SpaceStatements, model: Model, embedder_spec: EmbedderSpec) -> None:
+    """Let vectors of this space be stored beside the active ones; see `VectorStore.begin_space`."""
+    roles = statements.roles()
+    statements.put_space(model, embedder_spec)
+    if roles.active == model.fingerprint:
+        statements.set_roles(SpaceRoles(roles.active))
+    elif roles.filling != model.fingerprint:
+        statements.begin_filling(model)
+        statements.set_roles(SpaceRoles(roles.active, model.fingerprint))
+
+
+def switch(statements: SpaceStatements, model: Model) -> bool:
+    """Make the space that was filled the active one; see `VectorStore.switch_space`."""
+    roles = statements.roles()
+    if roles.active == model.fingerprint:
+        return True  # another process was faster
+    if roles.filling != model.fingerprint:
+        raise SpaceChangedError(
+            f"another process ended the change to {space_name(model)}", "run `mindex reembed` again if it is wanted"
+        )
+    if roles.active and statements.lacks(model, roles.active):
+        return False
+    statements.set_roles(SpaceRoles(model.fingerprint))
+    return True
+
+
+# ── how a space is described in a store ───────────────────────────────────────────────────────────────────────
+
+
+def describe_space(model: Model, embedder_spec: EmbedderSpec | None) -> str:
+    """A space as JSON: how its embedder is made again, and the model's own properties."""
+    spec = embedder_spec or EmbedderSpec(model.provider, model.name)
+    return json.dumps({**asdict(spec), "space": asdict(model)})
+
+
+def described_space(fingerprint: str, description: str) -> tuple[Model, EmbedderSpec]:
+    """The model and the embedder spec of a space. What is unreadable is taken from its fingerprint instead."""
+    values = _json_object(description)
+    model = _described_model(fingerprint, values.get("space"))
+    if "provider" not in values:  # from the time when there was nothing but the built-in model
+        return model, EmbedderSpec(model.provider, model.name)
+    dimensions = values.get("dimensions")
+    provider, name, url = (str(values.get(key, "")) for key in ("provider", "model", "url"))
+    return model, EmbedderSpec(provider, name, url, dimensions if type(dimensions) is int and dimensions > 0 else 0)
+
+
+def model_from_fingerprint(fingerprint: str) -> Model:
+    """The model that a fingerprint names; one that is not of our making becomes the model's name."""
+    parts = _FINGERPRINT.fullmatch(fingerprint)
+    if parts is None:  # an import may bring anything
+        return Model("", fingerprint, 0)
+    provider, name, dimensions, pooling, max_tokens, query_prefix, text_prefix, edition = parts.groups()
+    model = Model(provider, name, int(dimensions), pooling, query_prefix, text_prefix, int(max_tokens))
+    return replace(model, edition=int(edition)) if edition else model
+
+
+def _described_model(fingerprint: str, values: object) -> Model:
+    if isinstance(values, dict):
+        allowed = {one.name for one in fields(Model)}
+        known = {name: value for name, value in values.items() if name in allowed}
+        try:
+            model = Model(**known) if all(_fits(name, value) for name, value in known.items()) else None
+        except TypeError:
+            model = None
+        if model is not None and model.fingerprint == fingerprint:
+            return model
+    return model_from_fingerprint(fingerprint)
+
+
+def _fits(name: str, value: object) -> bool:
+    """Whether a model's field can hold what a file says of it."""
+    return type(value) in (int, float) if name in _NUMBERS else isinstance(value, str)
+
+
+def _json_object(text: str) -> dict[str, object]:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return {}
+    return values if isinstance(values, dict) else {}

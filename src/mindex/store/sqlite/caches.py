@@ -1,0 +1,116 @@
+"""Cached results in a SQLite file: bounded per kind, the least recently written go first."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from mindex.clock import now_ms
+from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
+from mindex.store.sqlite.engine import SqliteEngine
+from mindex.store.sqlite.filter_sql import batches, marks
+
+CACHE_ROWS = 10_000
+# Kinds that are made of texts that users wrote: they go when such a text is purged.
+_OF_TEXTS = ("query-embedding", "rerank", "expansion", CONTEXT_CACHE)
+_PUT = """
+INSERT INTO cache (kind, key, value, used_at) VALUES (?, ?, ?, ?)
+ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, used_at = excluded.used_at
+"""
+_DROP_OLDEST = """
+DELETE FROM cache WHERE kind = ?1 AND key IN (SELECT key FROM cache WHERE kind = ?1 ORDER BY used_at LIMIT ?2)
+"""
+
+
+class SqliteCaches:
+    """Implements `mindex.store.base.CacheStore`."""
+
+    def __init__(self, engine: SqliteEngine, rows: int) -> None:
+        """`rows` bounds each kind; 0 stores nothing."""
+        self._database = engine.database
+        self._background = engine.background
+        self._rows = rows
+        self._unwritten: dict[tuple[str, str], bytes] = {}  # values that wait in the background
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        return self.get_many(kind, [key]).get(key)
+
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        self.put_many(kind, {key: value})
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        waiting = {key: self._unwritten.get((kind, key)) for key in keys} if self._unwritten else {}
+        found = {key: value for key, value in waiting.items() if value is not None}
+        missing = [key for key in keys if key not in found]
+        if not missing:
+            return found
+        with self._database.read() as connection:
+            for batch in batches(missing):
+                rows = connection.execute(
+                    f"SELECT key, value FROM cache WHERE kind = ? AND key IN {marks(batch)}", (kind, *batch)
+                )
+                found.update((key, bytes(value)) for key, value in rows)
+        return found
+
+    def put_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
+        """Until values are written they are read from memory: the next page of a search comes sooner than that."""
+        if not values or not self._rows:
+            return
+        if now:
+            with self._database.write() as connection:
+                self._write(connection, kind, values)
+            return
+        waiting = {(kind, key): value for key, value in values.items()}
+        self._unwritten |= waiting
+
+        def forget() -> None:
+            for key in waiting:
+                self._unwritten.pop(key, None)
+
+        self._background.submit(lambda connection: self._write(connection, kind, values), done=forget)
+
+    def _write(self, connection: sqlite3.Connection, kind: str, values: Mapping[str, bytes]) -> None:
+        now = now_ms()
+        connection.executemany(_PUT, [(kind, key, value, now) for key, value in values.items()])
+        (rows,) = connection.execute("SELECT count(*) FROM cache WHERE kind = ?", (kind,)).fetchone()
+        if rows > self._rows:
+            connection.execute(_DROP_OLDEST, (kind, rows - self._rows * 9 // 10))
+
+    def has_prefix(self, kind: str, start: str) -> bool:
+        if any(waiting == kind and key.startswith(start) for waiting, key in tuple(self._unwritten)):
+            return True
+        with self._database.read() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM cache WHERE kind = ? AND key >= ? AND key < ? LIMIT 1",
+                (kind, start, start + "\U0010ffff"),
+            ).fetchone()
+            return row is not None
+
+    def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
+        self._background.flush()
+        with self._database.write() as connection:
+            return _clear(connection, kinds)
+
+
+def count_values(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many values each kind has."""
+    return dict(connection.execute("SELECT kind, count(*) FROM cache GROUP BY kind"))
+
+
+def forget_contexts(connection: sqlite3.Connection, collection: str) -> None:
+    """Remove the context sentences of a collection's chunks."""
+    start = context_key(collection)
+    connection.execute(
+        "DELETE FROM cache WHERE kind = ? AND key >= ? AND key < ?", (CONTEXT_CACHE, start, start + "\U0010ffff")
+    )
+
+
+def forget_texts(connection: sqlite3.Connection) -> None:
+    """Remove every value that is made of a text: one that is purged may be among them."""
+    _clear(connection, _OF_TEXTS)
+
+
+def _clear(connection: sqlite3.Connection, kinds: Sequence[str]) -> dict[str, int]:
+    gone = {kind: count for kind, count in count_values(connection).items() if not kinds or kind in kinds}
+    connection.executemany("DELETE FROM cache WHERE kind = ?", [(kind,) for kind in gone])
+    return gone

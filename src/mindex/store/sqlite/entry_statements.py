@@ -1,0 +1,136 @@
+"""The statements over which the neutral rules add, revise and restore entries in a SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mindex.clock import now_ms
+from mindex.model import Change, Record
+from mindex.store.sqlite import record_rows, spaces
+from mindex.store.sqlite.filter_sql import batches, marks
+
+if TYPE_CHECKING:  # a search does not wait for values that only imports are made of
+    from mindex.store.export_rows import ExistingRecord, ExportedVectors, Extraction
+
+_SAME_CONTENT = """
+SELECT agent, content_hash, id FROM records
+WHERE content_hash IN {marks} AND kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
+AND id != ?
+"""
+_UNIQUE_VALUES = """
+SELECT id, json_extract(fields, '$.' || ?1) FROM records WHERE agent = ?2 AND kind = ?3 AND retired_at IS NULL
+AND json_extract(fields, '$.' || ?1) IS NOT NULL
+"""
+_APPEND_CHANGE = """
+INSERT INTO history (change, record, at, by, action, reason, batch, before, after)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_PUT_EXTRACTION = "INSERT INTO extractions (record, at, facts) SELECT key, ?2, ?3 FROM records WHERE id = ?1"
+_PUT_VECTORS = """
+INSERT INTO vectors (model, record, fluency, data)
+SELECT m.key, r.key, ?3, ?4 FROM models m, records r WHERE m.fingerprint = ?2 AND m.dimensions = ?5 AND r.id = ?1
+"""
+
+
+class SqliteEntryStatements:
+    """Implements `EntryStatements` and `RestoreStatements` in the transaction of one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def lock_agent(self, agent: str) -> None:
+        """Nothing: a SQLite file has one writer at a time."""
+
+    def entry(self, id_: str) -> Record | None:
+        return record_rows.read_record(self._connection, id_)
+
+    def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
+        return {
+            (agent, content): id_
+            for batch in batches(hashes)
+            for agent, content, id_ in self._connection.execute(
+                _SAME_CONTENT.format(marks=marks(batch)), (*batch, now, apart_from)
+            )
+        }
+
+    def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
+        return self._connection.execute(_UNIQUE_VALUES, (field, agent, kind)).fetchall()
+
+    def last_number(self, agent: str) -> int:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (f"number:{agent}",)).fetchone()
+        (taken,) = self._connection.execute(
+            "SELECT coalesce(max(number), 0) FROM records WHERE agent = ? AND number IS NOT NULL", (agent,)
+        ).fetchone()
+        return max(int(row[0]) if row else 0, int(taken))
+
+    def raise_number(self, agent: str, number: int) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (f"number:{agent}", str(number))
+        )
+
+    def insert(self, record: Record) -> None:
+        record_rows.insert_entry(self._connection, record)
+
+    def replace(self, before: Record, after: Record) -> None:
+        record_rows.replace_entry(self._connection, before, after)
+
+    def touch(self, id_: str, at: int) -> None:
+        self._connection.execute("UPDATE records SET updated_at = ? WHERE id = ?", (at, id_))
+
+    def append_change(self, change: Change) -> int:
+        number = self._connection.execute(_APPEND_CHANGE, _change_values(change)).lastrowid
+        assert number is not None
+        return number
+
+    # ── restoring ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
+        from mindex.store.export_rows import ExistingRecord
+
+        columns = "id, kind, agent, created_at, coalesce(content_hash, '')"
+        return {
+            id_: ExistingRecord(*rest)
+            for batch in batches(ids)
+            for id_, *rest in self._connection.execute(
+                f"SELECT {columns} FROM records WHERE id IN {marks(batch)}", batch
+            )
+        }
+
+    def taken_numbers(self, agent: str, numbers: Sequence[int]) -> Iterator[int]:
+        for batch in batches(numbers):
+            query = f"SELECT number FROM records WHERE agent = ? AND number IN {marks(batch)}"
+            yield from (number for (number,) in self._connection.execute(query, (agent, *batch)))
+
+    def taken_changes(self, numbers: Sequence[int]) -> Iterator[int]:
+        for batch in batches(numbers):
+            query = f"SELECT change FROM history WHERE change IN {marks(batch)}"
+            yield from (number for (number,) in self._connection.execute(query, batch))
+
+    def append_changes(self, changes: Sequence[Change]) -> None:
+        self._connection.executemany(_APPEND_CHANGE, map(_change_values, changes))
+
+    def put_extraction(self, id_: str, extraction: Extraction) -> None:
+        self._connection.execute(_PUT_EXTRACTION, (id_, extraction.at, extraction.facts))
+
+    def serving_space(self) -> str:
+        return spaces.read_roles(self._connection).active
+
+    def has_canary(self, fingerprint: str) -> bool:
+        return spaces.has_canary(self._connection, fingerprint)
+
+    def put_exported_vectors(self, id_: str, vectors: ExportedVectors) -> None:
+        self._connection.execute(
+            "INSERT OR IGNORE INTO models (fingerprint, dimensions, created_at) VALUES (?, ?, ?)",
+            (vectors.model, vectors.dimensions, now_ms()),
+        )
+        self._connection.execute(_PUT_VECTORS, (id_, vectors.model, vectors.fluency, vectors.data, vectors.dimensions))
+
+
+def _change_values(change: Change) -> tuple[object, ...]:
+    before = None if change.before is None else record_rows.snapshot(change.before)
+    return (
+        change.change or None, change.record, change.at, change.by, change.action, change.reason, change.batch,
+        before, record_rows.snapshot(change.after),
+    )  # fmt: skip

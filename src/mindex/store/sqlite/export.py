@@ -1,0 +1,59 @@
+"""Exporting entries from a SQLite file, row by row, with history, links and vectors."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from mindex.model import Record
+from mindex.store.export_rows import ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link
+from mindex.store.sqlite import record_rows
+from mindex.store.sqlite.entries import read_history
+from mindex.store.sqlite.entry_statements import SqliteEntryStatements
+from mindex.store.sqlite.filter_sql import batches, marks
+
+_PAGE = 50
+_IDS = "SELECT id FROM records WHERE agent = ? AND number IS NOT NULL AND kind != 'chunk' ORDER BY number"
+_UNNUMBERED = "SELECT id FROM records WHERE agent = ? AND number IS NULL AND kind != 'chunk' ORDER BY id"
+_LINKS = """
+SELECT b.id, l.kind, l.weight, l.created_at
+FROM records a JOIN links l ON l.source = a.key JOIN records b ON b.key = l.target
+WHERE a.id = ? AND b.kind != 'chunk' ORDER BY l.kind, b.id
+"""
+_VECTORS = """
+SELECT m.fingerprint, m.dimensions, v.fluency, v.data
+FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
+WHERE r.id = ? ORDER BY m.fingerprint
+"""
+_EXTRACTION = """
+SELECT e.at, e.facts FROM extractions e JOIN records r ON r.key = e.record WHERE r.id = ? AND e.facts >= 0
+"""
+
+
+def export_snapshot(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> ExportSnapshot:
+    """All entries of one agent or, for `*`, of all; the caller's transaction is open while rows are read."""
+    known = [name for (name,) in connection.execute("SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")]
+    agents = sorted(name for name in known if agent in ("*", name))
+    (total,) = connection.execute(
+        f"SELECT count(*) FROM records WHERE kind != 'chunk' AND agent IN {marks(agents)}", agents
+    ).fetchone()
+    statements = SqliteEntryStatements(connection)
+    last_numbers = {name: statements.last_number(name) for name in agents}
+    return ExportSnapshot(last_numbers, total, _rows(connection, agents, vectors))
+
+
+def _rows(connection: sqlite3.Connection, agents: Sequence[str], vectors: bool) -> Iterator[ExportRow]:
+    for agent in agents:
+        for query in (_UNNUMBERED, _IDS):
+            for ids in batches((id_ for (id_,) in connection.execute(query, (agent,))), _PAGE):
+                for record in record_rows.read_records(connection, ids, retired=True):
+                    yield _row(connection, record, vectors)
+
+
+def _row(connection: sqlite3.Connection, record: Record, vectors: bool) -> ExportRow:
+    links = tuple(Link(*row) for row in connection.execute(_LINKS, (record.id,)))
+    stored = connection.execute(_VECTORS, (record.id,)) if vectors else ()
+    spaces = tuple(ExportedVectors(*row) for row in stored)
+    row = connection.execute(_EXTRACTION, (record.id,)).fetchone() if record.kind == "turn" else None
+    extraction = Extraction(*row) if row else None
+    return ExportRow(record, read_history(connection, record.id), links, spaces, extraction)

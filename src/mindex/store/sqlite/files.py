@@ -1,0 +1,245 @@
+"""Collections, documents and chunks in a SQLite file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mindex.clock import now_ms
+from mindex.errors import CollectionError
+from mindex.model import Collection, Document, Record
+from mindex.store.base import ChunkCounts, DocumentUpdate
+from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks
+from mindex.store.sqlite import caches, keyword, record_rows
+from mindex.store.sqlite.engine import SqliteEngine
+from mindex.store.sqlite.filter_sql import marks, path_clause
+from mindex.store.sqlite.record_rows import decode_texts, encode
+
+_DOCUMENT = """
+SELECT d.id, c.name, d.path, d.fingerprint, d.size, d.mtime_ns, d.title, d.domain, d.instruction, d.tags, d.links,
+       d.indexed_at
+FROM documents d JOIN collections c ON c.key = d.collection
+"""
+_PUT_COLLECTION = """
+INSERT INTO collections (name, root, exclude, context, created_at, indexed_at) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET
+    exclude = excluded.exclude, context = excluded.context, indexed_at = excluded.indexed_at
+"""
+_PUT_DOCUMENT = """
+INSERT INTO documents
+    (id, collection, path, fingerprint, size, mtime_ns, title, domain, instruction, tags, links, indexed_at)
+VALUES (?1, (SELECT key FROM collections WHERE name = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+ON CONFLICT (id) DO UPDATE SET path = ?3, fingerprint = ?4, size = ?5, mtime_ns = ?6, title = ?7, domain = ?8,
+    instruction = ?9, tags = ?10, links = ?11, indexed_at = ?12
+RETURNING key
+"""
+# Two processes may see one file differently, as moved and as new: the later one wins.
+_IN_ITS_PLACE = """
+SELECT d.id FROM documents d JOIN collections c ON c.key = d.collection WHERE c.name = ? AND d.path = ? AND d.id != ?
+"""
+_ADD_CHUNK = """
+INSERT INTO records (id, kind, document, position, first_line, last_line, created_at, updated_at, title, tags, text)
+VALUES (?, 'chunk', ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_MOVE_CHUNK = """
+UPDATE records SET position = ?2, first_line = ?3, last_line = ?4, created_at = ?5 WHERE key = ?1
+"""
+_CHUNK_IDS = """
+SELECT r.id FROM collections c JOIN documents d ON d.collection = c.key JOIN records r ON r.document = d.key
+WHERE c.name IN {marks} AND {which} ORDER BY d.key, r.position
+"""
+
+
+class SqliteFiles:
+    """Implements `mindex.store.base.FileStore`."""
+
+    def __init__(self, engine: SqliteEngine) -> None:
+        self._engine = engine
+        self._database = engine.database
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def collections(self) -> tuple[Collection, ...]:
+        with self._database.read() as connection:
+            rows = connection.execute("SELECT name, root, exclude, context, indexed_at FROM collections ORDER BY name")
+            return tuple(
+                Collection(name, root, tuple(json.loads(exclude)), *rest) for name, root, exclude, *rest in rows
+            )
+
+    def documents(self, collection: str) -> dict[str, Document]:
+        with self._database.read() as connection:
+            rows = connection.execute(f"{_DOCUMENT} WHERE c.name = ?", (collection,))
+            return {document.path: document for document in map(_to_document, rows)}
+
+    def find_documents(self, path: str) -> tuple[Document, ...]:
+        with self._database.read() as connection:
+            exact = _select(connection, "?1 IN (d.path, d.id, c.name || '/' || d.path)", path)
+            if exact or not path:
+                return exact
+            if any(wild in path for wild in "*?["):
+                where, values = path_clause(path)
+                return _select(connection, f"{where} OR c.name || '/' || d.path GLOB ?", *values, path)
+            return _select(connection, "substr(d.path, -length(?1)) = ?1", "/" + path.lstrip("/"))
+
+    def domains(self) -> frozenset[str]:
+        with self._database.read() as connection:
+            return frozenset(domain for (domain,) in connection.execute("SELECT DISTINCT domain FROM documents"))
+
+    def chunks(self, document: str) -> tuple[Record, ...]:
+        with self._database.read() as connection:
+            rows = connection.execute(
+                f"{record_rows.SELECT} WHERE r.document = (SELECT key FROM documents WHERE id = ?) ORDER BY r.position",
+                (document,),
+            )
+            return tuple(map(record_rows.to_record, rows))
+
+    def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
+        with self._database.read() as connection:
+            return _chunk_ids(connection, collections, "r.context = ''")
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def put_collection(self, collection: Collection) -> None:
+        with self._engine.write() as connection:
+            rows = connection.execute(
+                "SELECT name, root FROM collections WHERE name = ? OR root = ?", (collection.name, collection.root)
+            )
+            for name, root in rows:  # another process may have been faster
+                if (name, root) != (collection.name, collection.root):
+                    raise CollectionError(f"{root} was indexed as '{name}' just now", "run the command again")
+            exclude = json.dumps(collection.exclude)
+            values = (collection.name, collection.root, exclude, collection.context, now_ms(), collection.indexed_at)
+            connection.execute(_PUT_COLLECTION, values)
+
+    def remove_collection(self, name: str) -> int:
+        self._engine.background.flush()
+        with self._engine.write() as connection:
+            ids = [id_ for (id_,) in connection.execute(f"SELECT id FROM ({_DOCUMENT} WHERE c.name = ?)", (name,))]
+            removed = sum(_remove_document(connection, id_) for id_ in ids)
+            connection.execute("DELETE FROM collections WHERE name = ?", (name,))
+            caches.forget_contexts(connection, name)
+            return removed
+
+    def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
+        applied = ChunkCounts()
+        with self._engine.write() as connection:
+            for id_ in removed:  # first: a new file may be where an old one was
+                applied += ChunkCounts(removed=_remove_document(connection, id_))
+            for update in updates:
+                applied += _apply(connection, update)
+        return applied
+
+    def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
+        with self._engine.write() as connection:
+            return sum(_set_context(connection, id_, context) for id_, context in contexts)
+
+    def drop_contexts(self, collections: Sequence[str]) -> int:
+        self._engine.background.flush()  # contexts that wait to be cached must go, too
+        with self._engine.write() as connection:
+            for name in collections:
+                caches.forget_contexts(connection, name)
+            ids = _chunk_ids(connection, collections, "r.context != ''")
+            return sum(_set_context(connection, id_, "") for id_ in ids)
+
+
+def _to_document(row: tuple[Any, ...]) -> Document:
+    values = [*row]
+    values[8:11] = bool(row[8]), decode_texts(row[9]), decode_texts(row[10])
+    return Document(*values)
+
+
+def _select(connection: sqlite3.Connection, where: str, *values: str | int | float) -> tuple[Document, ...]:
+    return tuple(map(_to_document, connection.execute(f"{_DOCUMENT} WHERE {where} ORDER BY 2, 3", values)))
+
+
+def _chunk_ids(connection: sqlite3.Connection, collections: Sequence[str], which: str) -> tuple[str, ...]:
+    query = _CHUNK_IDS.format(marks=marks(collections), which=which)
+    return tuple(id_ for (id_,) in connection.execute(query, tuple(collections)).fetchall())
+
+
+def _remove_document(connection: sqlite3.Connection, id_: str) -> int:
+    row = connection.execute("SELECT key FROM documents WHERE id = ?", (id_,)).fetchone()
+    if row is None:
+        return 0
+    keys = [key for (key,) in connection.execute("SELECT key FROM records WHERE document = ?", row)]
+    record_rows.remove_rows(connection, keys)
+    connection.execute("DELETE FROM documents WHERE key = ?", row)
+    return len(keys)
+
+
+def _apply(connection: sqlite3.Connection, update: DocumentUpdate) -> ChunkCounts:
+    """Write a document and bring its chunks to their new state, touching only those that differ."""
+    document = update.document
+    before = connection.execute("SELECT path, domain FROM documents WHERE id = ?", (document.id,)).fetchone()
+    for (other,) in connection.execute(_IN_ITS_PLACE, (document.collection, document.path, document.id)).fetchall():
+        _remove_document(connection, other)
+    (key,) = connection.execute(
+        _PUT_DOCUMENT,
+        (document.id, document.collection, document.path, document.fingerprint, document.size, document.mtime_ns,
+         document.title, document.domain, document.instruction, json.dumps(document.tags), json.dumps(document.links),
+         document.indexed_at),
+    ).fetchone()  # fmt: skip
+    if update.records is None:
+        return ChunkCounts()
+    keys, stored = {}, {}
+    for id_, chunk_key, title, tags in connection.execute(
+        "SELECT id, key, title, tags FROM records WHERE document = ?", (key,)
+    ):
+        keys[id_], stored[id_] = chunk_key, StoredChunk(title, decode_texts(tags))
+    place_changed = before is not None and before != (document.path, document.domain)
+    plan = plan_chunks(stored, update.records, place_changed=place_changed)
+    for chunk in plan.kept:
+        _keep_chunk(connection, keys[chunk.record.id], chunk)
+    for chunk in plan.added:
+        _add_chunk(connection, key, chunk)
+    record_rows.remove_rows(connection, [keys[id_] for id_ in plan.removed])
+    return ChunkCounts(added=len(plan.added), kept=len(plan.kept), removed=len(plan.removed))
+
+
+def _add_chunk(connection: sqlite3.Connection, document: int, chunk: PlacedChunk) -> None:
+    record = chunk.record
+    key = connection.execute(
+        _ADD_CHUNK,
+        (record.id, document, chunk.position, record.first_line, record.last_line, record.created_at,
+         record.updated_at, record.title, encode(record.tags), record.text),
+    ).lastrowid  # fmt: skip
+    assert key is not None
+    keyword.index(connection, key, record)
+    record_rows.put_tags(connection, key, record.tags)
+    record_rows.note_changes(connection, [key])
+
+
+def _keep_chunk(connection: sqlite3.Connection, key: int, chunk: PlacedChunk) -> None:
+    record = chunk.record
+    connection.execute(_MOVE_CHUNK, (key, chunk.position, record.first_line, record.last_line, record.created_at))
+    if chunk.reindex:
+        (context,) = connection.execute(
+            "UPDATE records SET tags = ?, title = ? WHERE key = ? RETURNING context",
+            (encode(record.tags), record.title, key),
+        ).fetchone()
+        connection.execute("DELETE FROM tags WHERE record = ?", (key,))
+        record_rows.put_tags(connection, key, record.tags)
+        keyword.remove(connection, [key])
+        keyword.index(connection, key, replace(record, context=context))
+    if chunk.reembed:
+        connection.execute("DELETE FROM vectors WHERE record = ?", (key,))
+        record_rows.note_changes(connection, [key])
+
+
+def _set_context(connection: sqlite3.Connection, id_: str, context: str) -> int:
+    """The row and its words; its vector goes, for it was made of another text. Returns 1 if anything changed."""
+    row = connection.execute(
+        "UPDATE records SET context = ?2 WHERE id = ?1 AND kind = 'chunk' AND context != ?2 RETURNING key",
+        (id_, context),
+    ).fetchone()
+    if row is None:  # gone meanwhile, or another process was faster
+        return 0
+    (record,) = record_rows.read_records(connection, [id_])
+    keyword.remove(connection, row)
+    keyword.index(connection, row[0], record)
+    connection.execute("DELETE FROM vectors WHERE record = ?", row)
+    record_rows.note_changes(connection, row)
+    return 1

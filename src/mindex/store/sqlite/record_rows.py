@@ -1,0 +1,160 @@
+"""Rows of the table `records`: their columns, what is read from them, and what is stored and removed with a row.
+
+Columns come from `model.record_properties`: a new property needs a line there and a column, and nothing here.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from mindex.analyzer import fold
+from mindex.ids import content_hash
+from mindex.model import Record
+from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
+from mindex.store.sqlite import keyword
+from mindex.store.sqlite.filter_sql import batches, marks
+
+# ── columns ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+_OF_DOCUMENT = {"document": "d.id", "collection": "c.name"}
+
+
+def _column(one: RecordProperty) -> str:
+    if one.document:  # an entry has none
+        return f"coalesce({_OF_DOCUMENT.get(one.name, f'd.{one.name}')}, {one.default!r})"
+    return f"coalesce(r.{one.name}, {one.default!r})" if one.chunk else f"r.{one.name}"
+
+
+def decode_texts(stored: str) -> tuple[str, ...]:
+    return tuple(json.loads(stored)) if stored != "[]" else ()  # most records have none
+
+
+encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every value
+
+
+def _decode_object(stored: str) -> dict[str, object]:
+    decoded: dict[str, object] = json.loads(stored) if stored != "{}" else {}
+    return decoded
+
+
+_DECODE: dict[str, Callable[[Any], object]] = {"texts": decode_texts, "object": _decode_object, "flag": bool}
+_DECODED = tuple((at, _DECODE[one.value]) for at, one in enumerate(PROPERTIES) if one.value in _DECODE)
+SELECT = f"""
+SELECT {", ".join(map(_column, PROPERTIES))}
+FROM records r LEFT JOIN documents d ON d.key = r.document LEFT JOIN collections c ON c.key = d.collection
+"""
+_STORED = tuple(one.name for one in ENTRY_PROPERTIES)
+_CHANGED = tuple(one.name for one in ENTRY_PROPERTIES if not one.fixed)
+_INSERT = f"INSERT INTO records ({', '.join(_STORED)}, content_hash) VALUES {marks((*_STORED, ''))}"
+_UPDATE = (
+    f"UPDATE records SET {', '.join(f'{name} = ?' for name in _CHANGED)}, content_hash = ? WHERE id = ? RETURNING key"
+)
+_JSON = frozenset(one.name for one in ENTRY_PROPERTIES if one.value in ("texts", "object"))
+_VALUES = attrgetter(*_STORED)
+_LEFT_OUT = tuple(None if one.required else one.default for one in ENTRY_PROPERTIES)
+_TEXTS = tuple(one.name for one in ENTRY_PROPERTIES if one.value == "texts")
+
+
+def to_record(row: Sequence[Any]) -> Record:
+    values = list(row)
+    for at, decode in _DECODED:
+        values[at] = decode(values[at])
+    return Record(*values)
+
+
+def _values(record: Record, names: Sequence[str]) -> list[Any]:
+    values = zip(names, attrgetter(*names)(record), strict=True)
+    return [encode(value) if name in _JSON else value for name, value in values]
+
+
+def snapshot(record: Record) -> str:
+    """An entry's state as JSON, for the history; what is at its default is left out."""
+    values = zip(_STORED, _VALUES(record), _LEFT_OUT, strict=True)
+    return encode({name: value for name, value, default in values if value != default})
+
+
+def from_snapshot(text: str) -> Record:
+    values: dict[str, Any] = json.loads(text)
+    for name in _TEXTS:
+        values[name] = tuple(values.get(name, ()))
+    return Record(**values)
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_records(connection: sqlite3.Connection, ids: Sequence[str], *, retired: bool = False) -> tuple[Record, ...]:
+    """Records in the order of the ids; with `retired` also those that are not live."""
+    found: dict[str, Record] = {}
+    live = "" if retired else "r.retired_at IS NULL AND"
+    for batch in batches(ids):
+        rows = connection.execute(f"{SELECT} WHERE {live} r.id IN {marks(batch)}", batch)
+        found.update((row[0], to_record(row)) for row in rows)
+    return tuple(found[id_] for id_ in ids if id_ in found)
+
+
+def read_record(connection: sqlite3.Connection, id_: str) -> Record | None:
+    """One record, live or retired."""
+    row = connection.execute(f"{SELECT} WHERE r.id = ?", (id_,)).fetchone()
+    return to_record(row) if row else None
+
+
+# ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def insert_entry(connection: sqlite3.Connection, record: Record) -> None:
+    """The row, its tags and entities, and its words unless it is retired."""
+    cursor = connection.execute(_INSERT, (*_values(record, _STORED), content_hash(record.text)))
+    key = cursor.lastrowid
+    assert key is not None
+    put_tags(connection, key, record.tags)
+    _put_entities(connection, key, record.entities)
+    if record.retired_at is None:
+        keyword.index(connection, key, record)
+    note_changes(connection, [key])
+
+
+def replace_entry(connection: sqlite3.Connection, before: Record, after: Record) -> None:
+    """The row and what is derived from it; a vector of another text must not serve this one."""
+    (key,) = connection.execute(_UPDATE, (*_values(after, _CHANGED), content_hash(after.text), before.id)).fetchone()
+    keyword.remove(connection, [key])
+    if after.retired_at is None:
+        keyword.index(connection, key, after)
+    if after.retired_at is not None or (before.title, before.text) != (after.title, after.text):
+        connection.execute("DELETE FROM vectors WHERE record = ?", (key,))
+    if before.tags != after.tags:
+        connection.execute("DELETE FROM tags WHERE record = ?", (key,))
+        put_tags(connection, key, after.tags)
+    if before.entities != after.entities:
+        connection.execute("DELETE FROM entities WHERE record = ?", (key,))
+        _put_entities(connection, key, after.entities)
+    note_changes(connection, [key])
+
+
+def remove_rows(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+    """Rows, words, tags and vectors go together."""
+    keyword.remove(connection, keys)
+    each = [(key,) for key in keys]
+    connection.executemany("DELETE FROM tags WHERE record = ?", each)
+    connection.executemany("DELETE FROM vectors WHERE record = ?", each)
+    connection.executemany("DELETE FROM records WHERE key = ?", each)
+    note_changes(connection, keys)
+
+
+def put_tags(connection: sqlite3.Connection, key: int, tags: Iterable[str]) -> None:
+    connection.executemany("INSERT OR IGNORE INTO tags (tag, record) VALUES (?, ?)", [(fold(tag), key) for tag in tags])
+
+
+def _put_entities(connection: sqlite3.Connection, key: int, entities: Iterable[str]) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO entities (entity, record) VALUES (?, ?)", [(fold(entity), key) for entity in entities]
+    )
+
+
+def note_changes(connection: sqlite3.Connection, keys: Iterable[int], model: int | None = None) -> None:
+    """Let other processes know. With a model, only its vectors changed, and only processes that search it reload."""
+    connection.executemany("INSERT INTO changes (record, model) VALUES (?, ?)", [(key, model) for key in keys])
