@@ -15,7 +15,7 @@ from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.model import Collection, Progress, Record
 from mindex.model.transfer import ExportReport, Format
 from mindex.store.base import Store
-from mindex.store.export_rows import ExportRow, ExportSnapshot
+from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow, ExportSnapshot
 from mindex.transfer import jsonl_export, markdown_export
 
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
@@ -45,7 +45,7 @@ def export(
         try:
             if isinstance(target, Path) and form == "markdown":
                 return _to_folder(watched, target, collections)
-            return _to_file(watched, target, store.maintenance.status().schema, collections)
+            return _to_file(watched, target, EXPORT_SCHEMA, collections)
         except BrokenPipeError:  # the reader of a pipe has seen enough
             raise
         except OSError as error:
