@@ -277,6 +277,7 @@ def test_a_model_writes_the_text_that_replaces_all(opened: Open, add_old: AddOld
     assert "data" in system
 
 
+@pytest.mark.model
 def test_a_new_memory_is_embedded(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model, embedding__provider="local")
     for text in ("Anna likes black tea", "Anna likes black coffee"):

@@ -84,6 +84,9 @@ class ExportSnapshot:
     rows: Iterator[ExportRow]
 
 
+# The version of what rows hold, written at the head of an export. Not that of the database they come from.
+EXPORT_SCHEMA = 2
+
 Outcome: TypeAlias = Literal["added", "duplicate", "conflict"]
 
 

@@ -15,7 +15,7 @@ from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.model import Collection, Progress
 from mindex.model.transfer import ExportReport, Format
 from mindex.store.base import Store
-from mindex.store.export_rows import ExportRow, ExportSnapshot
+from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow, ExportSnapshot
 from mindex.transfer import jsonl_export, markdown_export
 
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
@@ -49,7 +49,7 @@ def export(
         try:
             if isinstance(target, Path) and format_ == "markdown":
                 return _export_markdown(reported, target, collections)
-            return _export_jsonl(reported, target, store.maintenance.status().schema, collections)
+            return _export_jsonl(reported, target, EXPORT_SCHEMA, collections)
         except BrokenPipeError:  # the reader of a pipe has closed it
             raise
         except OSError as error:
