@@ -58,9 +58,9 @@ MODULES: Mapping[Role, Mapping[str, str]] = {
         "lmstudio": "embed.openai",
         "openai": "embed.openai",
         "azure": "embed.openai",
+        "groq": "embed.groq",
         "cloudflare": "embed.cloudflare",
         "llama-cpp": "embed.llama_cpp",
-        "groq": "embed.groq",
     },
     "rerank": {
         "local": "rerank.local",
@@ -78,6 +78,8 @@ MODULES: Mapping[Role, Mapping[str, str]] = {
     },
 }
 
+# Every name that `embedding.provider` may have; one that has no embedders comes last.
+EMBEDDING_PROVIDERS = tuple(sorted(MODULES["embedding"], key=lambda name: not PROVIDERS[name].embeds))
 SHORTEN_VECTORS = tuple(name for name, provider in PROVIDERS.items() if provider.shortens_vectors)
 
 
