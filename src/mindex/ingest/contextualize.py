@@ -19,7 +19,7 @@ from mindex.analyzer import STOP_WORDS, analyze
 from mindex.errors import GenerationError, MindexError
 from mindex.model import ContextPlan, Document, Progress, Record
 from mindex.present.tokens import count_tokens
-from mindex.providers.generate.answer_parsing import UnusableAnswer, asked, plain_answer, wake
+from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model, plain_answer
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.store.base import DocumentUpdate, Store
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
@@ -91,7 +91,7 @@ def contextualize(
 
 def _ask_all(generator: Generator, asks: Iterator[_Ask], job: _Job, patience: float) -> None:
     try:
-        wake(generator)
+        load_model(generator)
     except GenerationError as error:
         job.give_up(error)
         return
@@ -315,7 +315,7 @@ def _how_many(at_once: int, round_of: list[float], patience: float) -> int:
 
 def _answer(generator: Generator, prompt: Prompt) -> str | GenerationError:
     try:
-        return asked(generator, prompt)
+        return answer_of(generator, prompt)
     except GenerationError as error:
         return error
 

@@ -18,7 +18,7 @@ from mindex.memories.conflicts import contradict
 from mindex.memories.merge_check import kept_words, lost, says_all
 from mindex.memories.near_duplicates import NEAR_COSINE, NEAR_LINK
 from mindex.model import Model, Proposal, Record
-from mindex.providers.generate.answer_parsing import UnusableAnswer, asked, json_answer, one_line, wake
+from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, json_answer, load_model, one_line
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.store.base import Store
 
@@ -315,9 +315,9 @@ class _Writer:
 
     def _asked(self, generator: Generator, prompt: Prompt) -> str:
         if not self._awake:
-            wake(generator)
+            load_model(generator)
             self._awake = True
-        value = json_answer(asked(generator, prompt))
+        value = json_answer(answer_of(generator, prompt))
         text = value.get("text") if isinstance(value, dict) else None
         if not isinstance(text, str) or len(text) > _LONGEST_RESULT:
             raise UnusableAnswer("the language model answered with something else than a text", "try another model")
