@@ -78,6 +78,8 @@ MODULES: Mapping[Role, Mapping[str, str]] = {
     },
 }
 
+# Every name that `embedding.provider` may have; one that has no embedders comes last.
+EMBEDDING_PROVIDERS = tuple(sorted(MODULES["embedding"], key=lambda name: not PROVIDERS[name].embeds))
 SHORTEN_VECTORS = tuple(name for name, provider in PROVIDERS.items() if provider.shortens_vectors)
 
 
@@ -85,6 +87,11 @@ def provider_names(role: Role) -> str:
     """Return the providers that can serve a role, as the help of a setting lists them."""
     names = [name for name in MODULES[role] if role != "embedding" or PROVIDERS[name].embeds]
     return f"{', '.join(names)} or none"
+
+
+def default_url(provider: str) -> str:
+    """Return the default address of a provider's server; empty for one that has none, or runs on this machine."""
+    return PROVIDERS.get(provider, Provider()).url
 
 
 def trusts_imported_vectors(fingerprint: str) -> bool:
