@@ -20,6 +20,7 @@ HANDBOOK = Path(__file__).parent.parent / "examples" / "handbook"
 
 # A law that holds is not broken by a machine that is busy while it is checked.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("unhurried"), max_examples=20)  # for scripts/check
 settings.load_profile("unhurried")
 
 # ── which tests run where ─────────────────────────────────────────────────────────────────────────────────────

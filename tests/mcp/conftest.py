@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, ToolAnnotations
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.memory_host import MemoryHost, Options
 from mindex.mcp.server import MindexServer
+from mindex.mcp.strict_tool import StrictTool
 from tests.conftest import HANDBOOK
 
 KEYWORD: dict[str, object] = {"embedding.provider": "none"}
@@ -23,6 +24,24 @@ KEYWORD: dict[str, object] = {"embedding.provider": "none"}
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def schemas_of_tools() -> Iterator[None]:
+    """Make the schema of each tool once: the 27 of one dialect take 0.1 s, and most tests start a server."""
+    made: dict[object, StrictTool] = {}
+    make = StrictTool.of
+
+    def of(fn: Callable[..., Any], description: str, annotations: ToolAnnotations, **named: Any) -> StrictTool:
+        kind = (fn.__module__, fn.__qualname__, description, named.get("name"))
+        if kind not in made:
+            made[kind] = make(fn, description, annotations, **named)
+        own = {"fn": fn, "annotations": annotations, "mistakes": named.get("mistakes")}
+        return made[kind].model_copy(update=own)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StrictTool, "of", of)
+        yield
 
 
 @dataclass(frozen=True)
