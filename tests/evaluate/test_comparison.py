@@ -60,7 +60,7 @@ def test_the_same_scores_are_always_judged_the_same() -> None:
 
 
 def earlier(path: Path, *found: Assessment) -> Path:
-    path.write_text(json.dumps(assessments_json(found, "0")))
+    path.write_text(json.dumps(assessments_json(found)))
     return path
 
 
@@ -95,6 +95,6 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    shown: Any = assessments_json([assessment("s", {"q1": 1 / 3})], "0")
+    shown: Any = assessments_json([assessment("s", {"q1": 1 / 3})])
     (tmp_path / "o.json").write_text(json.dumps(shown))
     assert read_earlier(tmp_path / "o.json")["s"]["hybrid"]["q1"]["mrr"] == pytest.approx(1 / 3, abs=1e-6)

@@ -12,8 +12,8 @@ from mindex.errors import UsageError
 from mindex.memories.turns import make_turn
 from mindex.model import GetResult, Record
 from mindex.present.formats import formatted
-from mindex.present.record_fields import record_row
-from mindex.present.records import view_records
+from mindex.present.record_view import view_record
+from mindex.present.records_view import view_records
 from mindex.present.tokens import count_tokens
 
 
@@ -112,10 +112,10 @@ def test_the_budget_is_never_exceeded_and_never_empty(texts: list[str], missing:
 
 def test_a_summary_that_the_text_begins_with_is_left_out() -> None:
     told = Record(id="a", kind="memory", text="We use  Postgres. It has JSON.", summary="We use Postgres.")
-    assert record_row(told).summary is None
-    assert record_row(replace(told, summary="We use Postgres. It…")).summary is None
-    assert record_row(replace(told, summary="We use Postgres. It has JSON.")).summary is None
-    assert record_row(replace(told, summary="Postgres it is.")).summary == "Postgres it is."
+    assert view_record(told).summary is None
+    assert view_record(replace(told, summary="We use Postgres. It…")).summary is None
+    assert view_record(replace(told, summary="We use Postgres. It has JSON.")).summary is None
+    assert view_record(replace(told, summary="Postgres it is.")).summary == "Postgres it is."
 
 
 def test_an_exchange_does_not_repeat_its_question_as_a_summary() -> None:
