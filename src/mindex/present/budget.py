@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from mindex.errors import UsageError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mindex.present.records_view import RecordsView
 
     A = TypeVar("A", bound=AnswerView)
+    V = TypeVar("V", AnswerView, RecordsView)
 
 LEAST_BUDGET = 50
 _WORTH_SHOWING = 80  # characters of a text that was cut
@@ -58,13 +60,17 @@ def most_that_fit(limit: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def _most_of_text(row: RecordView, fits: Callable[[int], bool], least: int = 0) -> int | None:
-    """How many characters of a row's text fit; None if they are fewer than `least` and not the whole text."""
+def _longest(row: RecordView, view_of: Callable[[RecordView], V], budget: int, least: int = 0) -> V | None:
+    """The view with as much of the row's text as fits; None if that is part of it and less than `least` characters."""
+
+    def fits(size: int) -> bool:
+        return view_of(truncated(row, size)).tokens <= budget
+
     length = len(row.text or "")
     if fits(length):  # the whole text has no mark: it may fit where a little less does not
-        return length
+        return view_of(row)
     size = most_that_fit(length - 1, fits) if length else 0
-    return size if size >= min(length, least) and fits(size) else None
+    return view_of(truncated(row, size)) if size >= min(length, least) and fits(size) else None
 
 
 # ── answers ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -101,15 +107,15 @@ def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
         (replace(lean, text=None), (), "", 0),
     ]
     for row, notes, query, least in tries:
+        frame = replace(whole, query=query, has_more=more, notes=notes)
+        marked = row if row.text else replace(row, truncated=True)
+        if fits := _longest(marked, partial(_with_row, frame), budget, least):
+            return fits
+    return _with_row(replace(whole, query="", has_more=more, notes=()), RecordView(id=first.id, truncated=True))
 
-        def cut(size: int, row: RecordView = row, notes: tuple[str, ...] = notes, query: str = query) -> AnswerView:
-            kept = truncated(row, size) if row.text else replace(row, truncated=True)
-            return with_cost(replace(whole, query=query, rows=(kept,), has_more=more, notes=notes))
 
-        size = _most_of_text(row, lambda size, cut=cut: cut(size).tokens <= budget, least)  # type: ignore[misc]  # mypy loses cut
-        if size is not None:
-            return cut(size)
-    return with_cost(replace(whole, query="", rows=(RecordView(id=first.id, truncated=True),), has_more=more, notes=()))
+def _with_row(frame: AnswerView, row: RecordView) -> AnswerView:
+    return with_cost(replace(frame, rows=(row,)))
 
 
 def fit_dual(whole: DualView, budget: int, has_more: bool) -> DualView:
@@ -207,14 +213,6 @@ def _first_record(whole: RecordsView, budget: int) -> RecordsView:
 
 def _text_only(row: RecordView) -> RecordView:
     return replace(text_and_place(row), at=None)
-
-
-def _longest(
-    row: RecordView, made: Callable[[RecordView], RecordsView], budget: int, least: int = 0
-) -> RecordsView | None:
-    """The view with as much of the row's text as fits; None if that is less than `least` characters."""
-    size = _most_of_text(row, lambda size: made(truncated(row, size)).tokens <= budget, least)
-    return None if size is None else made(truncated(row, size))
 
 
 def _cut_note(budget: int, left: int, total: int, last: RecordView | None) -> str:

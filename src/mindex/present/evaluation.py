@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from mindex.model.evaluation import (
@@ -15,7 +16,7 @@ from mindex.model.evaluation import (
     Silence,
     Sweep,
 )
-from mindex.present.text import explanation, note_lines
+from mindex.present.text import aligned, explanation, note_lines
 from mindex.present.to_json import Json, to_json
 
 _HEADS = {"ndcg@10": "nDCG@10", "recall@5": "recall@5", "recall@10": "recall@10", "hit@5": "hit@5", "mrr": "MRR"}
@@ -111,7 +112,7 @@ def _table(runs: Mapping[str, SearchRun]) -> list[str]:
         scores = [f"{run.scores[name]:.3f}" if run.scores else _NOTHING for name in METRICS]
         tokens = _NOTHING if run.tokens is None else f"{run.tokens:.0f}"
         rows.append([way, *scores, tokens, _ms(run.p50_ms), _ms(run.p95_ms)])
-    return columns(rows)
+    return _columns(rows)
 
 
 def _ms(value: float | None) -> str:
@@ -124,19 +125,11 @@ def _slices(one: Assessment) -> list[str]:
     for part in one.slices:
         gained = [f"{part.runs[way]['ndcg@10']:.3f}" for way in one.runs]
         rows.append([part.name, str(part.questions), *gained, f"{part.runs[looked_at]['recall@10']:.3f}"])
-    return columns(rows)
+    return _columns(rows)
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: the first column aligned left, the numbers right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    return aligned(rows, widest=sys.maxsize, numbers=True)
 
 
 # ── the worst answers ─────────────────────────────────────────────────────────────────────────────────────────
@@ -187,7 +180,7 @@ def _sweep_text(sweep: Sweep) -> str:
         name = f"{value or _UNSET} (now)" if value == sweep.baseline else value
         total = [f"{sweep.means[value]:.4f}"] * len(several)
         rows.append([name, *(f"{scores[one]:.4f}" for one in sets), *total])
-    lines = [f"{sweep.metric} of {sweep.way}", *columns(rows)]
+    lines = [f"{sweep.metric} of {sweep.way}", *_columns(rows)]
     if sweep.left_out:
         chosen = [["left out", "others choose", "it gets", "its own best", "that gives"]]
         chosen += [
@@ -196,7 +189,7 @@ def _sweep_text(sweep: Sweep) -> str:
         ]
         gets = _mean([one.score for one in sweep.left_out])
         now = sweep.means[sweep.baseline]
-        lines += ["", *columns(chosen), f"mean of what is left out {gets:.4f}, of the present value {now:.4f}"]
+        lines += ["", *_columns(chosen), f"mean of what is left out {gets:.4f}, of the present value {now:.4f}"]
     return "\n".join(lines)
 
 
@@ -215,11 +208,11 @@ def silence_text(found: ForeignTopics) -> str:
     lowest = found.lowest
     model = f", {found.model}" if found.model else ""
     lines = [f"floor {found.floor:g}{model}: own questions that got no answer, foreign ones that got none"]
-    lines += [*_settings_lines(found.settings), *columns(rows)]
+    lines += [*_settings_lines(found.settings), *_columns(rows)]
     lines.append(f"lowest: {lowest.questions} → {lowest.texts}, {lowest.refused:.1%} refused")
     tried = [["other floors", "own silenced", "foreign refused", "lowest pair"]]
     tried += [
         [f"{one.floor:g}", f"{one.silenced:.1%}", f"{one.refused:.1%}", f"{one.lowest_refused:.1%}"]
         for one in found.floors
     ]
-    return "\n".join([*lines, "", *columns(tried), *note_lines(found.notes)])
+    return "\n".join([*lines, "", *_columns(tried), *note_lines(found.notes)])

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
 from mindex.model import Hit, Record
@@ -20,6 +20,11 @@ _SUMMARY_WORDS = 20
 _MOST_TAGS = 10
 _LONG_WORD = 40  # characters: a longer word is cut anywhere
 _SPEAKER = 80  # characters that may precede a turn's first sentence: a name, a date, a greeting
+# Properties of a record that are shown as they are, unless they are empty.
+_COPIED = (
+    "title", "type", "path", "collection", "first_line", "last_line", "domain", "instruction", "agent", "source",
+    "superseded_by", "context",
+)  # fmt: skip
 _MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*_|]+")
 
 
@@ -67,28 +72,17 @@ class RecordView:
 
 def view_record(record: Record, hit: Hit | None = None, *, explain: bool = False) -> RecordView:
     """Return everything there is to show of a record, and of the hit that found it."""
+    copied: dict[str, Any] = {name: getattr(record, name) or None for name in _COPIED}
     return RecordView(
         id=record.id,
         kind=record.kind,
-        title=record.title or None,
-        type=record.type or None,
         score=round(hit.score, 4) if hit else None,
         relevance=round(hit.relevance, 3) if hit else None,
         tokens=count_tokens(record.text),
-        path=record.path or None,
-        collection=record.collection or None,
-        first_line=record.first_line or None,
-        last_line=record.last_line or None,
-        domain=record.domain or None,
-        instruction=record.instruction or None,
         importance=record.importance,
         confidence=record.confidence,
-        agent=record.agent or None,
         created_at=to_iso(record.created_at) if record.created_at and record.kind != "chunk" else None,
         expires_at=to_iso(record.expires_at) if record.expires_at else None,
-        source=record.source or None,
-        superseded_by=record.superseded_by or None,
-        context=record.context or None,
         tags=record.tags[:_MOST_TAGS] or None,
         anchor=anchor_view(record),
         fields=own_fields(record) or None,
@@ -96,6 +90,7 @@ def view_record(record: Record, hit: Hit | None = None, *, explain: bool = False
         text=record.text,
         explain=hit if explain else None,
         around=tuple(map(_neighbour_view, hit.around)) or None if hit else None,
+        **copied,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from mindex.present.record_view import RecordView, field_text
@@ -112,11 +113,11 @@ def amount(count: int, one: str, several: str = "") -> str:
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
-def aligned(rows: list[list[str]], widest: int = _WIDEST) -> list[str]:
-    """Lines of a table whose columns start at the same place; a cell wider than `widest` moves only its own line."""
-    if not rows:
-        return []
-    count = max(map(len, rows))
-    lengths = [[len(row[i]) for row in rows if i < len(row)] for i in range(count)]
-    widths = [max((length for length in column if length <= widest), default=0) for column in lengths]
-    return ["  ".join(cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip() for row in rows]
+def aligned(rows: Sequence[Sequence[str]], widest: int = _WIDEST, *, numbers: bool = False) -> list[str]:
+    """The lines of a table. A cell wider than `widest` moves only its own line; `numbers` are aligned right."""
+    widths = [
+        max((len(cell) for cell in column if len(cell) <= widest), default=0)
+        for column in zip_longest(*rows, fillvalue="")
+    ]
+    sides = ["<", *(">" if numbers else "<" for _ in widths[1:])]
+    return ["  ".join(f"{cell:{sides[i]}{widths[i]}}" for i, cell in enumerate(row)).rstrip() for row in rows]
