@@ -8,17 +8,13 @@ from collections.abc import Sequence
 
 from mindex.clock import to_iso
 from mindex.model import Change, Record, TimelineEvent
+from mindex.model.record_properties import RecordProperty, in_order
 from mindex.present.json_diff import differences, differences_text
 from mindex.present.record_view import field_text, stored_fields, view_record
 from mindex.present.text import note_lines
 from mindex.present.to_json import Json, to_json
 
 _REDACTED = re.compile(r"\[redacted:([^\]]+)\]")
-_COMPARED = (
-    "text", "type", "title", "tags", "entities", "importance", "confidence", "summary", "context", "source",
-    "expires_at", "fields", "retired_at", "superseded_by",
-)  # fmt: skip
-
 # Kinds whose text is made of their fields: a change of those properties is shown as a change of the fields.
 _KINDS_WITH_FIELDS = ("profile", "contact", "project", "skill")
 _MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
@@ -97,9 +93,9 @@ def changed_lines(change: Change) -> list[str]:
     return [
         *differences_text(differences(content(before), content(after))),
         *(
-            f"{name}: {_value_text(name, getattr(before, name))} → {_value_text(name, getattr(after, name))}"
-            for name in _COMPARED
-            if name not in left_out and getattr(before, name) != getattr(after, name)
+            f"{one.name}: {_value_text(one, before)} → {_value_text(one, after)}"
+            for one in in_order("history")
+            if one.name not in left_out and getattr(before, one.name) != getattr(after, one.name)
         ),
     ]
 
@@ -111,8 +107,9 @@ def content(record: Record | None) -> object:
     return record.fields.get("data", {}) if record.kind == "profile" else record.fields
 
 
-def _value_text(name: str, value: object) -> str:
-    if name in ("expires_at", "retired_at") and isinstance(value, int):
+def _value_text(one: RecordProperty, record: Record) -> str:
+    value = getattr(record, one.name)
+    if one.value == "time" and value is not None:
         return to_iso(value)
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "nothing"
