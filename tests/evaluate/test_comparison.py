@@ -68,7 +68,7 @@ def test_only_questions_that_both_runs_asked_are_compared(tmp_path: Path) -> Non
     path = earlier(tmp_path / "o.json", assessment("s", {"q1": 0.5, "q2": 0.5, "gone": 0.0}))
     now = compared(assessment("s", {"q1": 1.0, "q2": 0.5, "new": 1.0}), read_earlier(path))
     (one,) = now.compared
-    assert (one.way, one.questions, one.before, one.after) == ("hybrid", 2, 0.5, 0.75)
+    assert (one.variant, one.questions, one.before, one.after) == ("hybrid", 2, 0.5, 0.75)
 
 
 def test_a_run_of_several_sets_is_compared_set_by_set(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ Scores: TypeAlias = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class SearchRun:
-    """One way of searching, over all questions. Without scores where no question has an answer.
+    """One search variant, over all questions. Without scores where no question has an answer.
 
     Answers out of a cache are not timed: `timed` counts those that were.
     """
@@ -39,7 +39,7 @@ class SearchRun:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The questions of one category, with their scores by way of searching."""
+    """The questions of one category, with their scores by search variant."""
 
     name: str
     questions: int
@@ -79,9 +79,9 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One way of searching against an earlier run of it, over the questions that both runs have."""
+    """One search variant against an earlier run of it, over the questions that both runs have."""
 
-    way: str
+    variant: str
     metric: str
     questions: int
     before: float
@@ -138,7 +138,7 @@ class Sweep:
 
     key: str
     metric: str
-    way: str
+    variant: str
     baseline: str
     scores: Mapping[str, Mapping[str, float]]  # value → set → score
     left_out: tuple[HeldOutSet, ...] = ()

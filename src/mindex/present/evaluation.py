@@ -34,13 +34,13 @@ def assessments_json(found: Sequence[Assessment]) -> dict[str, Json]:
 
 
 def mean_runs(found: Sequence[Assessment]) -> dict[str, SearchRun]:
-    """The mean over the sets that have questions, each with the same weight, for each way of searching they share."""
+    """The mean over the sets that have questions, each with the same weight, for each search variant they share."""
     found = _scored(found)
-    shared = [way for one in found[:1] for way in one.runs if all(way in other.runs for other in found)]
+    shared = [variant for one in found[:1] for variant in one.runs if all(variant in other.runs for other in found)]
     means = {}
-    for way in shared:
-        runs = [one.runs[way] for one in found]
-        means[way] = SearchRun(
+    for variant in shared:
+        runs = [one.runs[variant] for one in found]
+        means[variant] = SearchRun(
             scores={name: _mean([run.scores[name] for run in runs]) for name in METRICS},
             tokens=_mean_known([run.tokens for run in runs]),
             p50_ms=_mean_known([run.p50_ms for run in runs]),
@@ -108,10 +108,10 @@ def _silence_text(silence: Silence) -> str:
 
 def _table(runs: Mapping[str, SearchRun]) -> list[str]:
     rows = [["", *_HEADS.values(), "tokens", "p50 ms", "p95 ms"]]
-    for way, run in runs.items():
+    for variant, run in runs.items():
         scores = [f"{run.scores[name]:.3f}" if run.scores else _NOTHING for name in METRICS]
         tokens = _NOTHING if run.tokens is None else f"{run.tokens:.0f}"
-        rows.append([way, *scores, tokens, _ms(run.p50_ms), _ms(run.p95_ms)])
+        rows.append([variant, *scores, tokens, _ms(run.p50_ms), _ms(run.p95_ms)])
     return _columns(rows)
 
 
@@ -120,11 +120,11 @@ def _ms(value: float | None) -> str:
 
 
 def _slices(one: Assessment) -> list[str]:
-    looked_at = "hybrid" if "hybrid" in one.runs else list(one.runs)[-1]
-    rows = [[one.label, "queries", *(f"{way} nDCG@10" for way in one.runs), f"{looked_at} recall@10"]]
+    inspected = "hybrid" if "hybrid" in one.runs else list(one.runs)[-1]
+    rows = [[one.label, "queries", *(f"{variant} nDCG@10" for variant in one.runs), f"{inspected} recall@10"]]
     for part in one.slices:
-        gained = [f"{part.runs[way]['ndcg@10']:.3f}" for way in one.runs]
-        rows.append([part.name, str(part.questions), *gained, f"{part.runs[looked_at]['recall@10']:.3f}"])
+        gained = [f"{part.runs[variant]['ndcg@10']:.3f}" for variant in one.runs]
+        rows.append([part.name, str(part.questions), *gained, f"{part.runs[inspected]['recall@10']:.3f}"])
     return _columns(rows)
 
 
@@ -159,7 +159,7 @@ def _place_text(what: str, place: Place) -> list[str]:
 
 def _compared_text(one: Comparison) -> str:
     return (
-        f"{one.way}: {one.verdict}, {one.metric} {one.before:.3f} → {one.after:.3f}"
+        f"{one.variant}: {one.verdict}, {one.metric} {one.before:.3f} → {one.after:.3f}"
         f" ({one.difference:+.4f}, 95 % {one.low:+.4f} to {one.high:+.4f}, p {one.p:.4f},"
         f" {_queries(one.questions)})"
     )
@@ -180,7 +180,7 @@ def _sweep_text(sweep: Sweep) -> str:
         name = f"{value or _UNSET} (now)" if value == sweep.baseline else value
         total = [f"{sweep.means[value]:.4f}"] * len(several)
         rows.append([name, *(f"{scores[one]:.4f}" for one in sets), *total])
-    lines = [f"{sweep.metric} of {sweep.way}", *_columns(rows)]
+    lines = [f"{sweep.metric} of {sweep.variant}", *_columns(rows)]
     if sweep.left_out:
         chosen = [["left out", "others choose", "it gets", "its own best", "that gives"]]
         chosen += [

@@ -123,7 +123,7 @@ RULES: Mapping[str, Rule] = {
         views={"categories": lambda one: (
                    {"field": one.label, "values": {part.name: part for part in one.slices}} if one.slices else None
                ),
-               "per_query": lambda one: {way: run.per_question for way, run in one.runs.items()}},
+               "per_query": lambda one: {variant: run.per_question for variant, run in one.runs.items()}},
     ),
     "SearchRun": Rule(
         shown=("metrics", "tokens", "p50_ms", "p95_ms", "timed"), flat=("metrics",),
@@ -141,13 +141,13 @@ RULES: Mapping[str, Rule] = {
                "explain": lambda place: place.hit},
     ),
     "Comparison": Rule(
-        shown=("way", "metric", "questions", "before", "after", "difference", "interval", "p", "verdict"),
-        rename={"way": "mode", "questions": "queries"},
+        shown=("variant", "metric", "questions", "before", "after", "difference", "interval", "p", "verdict"),
+        rename={"variant": "mode", "questions": "queries"},
         digits=_digits(SCORE_DIGITS, "before", "after", "difference", "interval") | {"p": 4},
         views={"interval": lambda one: (one.low, one.high)},
     ),
     "Sweep": Rule(
-        shown=("key", "metric", "way", "baseline", "values", "left_out"), rename={"way": "mode"},
+        shown=("key", "metric", "variant", "baseline", "values", "left_out"), rename={"variant": "mode"},
         digits={"values": SCORE_DIGITS},
         views={"values": lambda sweep: [
             {"value": value, "sets": scores, "mean": sweep.means[value]} for value, scores in sweep.scores.items()
