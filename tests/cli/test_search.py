@@ -183,6 +183,7 @@ def test_a_filter_that_nothing_matches_is_named(mindex: Mindex, with_model: Memo
         (["--path", "nosuch/*"], "path nosuch/*"),
         (["--type", "decision"], "type decision"),
         (["--kind", "turn", "--tag", "a", "--tag", "b"], "kind turn, tag a or b"),
+        (["--all-tags", "a", "--all-tags", "b"], "tag a and b"),
     ):
         notes = mindex("search", "redis", *filters, "--json").json["notes"]
         assert notes == [f"nothing in scope matches the filter: {named}"]

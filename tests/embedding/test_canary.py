@@ -450,7 +450,7 @@ def test_two_that_begin_anew_at_once_work_on_the_same(
 
 def test_a_rehearsal_says_how_much_that_would_be(filled: Memory, server: ModelServer) -> None:
     done = filled.models.reembed(force=True, dry_run=True)
-    assert (done.rehearsed, done.remaining, done.pieces) == (True, 70, 70)
+    assert (done.dry_run, done.remaining, done.pieces) == (True, 70, 70)
     assert editions(filled) == [(0, True, 70)]
 
 

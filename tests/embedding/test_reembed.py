@@ -131,7 +131,7 @@ def test_none_embeds_nothing(filled: Memory) -> None:
 def test_a_dry_run_says_how_much_and_changes_nothing(filled: Memory, other: ModelServer) -> None:
     before = filled.store.vectors.spaces()
     done = filled.models.reembed(model="second", url=other.url, dry_run=True)
-    assert (done.rehearsed, done.target, done.remaining, done.pieces) == (True, "openai/second", 70, 70)
+    assert (done.dry_run, done.target, done.remaining, done.pieces) == (True, "openai/second", 70, 70)
     assert filled.store.vectors.spaces() == before
     assert asked_for(other, "pier 5") < 20
 

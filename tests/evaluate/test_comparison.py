@@ -60,7 +60,7 @@ def test_the_same_scores_are_always_judged_the_same() -> None:
 
 
 def earlier(path: Path, *found: Assessment) -> Path:
-    path.write_text(json.dumps(assessments_json(found, "0")))
+    path.write_text(json.dumps(assessments_json(found)))
     return path
 
 
@@ -68,7 +68,7 @@ def test_only_questions_that_both_runs_asked_are_compared(tmp_path: Path) -> Non
     path = earlier(tmp_path / "o.json", assessment("s", {"q1": 0.5, "q2": 0.5, "gone": 0.0}))
     now = compared(assessment("s", {"q1": 1.0, "q2": 0.5, "new": 1.0}), read_earlier(path))
     (one,) = now.compared
-    assert (one.way, one.questions, one.before, one.after) == ("hybrid", 2, 0.5, 0.75)
+    assert (one.variant, one.questions, one.before, one.after) == ("hybrid", 2, 0.5, 0.75)
 
 
 def test_a_run_of_several_sets_is_compared_set_by_set(tmp_path: Path) -> None:
@@ -95,6 +95,6 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    shown: Any = assessments_json([assessment("s", {"q1": 1 / 3})], "0")
+    shown: Any = assessments_json([assessment("s", {"q1": 1 / 3})])
     (tmp_path / "o.json").write_text(json.dumps(shown))
     assert read_earlier(tmp_path / "o.json")["s"]["hybrid"]["q1"]["mrr"] == pytest.approx(1 / 3, abs=1e-6)

@@ -56,13 +56,13 @@ def test_the_floor_of_the_settings_decides_what_is_silent(garden: Path, stars: P
 
 def test_other_floors_are_told_without_asking_again(garden: Path, stars: Path, cache: SqliteStore) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), cache)
-    assert [one.silenced for one in found.tried] == sorted(one.silenced for one in found.tried)
-    assert [one.refused for one in found.tried] == sorted(one.refused for one in found.tried)
-    for one in found.tried[::4]:
+    assert [one.silenced for one in found.floors] == sorted(one.silenced for one in found.floors)
+    assert [one.refused for one in found.floors] == sorted(one.refused for one in found.floors)
+    for one in found.floors[::4]:
         really = foreign_topics([garden, stars], EvaluationOptions(settings={"search.floor": str(one.floor)}), cache)
         assert one.silenced == pytest.approx(sum(pair.silenced for pair in really.pairs) / 2)
         assert one.refused == pytest.approx(sum(pair.refused for pair in really.pairs) / 2)
-        assert one.lowest == pytest.approx(min(pair.refused for pair in really.pairs))
+        assert one.lowest_refused == pytest.approx(min(pair.refused for pair in really.pairs))
 
 
 def test_only_sets_in_one_language_are_paired(tmp_path: Path, garden: Path, stars: Path, cache: SqliteStore) -> None:

@@ -17,7 +17,8 @@ from mindex.embedding_text import embedding_pieces
 from mindex.ingest.contextualize import LONGEST_CONTEXT, prompt_of
 from mindex.memory import Memory
 from mindex.model import Document, Progress, Record
-from mindex.present.reports import index_json, index_text
+from mindex.present.index_report import index_text
+from mindex.present.to_json import to_json
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 from tests.conftest import write
 from tests.generating import Answers, ChatServer, Fails, Hangs, Open, always, chat_server, memories
@@ -74,7 +75,7 @@ def test_every_chunk_gets_a_context_and_is_found_by_it(opened: Open, model: Chat
     assert contexts(memory)["Two gigabytes."] == "This passage belongs to the zeppelin chapter of Caching."
     assert found(memory, "zeppelin") == {"redis.md", "deploy.md"}
     assert found(memory, "zeppelin AND rollback") == {"deploy.md"}
-    assert index_json(report)["contextualized"] == CHUNKS
+    assert to_json(report)["contextualized"] == CHUNKS
     assert f"{CHUNKS} contextualized, 0 embedded" in index_text(report)
     (shown,) = memory.get(memory.search("gigabytes").hits[0].record.id).records
     assert shown.context.startswith("This passage")
@@ -84,7 +85,7 @@ def test_the_model_is_called_only_with_the_flag_or_the_setting(opened: Open, mod
     memory = opened(model)
     report = memory.index(docs)
     assert (report.contextualized, model.asked) == (None, [])
-    assert "contextualized" not in index_json(report)
+    assert "contextualized" not in to_json(report)
     memory.close()
     wanting = opened(model, index__contextualize=True)
     assert wanting.index(docs, contextualize=False).contextualized is None
@@ -322,7 +323,7 @@ def test_a_dry_run_counts_calls_and_tokens_of_files_that_are_not_indexed_yet(
     sent = sum(len(message["content"].encode()) for request in model.asked for message in request["messages"])
     assert sent // 4 <= plan.prompt_tokens <= sent // 4 + 2 * CHUNKS
     assert plan.answer_tokens == sum(request["max_tokens"] for request in model.asked)
-    assert index_json(report)["contexts"] == {
+    assert to_json(report)["contexts"] == {
         "calls": CHUNKS,
         "prompt_tokens": plan.prompt_tokens,
         "answer_tokens": plan.answer_tokens,

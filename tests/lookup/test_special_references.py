@@ -11,7 +11,7 @@ import pytest
 from mindex.clock import now_ms, to_iso
 from mindex.errors import AmbiguousIdError, UsageError
 from mindex.memory import Memory
-from mindex.present.records import view_records
+from mindex.present.records_view import view_records
 from tests.conftest import write
 from tests.running import wait_until
 

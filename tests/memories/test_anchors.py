@@ -11,8 +11,8 @@ from mindex.errors import NotFoundError, UsageError
 from mindex.memories.anchors import anchor_state, make_anchor
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.records import view_records
-from mindex.present.views import VIEWS, show
+from mindex.present.answer_view import VIEWS, view_answer
+from mindex.present.records_view import view_records
 from tests.running import within
 
 CODE = "".join(f"line {n}\n" for n in range(1, 51))
@@ -116,7 +116,7 @@ def test_search_and_get_show_the_anchor_state_in_every_view(code: Path, keyword_
         assert f"anchor {place} {expected}" in shown.text()
         answer = memory.search("cache filled")
         for view in VIEWS:
-            cut = show(answer, view)
+            cut = view_answer(answer, view)
             assert f"anchor {place} {expected}" in cut.text()
             assert f'"state": "{expected}"'.replace(" ", "") in str(cut.json()).replace("'", '"').replace(" ", "")
         assert record.fields["anchor"]["hash"]  # type: ignore[index, call-overload]

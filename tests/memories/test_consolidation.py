@@ -24,7 +24,8 @@ from mindex.memories.merge import MERGED_FROM, apply_merge
 from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Change, Consolidation, Filters, Proposal, Record
-from mindex.present.consolidation import consolidation_json, consolidation_text
+from mindex.present.consolidation import consolidation_text
+from mindex.present.to_json import to_json
 from mindex.redaction.redactor import Redactor
 from tests.generating import Answers, ChatServer, Fails, Hangs, always, chat_server
 from tests.providers.servers import ModelServer, status
@@ -101,7 +102,7 @@ def test_the_most_complete_of_near_duplicates_is_kept(opened: Open, add_old: Add
     assert (proposal.kind, proposal.by, proposal.kept, proposal.result) == ("merge", "rule", long, TEA[1])
     assert {record.id for record in proposal.originals} == {short, long}
     assert "say nearly the same" in proposal.why
-    assert (proposal.applied, found.looked_at, found.retired, found.notes) == ("", 2, 0, ())
+    assert (proposal.applied, found.examined, found.retired, found.notes) == ("", 2, 0, ())
     assert as_it_was()
 
 
@@ -177,7 +178,7 @@ def test_only_old_memories_of_the_given_types_are_proposed(opened: Open, add_old
     assert memory.maintenance.consolidate().proposals == ()
     assert len(memory.maintenance.consolidate(older_than="7d").proposals) == 1
     assert len(memory.maintenance.consolidate(older_than=None, types=["preference"]).proposals) == 1
-    assert memory.maintenance.consolidate(older_than=None, types=["fact"]).looked_at == 0
+    assert memory.maintenance.consolidate(older_than=None, types=["fact"]).examined == 0
 
 
 def test_memories_that_expire_or_are_anchored_are_not_proposed(opened: Open, add_old: AddOld, tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_only_the_oldest_so_many_are_read(opened: Open, add_old: AddOld) -> None
     memory = opened()
     for days, text in ((90, "The harbour is old"), (80, TEA[0]), (70, TEA[1])):
         add_old(memory, text, days=days)
-    assert (memory.maintenance.consolidate(most=2).looked_at, memory.maintenance.consolidate(most=2).proposals) == (
+    assert (memory.maintenance.consolidate(most=2).examined, memory.maintenance.consolidate(most=2).proposals) == (
         2,
         (),
     )
@@ -771,7 +772,7 @@ def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, add_o
     memory = opened()
     short, long = (add_old(memory, text) for text in TEA)
     found = memory.maintenance.consolidate()
-    shown = consolidation_json(found)
+    shown = to_json(found)
     assert shown["looked_at"] == 2 and shown["applied"] == 0
     (proposal,) = shown["proposals"]  # type: ignore[misc]
     assert isinstance(proposal, dict)
@@ -789,12 +790,12 @@ def test_memories_that_are_too_young_are_counted(opened: Open) -> None:
     memory.add("The bus leaves at nine.", type="event")
     found = memory.maintenance.consolidate()
     assert consolidation_text(found) == "nothing to consolidate; 2 are younger than 30 days (--older-than)"
-    assert consolidation_json(found)["younger"] == 2
+    assert to_json(found)["younger"] == 2
     assert "; 1 is younger than 1 week (" in consolidation_text(
         memory.maintenance.consolidate(older_than="1w", types=["event"])
     )
     assert "; 2 were told since 2020-03 (" in consolidation_text(memory.maintenance.consolidate(older_than="2020-03"))
-    assert "younger" not in consolidation_json(memory.maintenance.consolidate(older_than=None))
+    assert "younger" not in to_json(memory.maintenance.consolidate(older_than=None))
 
 
 def test_a_proposal_for_all_agents_names_its_agent() -> None:

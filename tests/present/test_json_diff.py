@@ -1,4 +1,4 @@
-"""What changed between two values of JSON, place by place."""
+"""The differences between two JSON values."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_equal_values_do_not_differ(value: Any) -> None:
     assert differences(value, json.loads(json.dumps(value))) == []
 
 
-def test_a_type_is_a_difference_too() -> None:
+def test_values_of_different_types_differ() -> None:
     assert differences_text(differences({"n": "5", "t": 1}, {"n": 5, "t": True})) == ['n: "5" → 5', "t: 1 → true"]
 
 
-def test_they_read_like_a_diff() -> None:
+def test_differences_read_like_a_diff() -> None:
     before = {"user": {"name": "Anna", "nick": "An"}, "langs": ["py"]}
     after = {"user": {"name": "Bea", "age": 40}, "langs": ["py", "go"]}
     assert differences_text(differences(before, after)) == [

@@ -136,9 +136,9 @@ def test_a_word_that_nobody_knows_counts_as_missing(make: Make) -> None:
     with make(HOLDS) as memory:
         (known,) = memory.search("turbine bearing").hits
         (unknown,) = memory.search("turbine zeppelin", floor=0).hits
-    assert known.trace.coverage == pytest.approx(1.0)
-    assert unknown.trace.coverage is not None
-    assert 0 < unknown.trace.coverage < 0.6
+    assert known.trace.matched_share == pytest.approx(1.0)
+    assert unknown.trace.matched_share is not None
+    assert 0 < unknown.trace.matched_share < 0.6
 
 
 @pytest.mark.parametrize("query", ["PolicyController", "policycontroller", "Policy Controller"])
@@ -156,7 +156,7 @@ def test_a_single_chinese_character_is_found_by_the_pairs_it_begins(make: Make, 
     with make(("zh.md", "# Tokyo\n\n东京的值班工程师每周一交接。\n")) as memory:
         answer = memory.search(query)
     assert (answer.tier, order(answer)) == ("keyword", ["zh.md"])
-    assert answer.hits[0].trace.coverage == pytest.approx(1.0)
+    assert answer.hits[0].trace.matched_share == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("query", ["C++", "c#", "v2.1.4", "a.b.c", "x_y"])
@@ -197,7 +197,7 @@ def test_a_strict_query_is_ranked_by_bm25_alone_and_covered_by_whoever_fulfils_i
         hits = by_path(memory.search(query))
     assert set(hits) == {"beside.md", "apart.md"}
     assert hits["beside.md"].score == pytest.approx(hits["apart.md"].score)
-    assert {hit.trace.coverage for hit in hits.values()} == {1.0}
+    assert {hit.trace.matched_share for hit in hits.values()} == {1.0}
 
 
 # ── many equals, pages, the past ──────────────────────────────────────────────────────────────────────────────
@@ -221,7 +221,7 @@ def test_more_than_fifty_equals_are_all_reached_each_once_and_equally_relevant(m
     assert len({hit.record.id for hit in found}) == len(found) == 120
     assert {round(hit.score, 9) for hit in found} == {1.0}
     assert {round(hit.relevance, 9) for hit in found} == {round(found[0].relevance, 9)}
-    assert found[0].trace.coverage == pytest.approx(1.0)
+    assert found[0].trace.matched_share == pytest.approx(1.0)
 
 
 def test_those_that_were_not_looked_at_never_pass_those_that_were(make: Make) -> None:
@@ -269,4 +269,4 @@ def test_a_single_character_of_the_past_is_held_by_the_pairs_it_began(keyword_me
     keyword_memory.update(told, text="Something else entirely")
     (hit,) = keyword_memory.search("值", as_of=then).hits
     assert hit.record.id == told
-    assert hit.trace.coverage == pytest.approx(1.0)
+    assert hit.trace.matched_share == pytest.approx(1.0)

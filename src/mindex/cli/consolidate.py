@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mindex.cli.output import Context
-from mindex.present.consolidation import consolidation_json, consolidation_text
+from mindex.present.consolidation import consolidation_text
 
 
 @click.command("consolidate")
@@ -22,4 +22,4 @@ def consolidate_command(context: Context, older_than: str, types: tuple[str, ...
     """
     with context.memory() as memory:
         found = memory.maintenance.consolidate(older_than=older_than, types=types, apply=apply, limit=limit)
-    context.emit(consolidation_json(found), lambda: consolidation_text(found))
+    context.emit(found, lambda: consolidation_text(found))

@@ -13,7 +13,8 @@ from mindex.cli.output import Context
 from mindex.clock import parse_time
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
-from mindex.present import profile_contacts_skills as present
+from mindex.present import contacts_projects_skills as present
+from mindex.present import history
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,8 +124,8 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         with context.memory() as memory:
             change = memory.things(kind).update(id_, reason, **_given(kind, options))
         context.emit(
-            present.changed_json(change),
-            lambda: present.changed_text(change, "updated"),
+            history.fields_changed_json(change),
+            lambda: history.fields_changed_text(change, "updated"),
         )
 
     @group.command("delete", help=f"Forget a {kind}; `mindex restore` brings it back.")
@@ -135,8 +136,8 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         with context.memory() as memory:
             change = memory.things(kind).delete(id_, reason)
         context.emit(
-            present.changed_json(change),
-            lambda: present.changed_text(change, "forgotten"),
+            history.fields_changed_json(change),
+            lambda: history.fields_changed_text(change, "forgotten"),
         )
 
     return group

@@ -10,9 +10,8 @@ import click
 from mindex.cli.memories import read
 from mindex.cli.output import Context, ProgressBar
 from mindex.errors import NotFoundError, UsageError
-from mindex.present import profile_contacts_skills as present
-from mindex.present.consolidation import extracted_json, extracted_text
-from mindex.present.views import show
+from mindex.present import conversations as present
+from mindex.present.answer_view import view_answer
 from mindex.search.pipeline import MAX_LIMIT
 
 _MOST_BATCH = 200
@@ -72,7 +71,7 @@ def extract(context: Context, batch: int, everything: bool, again: bool) -> None
     with context.memory() as memory, ProgressBar() as bar:
         most = sys.maxsize if everything else min(batch, _MOST_BATCH)
         found = memory.conversations.extract_facts(limit=most, again=again, report=bar)
-    context.emit(extracted_json(found), lambda: extracted_text(found))
+    context.emit(found, lambda: present.extraction_text(found))
     if found.in_vain:
         sys.exit(1)
 
@@ -93,8 +92,8 @@ def search(
         answer = memory.search(
             query, kinds=["turn"], session=session, after=after, before=before, limit=limit, around=around
         )
-    shown = show(answer)
-    context.emit(shown.json(), lambda: shown.text(colour=context.colour))
+    shown = view_answer(answer)
+    context.emit(shown, lambda: shown.text(colour=context.colour))
 
 
 @conversation_command.command("show")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from mindex import __version__
 from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
@@ -17,14 +16,7 @@ from mindex.evaluate.comparison import compared, read_earlier
 from mindex.evaluate.foreign_topics import foreign_topics
 from mindex.evaluate.parameter_sweep import sweep
 from mindex.model.evaluation import METRICS, NDCG
-from mindex.present.evaluation import (
-    assessments_json,
-    assessments_text,
-    silence_json,
-    silence_text,
-    sweeps_json,
-    sweeps_text,
-)
+from mindex.present.evaluation import assessments_json, assessments_text, silence_text, sweeps_text
 from mindex.store.base import Store
 
 
@@ -117,7 +109,7 @@ def _assess(context: Context, asked: _Request, other: Path | None, cache: Store)
         found = [assess(folder, asked.options, cache, bar) for folder in asked.folders]
     if earlier is not None:
         found = [compared(one, earlier, asked.metric) for one in found]
-    context.emit(assessments_json(found, __version__), lambda: assessments_text(found))
+    context.emit(assessments_json(found), lambda: assessments_text(found))
 
 
 def _sweep(context: Context, asked: _Request, swept: Sequence[str], cache: Store) -> None:
@@ -132,7 +124,7 @@ def _sweep(context: Context, asked: _Request, swept: Sequence[str], cache: Store
             metric=asked.metric,
             report=bar,
         )
-    context.emit(sweeps_json(found), lambda: sweeps_text(found))
+    context.emit({"sweeps": found}, lambda: sweeps_text(found))
 
 
 def _silence(context: Context, asked: _Request, cache: Store) -> None:
@@ -140,7 +132,7 @@ def _silence(context: Context, asked: _Request, cache: Store) -> None:
         raise UsageError("silence needs foreign questions", "name two sets or more")
     with ProgressBar() as bar:
         found = foreign_topics(asked.folders, asked.options, cache, variant=_single_variant(asked.options), report=bar)
-    context.emit(silence_json(found), lambda: silence_text(found))
+    context.emit(found, lambda: silence_text(found))
 
 
 def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:

@@ -12,9 +12,9 @@ import click
 from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
 from mindex.model import IndexReport
-from mindex.present.record_fields import Json
-from mindex.present.reports import index_json, index_text
+from mindex.present.index_report import index_text
 from mindex.present.text import amount
+from mindex.present.to_json import Json
 
 _MOST_BATCH = 200
 
@@ -72,7 +72,7 @@ def index_command(
                 contextualize=contextualize,
                 report=bar,
             )
-    context.emit(index_json(report), lambda: index_text(report))
+    context.emit(report, lambda: index_text(report))
 
 
 @click.command("watch")
@@ -99,7 +99,7 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
     def refreshed(report: IndexReport) -> None:
         touched = any(one.new or one.changed or one.moved or one.deleted for one in report.collections)
         if touched or report.embedded or report.notes:
-            context.emit(index_json(report), lambda: index_text(report))
+            context.emit(report, lambda: index_text(report))
 
     asked = {"workspace.path": str(workspace), "workspace.auto_index": True} if workspace is not None else {}
     with contextlib.suppress(KeyboardInterrupt), context.memory(asked) as memory:

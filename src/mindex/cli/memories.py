@@ -11,7 +11,7 @@ import click
 from mindex.cli.output import Context
 from mindex.errors import UsageError
 from mindex.model import KINDS, TYPES
-from mindex.present import entries
+from mindex.present import entries, history
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,7 +63,7 @@ def add_command(context: Context, /, text: str, **options: Any) -> None:
     """
     with context.memory() as memory:
         remembered = memory.add(read(text), **_given(options))
-    context.emit(entries.remembered_json(remembered), lambda: entries.remembered_text(remembered))
+    context.emit(remembered, lambda: entries.add_text(remembered))
 
 
 @click.command("update")
@@ -79,7 +79,7 @@ def update_command(context: Context, /, id_: str, text: str | None, reason: str,
         changes["text"] = read(text)
     with context.memory() as memory:
         change = memory.update(id_, reason=reason, **changes)
-    context.emit(entries.change_json(change), lambda: entries.change_text(change, "updated"))
+    context.emit(history.change_json(change), lambda: history.change_text(change, "updated"))
 
 
 @click.command("forget")
@@ -90,7 +90,7 @@ def forget_command(context: Context, id_: str, reason: str) -> None:
     """Take a memory out of every search; `restore` brings it back."""
     with context.memory() as memory:
         change = memory.forget(id_, reason)
-    context.emit(entries.change_json(change, forgotten=True), lambda: entries.change_text(change, "forgotten"))
+    context.emit(history.change_json(change, forgotten=True), lambda: history.change_text(change, "forgotten"))
 
 
 @click.command("restore")
@@ -100,7 +100,7 @@ def restore_command(context: Context, id_: str) -> None:
     """Bring back what was forgotten or superseded."""
     with context.memory() as memory:
         change = memory.restore(id_)
-    context.emit(entries.change_json(change), lambda: entries.change_text(change, "restored"))
+    context.emit(history.change_json(change), lambda: history.change_text(change, "restored"))
 
 
 @click.command("purge")
@@ -109,8 +109,8 @@ def restore_command(context: Context, id_: str) -> None:
 def purge_command(context: Context, ids: tuple[str, ...]) -> None:
     """Remove memories for good: every table, every index, the history and the file itself."""
     with context.memory() as memory:
-        purged = memory.purge(*ids)
-    context.emit(entries.purged_json(purged), lambda: entries.purged_text(purged))
+        purged = entries.with_erasure_note(memory.purge(*ids))
+    context.emit(purged, lambda: entries.purge_text(purged))
 
 
 @click.command("history")
@@ -120,7 +120,7 @@ def history_command(context: Context, id_: str) -> None:
     """Every change of a memory: when, by whom, why, what it was and became."""
     with context.memory() as memory:
         changes = memory.history(id_)
-    context.emit(entries.history_json(changes), lambda: entries.history_text(changes))
+    context.emit(history.history_json(changes), lambda: history.history_text(changes))
 
 
 @click.command("undo")
@@ -131,7 +131,7 @@ def undo_command(context: Context, reference: str) -> None:
     with context.memory() as memory:
         change, undone = memory.undo(reference)
     context.emit(
-        entries.change_json(change, undid=undone), lambda: entries.change_text(change, f"is as before change {undone}")
+        history.change_json(change, undid=undone), lambda: history.change_text(change, f"is as before change {undone}")
     )
 
 
@@ -148,7 +148,7 @@ def timeline_command(
     """What was learnt, said, changed and forgotten between two times."""
     with context.memory() as memory:
         events = memory.timeline.events(after, before, query, kinds=kinds, limit=limit)
-    context.emit(entries.timeline_json(events), lambda: entries.timeline_text(events))
+    context.emit({"events": events}, lambda: history.timeline_text(events))
 
 
 @click.command("stats")
@@ -157,7 +157,7 @@ def stats_command(context: Context) -> None:
     """An agent's memories in numbers."""
     with context.memory() as memory:
         numbers = memory.maintenance.statistics()
-    context.emit(entries.statistics_json(numbers), lambda: entries.statistics_text(numbers))
+    context.emit(numbers, lambda: entries.statistics_text(numbers))
 
 
 @click.command("scan")
@@ -166,6 +166,6 @@ def scan_command(context: Context) -> None:
     """Look for secrets in what is stored already; exit 1 when there are any."""
     with context.memory() as memory:
         suspects = memory.maintenance.scan()
-    context.emit(entries.scan_json(suspects), lambda: entries.scan_text(suspects))
+    context.emit({"found": suspects}, lambda: entries.secrets_text(suspects))
     if suspects:
         sys.exit(1)

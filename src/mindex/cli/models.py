@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mindex.cli.output import Context, ProgressBar
-from mindex.present.models import models_json, models_text, reembed_json, reembed_text
+from mindex.present.models import models_text, reembed_text
 
 
 @click.command("reembed")
@@ -43,7 +43,7 @@ def reembed_command(
             dry_run=dry_run,
             report=bar,
         )
-    context.emit(reembed_json(done), lambda: reembed_text(done))
+    context.emit(done, lambda: reembed_text(done))
 
 
 @click.command("models")
@@ -53,4 +53,4 @@ def models_command(context: Context, measure: bool) -> None:
     """List ready-made models, what is configured, and what this memory is embedded with."""
     with context.memory() as memory:
         listed = memory.models.list(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
-    context.emit(models_json(listed), lambda: models_text(listed))
+    context.emit({"models": listed}, lambda: models_text(listed))

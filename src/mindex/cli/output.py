@@ -7,14 +7,18 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.model import Progress
-from mindex.present.record_fields import Json
+from mindex.present.to_json import compact_json
 from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,9 @@ class Context:
         """Colour and columns only where a person looks."""
         return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
-    def emit(self, value: dict[str, Json], text: Callable[[], str]) -> None:
+    def emit(self, value: DataclassInstance | Mapping[str, object], text: Callable[[], str]) -> None:
         """The same content either way."""
-        click.echo(json.dumps(value, ensure_ascii=False, separators=(",", ":")) if self.as_json else text())
+        click.echo(compact_json(value) if self.as_json else text())
 
 
 def report_error(error: MindexError, as_json: bool) -> int:

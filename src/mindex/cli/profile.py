@@ -9,7 +9,8 @@ import click
 
 from mindex.cli.output import Context
 from mindex.errors import UsageError
-from mindex.present import profile_contacts_skills as present
+from mindex.present import profile as present
+from mindex.present.history import fields_changed_json, fields_changed_text
 
 
 @click.group("profile")
@@ -46,7 +47,7 @@ def set_(context: Context, path: str | None, value: str | None, remove: str | No
         changes = {path: parsed(value)}
     with context.memory() as memory:
         change = memory.profile.set(changes, reason)
-    context.emit(present.changed_json(change), lambda: present.changed_text(change, "changed"))
+    context.emit(fields_changed_json(change), lambda: fields_changed_text(change, "changed"))
 
 
 def parsed(text: str) -> Any:
@@ -81,6 +82,6 @@ def rollback(context: Context, version: int, reason: str) -> None:
     with context.memory() as memory:
         change = memory.profile.rollback(version, reason)
     context.emit(
-        present.changed_json(change),
-        lambda: present.changed_text(change, f"is as version {version} again"),
+        fields_changed_json(change),
+        lambda: fields_changed_text(change, f"is as version {version} again"),
     )

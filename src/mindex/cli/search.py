@@ -12,9 +12,9 @@ import click
 from mindex.cli.output import Context
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES, Mode
+from mindex.present.answer_view import VIEWS, AnswerView, View, view_answer
 from mindex.present.formats import FORMATS, WITHOUT_NOTES, formatted
-from mindex.present.records import RecordsView, view_records
-from mindex.present.views import VIEWS, AnswerView, View, show
+from mindex.present.records_view import RecordsView, list_json, list_text, view_records
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
 
@@ -103,7 +103,7 @@ def search_command(
             expand=expand,
             **scope,
         )
-        shown = show(answer, view, budget=budget, explain=explain, details=limit if dual else None)
+        shown = view_answer(answer, view, budget=budget, explain=explain, details=limit if dual else None)
         _print(context, shown, form)
 
 
@@ -118,7 +118,7 @@ def _print(context: Context, shown: AnswerView | RecordsView, form: str) -> None
         for note in shown.notes if form in WITHOUT_NOTES else ():
             click.echo(f"note: {note}", err=True)
     else:
-        context.emit(shown.json(), lambda: shown.text(colour=context.colour))
+        context.emit(shown, lambda: shown.text(colour=context.colour))
 
 
 @click.command("get")
@@ -160,8 +160,6 @@ def get_command(
 @click.pass_obj
 def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> None:
     """List records, newest first."""
-    from mindex.present.reports import list_json, list_text
-
     with context.memory() as memory:
         page = memory.list(memory.filters(**scope), limit=limit, offset=offset)
     if limit > MAX_LIMIT:

@@ -8,9 +8,10 @@ import click
 
 from mindex.cli.output import Context
 from mindex.config import Configured, bare_address, cache_folder, load_settings, user_config
-from mindex.present.record_fields import Json
-from mindex.present.reports import doctor_json, doctor_text, status_json, status_text, table_text
+from mindex.present.doctor import checks_json, checks_text
+from mindex.present.status import status_text
 from mindex.present.text import aligned
+from mindex.present.to_json import Json
 
 _WIDEST_VALUE = 32  # most are shorter; a long one moves only its own line apart
 
@@ -21,7 +22,7 @@ def status_command(context: Context) -> None:
     """What is in the memory, where it is, and what is still pending."""
     with context.memory() as memory:
         status = memory.status()
-    context.emit(status_json(status), lambda: status_text(status))
+    context.emit(status, lambda: status_text(status))
 
 
 @click.command("doctor")
@@ -30,7 +31,7 @@ def doctor_command(context: Context) -> None:
     """Check the database, the indexes, the folders and the model; say how to mend what is broken."""
     with context.memory() as memory:
         checks = memory.doctor()
-    context.emit(doctor_json(checks), lambda: doctor_text(checks))
+    context.emit(checks_json(checks), lambda: checks_text(checks))
     if not all(check.ok for check in checks):
         sys.exit(1)
 
@@ -75,4 +76,4 @@ def paths_command(context: Context) -> None:
     """Where mindex keeps its files."""
     settings = load_settings({"db": context.db, "agent": context.agent})
     paths = {"db": str(settings.database), "config": str(user_config()), "cache": str(cache_folder())}
-    context.emit(dict(paths), lambda: table_text(paths))
+    context.emit(paths, lambda: "\n".join(aligned([[name, path] for name, path in paths.items()])))

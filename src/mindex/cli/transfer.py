@@ -10,7 +10,8 @@ import click
 
 from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
-from mindex.present import transfer as shown
+from mindex.present.to_json import to_json
+from mindex.present.transfer import export_text, import_text
 from mindex.transfer.format_detection import IMPORTERS
 
 
@@ -36,10 +37,10 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
     with context.memory() as memory, ProgressBar() as bar:
         report = memory.transfer.export(place, format=form, agent=context.agent or "*", vectors=vectors, report=bar)  # type: ignore[arg-type]  # click checked it
     if target == "-":
-        told = json.dumps(shown.export_json(report), ensure_ascii=False) if context.as_json else None
-        click.echo(told or shown.export_text(report), err=True)
+        told = json.dumps(to_json(report), ensure_ascii=False) if context.as_json else None
+        click.echo(told or export_text(report), err=True)
     else:
-        context.emit(shown.export_json(report), lambda: shown.export_text(report))
+        context.emit(report, lambda: export_text(report))
 
 
 class _TextOut:
@@ -89,7 +90,7 @@ def import_command(
             embed=not no_embed,
             report=bar,
         )
-    context.emit(shown.import_json(report), lambda: shown.import_text(report))
+    context.emit(report, lambda: import_text(report))
     if strict and report.skipped:
         sys.exit(1)
 

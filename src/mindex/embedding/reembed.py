@@ -69,7 +69,7 @@ def reembed(
     if source == space_name(model) and not done.embedded and not done.remaining:
         notes = (*notes, f"everything is embedded with {source} already")
     return ReembedReport(
-        source, space_name(model), done.embedded, done.remaining, round(monotonic() - started, 2), tuple(notes)
+        source, space_name(model), done.embedded, done.remaining, round(monotonic() - started, 2), notes=tuple(notes)
     )
 
 
@@ -87,7 +87,7 @@ def plan_reembed(store: Store, embedder: Embedder, *, force: bool = False) -> Re
         embedder.embed(measured)
     seconds = (monotonic() - started) * count / max(len(measured), 1)
     return ReembedReport(
-        _active_name(store), space_name(model), 0, records, round(seconds, 1), rehearsed=True, pieces=count
+        _active_name(store), space_name(model), 0, records, round(seconds, 1), dry_run=True, pieces=count
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindex import __version__
 from mindex.errors import UsageError
 from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings, settings_for
 from mindex.evaluate.metrics import mean_scores
@@ -64,6 +65,7 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
             worst=worst_of(runner, questions, runs[inspected], inspected, options.worst, label),
             silence=measure_silence(runner, questions) if silent else None,
             notes=(*found.notes, *populated.notes, *_run_notes(runs)),
+            version=__version__,
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.model.evaluation import METRICS, NDCG, Assessment, Comparison
-from mindex.present.evaluation import as_written
+from mindex.present.to_json import SCORE_DIGITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,8 +69,8 @@ def _compare_variants(now: Assessment, before: PerQuestion, metric: str) -> Iter
         earlier = before.get(variant, {})
         shared = sorted(id_ for id_ in run.per_question if metric in earlier.get(id_, {}))
         if shared:
-            old = [as_written(earlier[id_][metric]) for id_ in shared]
-            new = [as_written(run.per_question[id_][metric]) for id_ in shared]
+            old = [round(earlier[id_][metric], SCORE_DIGITS) for id_ in shared]
+            new = [round(run.per_question[id_][metric], SCORE_DIGITS) for id_ in shared]
             yield compare(variant, metric, old, new)
 
 

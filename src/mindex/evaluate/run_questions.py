@@ -15,7 +15,7 @@ from mindex.evaluate.populate import PopulatedSet
 from mindex.evaluate.question_sets import Question, QuestionSet, sampled
 from mindex.model import Answer, Hit, Progress
 from mindex.model.evaluation import NDCG, Failure, Place, Scores, SearchRun, Silence
-from mindex.present.views import show
+from mindex.present.answer_view import view_answer
 from mindex.search.pipeline import MAX_LIMIT
 
 Report = Callable[[Progress], None]
@@ -153,7 +153,7 @@ def measure(
         notes.update(note.partition(";")[0] for note in outcome.answer.notes)  # what follows differs each time
     return SearchRun(
         scores=mean_scores(list(scores.values())) if scores else {},
-        tokens=mean(tokens),
+        tokens=mean(tokens) if tokens else None,
         p50_ms=percentile(times, 0.5) if times else None,
         p95_ms=percentile(times, 0.95) if times else None,
         timed=len(times),
@@ -164,7 +164,7 @@ def measure(
 
 def _cost(answer: Answer) -> int:
     """Tokens of the first five hits, shown in full."""
-    return show(replace(answer, hits=answer.hits[:_SHOWN], notes=()), "full").tokens
+    return view_answer(replace(answer, hits=answer.hits[:_SHOWN], notes=()), "full").tokens
 
 
 def measure_silence(runner: QuestionRunner, questions: Sequence[Question]) -> Silence:

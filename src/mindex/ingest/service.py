@@ -124,9 +124,9 @@ class IndexService:
             embedded + contexts.embedded,
             pending,
             round(monotonic() - started, 2),
-            tuple(dict.fromkeys(notes)),
             contexts.written,
             contexts.plan,
+            tuple(dict.fromkeys(notes)),
         )
 
     def _collections(

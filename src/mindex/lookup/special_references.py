@@ -18,7 +18,7 @@ from mindex.memories.conversations import Conversations
 from mindex.memories.profile import Profile
 from mindex.memories.timeline import MOST_EVENTS, Timeline
 from mindex.model import Change, Record
-from mindex.present.entries import changed_lines, timeline_text
+from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
 from mindex.store.base import Store
 

@@ -19,9 +19,11 @@ from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, StrictTool, Texts,
 from mindex.mcp.write_tools import FORGET, REMEMBER, UPDATE, WritingTools
 from mindex.memory import Memory
 from mindex.model import IndexReport, Mode, Progress
-from mindex.present.records import view_records
-from mindex.present.reports import index_json, index_text, status_json, status_text
-from mindex.present.views import View, show
+from mindex.present.answer_view import View, view_answer
+from mindex.present.index_report import index_text
+from mindex.present.records_view import view_records
+from mindex.present.status import status_text
+from mindex.present.to_json import to_json
 from mindex.search.pipeline import MAX_LIMIT
 
 DEFAULT_BUDGET = 4_000
@@ -103,7 +105,7 @@ class NativeTools:
         )
         budget, notes = self._amount(budget)
         found = replace(found, notes=(*found.notes, *notes))
-        shown = show(found, view, budget=budget, explain=explain, details=limit if dual else None)
+        shown = view_answer(found, view, budget=budget, explain=explain, details=limit if dual else None)
         return answer(shown.text(), shown.json())
 
     def get(self, refs: Texts, budget: Budget = DEFAULT_BUDGET, as_of: str = "") -> CallToolResult:
@@ -128,7 +130,7 @@ class NativeTools:
         report = self._service.memory.index(*folders, exclude=exclude, force=force, report=_reporter(ctx))
         anyio.from_thread.run(ctx.notify_resources_changed)
         shown = _bounded(report)
-        return answer(index_text(shown), index_json(shown), self._service.notes())
+        return answer(index_text(shown), to_json(shown), self._service.notes())
 
     def status(self) -> CallToolResult:
         memory = self._service.memory
@@ -136,7 +138,7 @@ class NativeTools:
         notes = list(self._service.notes())
         if memory.models.embedder is not None and not memory.models.embedder.loaded:
             notes.append("the embedding model is not loaded yet; until then answers are by keyword")
-        return answer(status_text(status), status_json(status), notes)
+        return answer(status_text(status), to_json(status), notes)
 
     def _amount(self, budget: int) -> tuple[int, tuple[str, ...]]:
         """The budget in range, and what the answer has to say beside its content."""

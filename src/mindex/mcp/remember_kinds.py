@@ -9,8 +9,10 @@ from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.memory import Memory
 from mindex.model import ExtractionReport
-from mindex.present import profile_contacts_skills as present
-from mindex.present.record_fields import Json
+from mindex.present.contacts_projects_skills import thing_added_json, thing_added_text
+from mindex.present.conversations import turn_added_json, turn_added_text
+from mindex.present.history import fields_changed_json, fields_changed_text
+from mindex.present.to_json import Json
 
 KINDS = ("memory", "turn", "profile", *get_args(ThingKind))
 _OF_A_TURN = ("user_message", "agent_response", "session_id", "at")
@@ -28,10 +30,10 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
         raise UsageError(f"a {kind} is told by its fields", "give all of it in fields")
     if kind == "profile":
         change = memory.profile.set(fields)
-        return present.changed_text(change, "changed"), present.changed_json(change)
+        return fields_changed_text(change, "changed"), fields_changed_json(change)
     record = memory.things(kind).add(**_named(kind, fields))
     notes = memory.embedding_queue.notes(record.id)
-    return present.thing_added_text(record, notes), present.thing_added_json(record, notes)
+    return thing_added_text(record, notes), thing_added_json(record, notes)
 
 
 def _turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> Said:
@@ -47,7 +49,7 @@ def _turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> Sai
         at=said.get("at"),
     )
     beside = ExtractionReport(notes=memory.embedding_queue.notes(turn.id))
-    return present.turn_added_text(turn, redacted, beside), present.turn_added_json(turn, redacted, beside)
+    return turn_added_text(turn, redacted, beside), turn_added_json(turn, redacted, beside)
 
 
 def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> Said:
@@ -59,7 +61,7 @@ def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> 
         change = memory.things(record.kind).update(record.id, reason, **_named(record.kind, fields))
     else:
         raise UsageError(f"a {record.kind} has no fields to change", "give what changes by its own name")
-    return present.changed_text(change, "updated"), present.changed_json(change)
+    return fields_changed_text(change, "updated"), fields_changed_json(change)
 
 
 def _named(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from pydantic import Field
 
 from mindex.errors import MindexError
 from mindex.mcp.memory_host import MemoryHost
-from mindex.present.reports import found_text
-from mindex.present.views import show
+from mindex.present.answer_view import view_answer
+from mindex.present.records_view import view_records
 
 if TYPE_CHECKING:
     from mindex.mcp.server import MindexServer
@@ -65,7 +65,7 @@ def add_resources(server: MindexServer, service: MemoryHost) -> None:
         found = service.memory.get(id) if _ID.fullmatch(id) else None
         if found is None or not found.records:
             raise ResourceNotFoundError(f"no record '{id}'; search for it first")
-        return found_text(found)
+        return view_records(found).text()
 
 
 def add_prompt(server: MindexServer, service: MemoryHost) -> None:
@@ -78,7 +78,7 @@ def add_prompt(server: MindexServer, service: MemoryHost) -> None:
             found = service.memory.search(topic, collections=[collection] if collection else [])
         except MindexError as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
-        shown = show(found, budget=_PROMPT_BUDGET)
+        shown = view_answer(found, budget=_PROMPT_BUDGET)
         notes = "".join(f"\nnote: {note}" for note in service.notes())
         return (
             f"What the memory holds about: {topic}\n\n{shown.text()}{notes}\n\n"

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from mindex.errors import MindexError
-from mindex.present.record_fields import Json
+from mindex.present.to_json import Json
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context

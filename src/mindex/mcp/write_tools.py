@@ -12,7 +12,9 @@ from mindex.mcp import remember_kinds
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import Texts, Unsaid, answer
 from mindex.model import TYPES, Change
-from mindex.present.entries import change_json, change_text, remembered_json, remembered_text
+from mindex.present.entries import add_text
+from mindex.present.history import change_json, change_text
+from mindex.present.to_json import to_json
 
 REMEMBER = (
     "Keep a fact, preference, decision or correction beyond this conversation: one per call, in a sentence that is"
@@ -88,7 +90,7 @@ class WritingTools:
             expires=expires,
             supersedes=supersedes,
         )
-        return answer(remembered_text(told), remembered_json(told), self._service.notes())
+        return answer(add_text(told), to_json(told), self._service.notes())
 
     def update(
         self,

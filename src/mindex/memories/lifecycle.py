@@ -86,7 +86,7 @@ class EntryWriter:
             if replaced is not None and replaced.id != added.id:
                 self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
                 similar = tuple(other for other in similar if other.id != replaced.id)
-        return AddResult(added.id, added.created, not added.created, similar if added.created else (), redacted)
+        return AddResult(added.id, added.created, similar if added.created else (), redacted)
 
     def add_many(self, memories: Iterable[NewMemory]) -> list[AddResult]:
         """Add many memories, 500 a transaction. Near-duplicates are not searched for."""
@@ -96,8 +96,7 @@ class EntryWriter:
             batch = prepared[start : start + _BULK]
             added = self._store.entries.add([record for record, _ in batch], by=self._by)
             results += [
-                AddResult(one.id, one.created, not one.created, (), redacted)
-                for one, (_, redacted) in zip(added, batch, strict=True)
+                AddResult(one.id, one.created, (), redacted) for one, (_, redacted) in zip(added, batch, strict=True)
             ]
         return results
 

@@ -1,4 +1,4 @@
-"""The values that travel between rooms. Frozen, typed, and ignorant of where they came from or go to."""
+"""The values that packages exchange: frozen dataclasses that depend on no other package."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -52,56 +52,15 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "KINDS",
-    "MODES",
-    "TYPES",
-    "AddResult",
-    "AllOf",
-    "Answer",
-    "AnyOf",
-    "Change",
-    "Check",
-    "Chunk",
-    "Collection",
-    "CollectionReport",
-    "CollectionStatus",
-    "Consolidation",
-    "ContextPlan",
-    "Document",
-    "DueSkill",
-    "EmbeddingStatus",
-    "ExtractionReport",
-    "Filters",
-    "GetResult",
-    "Hit",
-    "IndexReport",
-    "KeywordNode",
-    "Kind",
-    "MemoryStatistics",
-    "Mode",
-    "Model",
-    "Phrase",
-    "Prefix",
-    "Progress",
-    "Proposal",
-    "PurgeResult",
-    "Query",
-    "Record",
-    "RecordVectors",
-    "SecretFinding",
-    "SimilarMemory",
-    "SkippedFile",
-    "Stage",
-    "Status",
-    "Term",
-    "Tier",
-    "TimelineEvent",
-    "Trace",
-    "VectorArray",
-    "Without",
-]
+    "KINDS", "MODES", "TYPES", "AddResult", "AllOf", "Answer", "AnyOf", "Change", "Check", "Chunk", "Collection",
+    "CollectionReport", "CollectionStatus", "Consolidation", "ContextPlan", "Document", "DueSkill", "EmbeddingStatus",
+    "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport", "KeywordNode", "Kind", "MemoryStatistics",
+    "Mode", "Model", "Phrase", "Prefix", "Progress", "Proposal", "PurgeResult", "Query", "Record", "RecordVectors",
+    "SecretFinding", "SimilarMemory", "SkippedFile", "Stage", "Status", "Term", "Tier", "TimelineEvent", "Trace",
+    "VectorArray", "Without",
+]  # fmt: skip
 
-# Making a dataclass takes longer than many a query: those that a search does without are made when first asked for.
+# Making a dataclass takes longer than many a query: those that a search does not need are made when first used.
 _LATER = ("mindex.model.reports", "mindex.model.consolidation")
 
 

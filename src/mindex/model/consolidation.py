@@ -1,4 +1,4 @@
-"""What language models made of what was told: facts out of exchanges, several memories made one."""
+"""What language models make of entries: facts out of turns, one memory out of several."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from mindex.model.records import Record
 from mindex.values import dataclass
 
-# The link between a fact and the exchange it was taken from.
+# The link between a fact and the turn it was taken from.
 FROM = "from"
 
 ProposalKind: TypeAlias = Literal["merge", "summary"]
@@ -15,20 +15,20 @@ ProposalKind: TypeAlias = Literal["merge", "summary"]
 
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """What became of asking exchanges for their facts: how many answered, facts that are new, exchanges left."""
+    """How many turns a model took facts from, how many facts are new, and how many turns remain."""
 
     processed: int = 0
     facts: int = 0
     remaining: int = 0
     notes: tuple[str, ...] = ()
-    unanswered: int = 0  # exchanges beside those: they went wrong too often, and are left alone for a while
-    in_vain: bool = False  # exchanges were to be asked, and not one of them was answered
-    new: tuple[Record, ...] = ()  # the facts themselves, of one exchange that was asked alone
+    unanswered: int = 0  # further turns: the model failed on them too often, and they are left alone for a while
+    in_vain: bool = False  # there were turns to process, and the model failed on all of them
+    new: tuple[Record, ...] = ()  # the facts themselves, where a single turn was processed
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Several memories that one could stand for: `kept`, the one of them that says it all, or `result`, a new text."""
+    """Several memories that one could replace: `kept`, the most complete of them, or `result`, a new text."""
 
     kind: ProposalKind
     originals: tuple[Record, ...]
@@ -36,21 +36,26 @@ class Proposal:
     why: str
     kept: str = ""  # the id of the original that stays; empty: the result is a new memory
     by: Literal["rule", "model"] = "rule"
-    applied: str = ""  # once it was carried out: the id of the memory that stands for the others
-    updated: bool = False  # the original that stays took something over from the others
+    applied: str = ""  # the id of the memory that replaced the others, once it was applied
+    updated: bool = False  # the original that stays took tags or other properties of the others
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidation:
-    """What could be made of old memories or, when applied, was."""
+    """Proposals to merge or summarise old memories; when applied, with the results."""
 
     proposals: tuple[Proposal, ...]
-    looked_at: int = 0
+    examined: int
     notes: tuple[str, ...] = ()
-    younger: int = 0  # told too lately to be looked at
-    older_than: str = ""  # what was spared, as it was asked for
+    younger: int = 0  # memories that are too young to be looked at
+    older_than: str = ""  # the age that was requested
+
+    @property
+    def applied(self) -> int:
+        """How many proposals were applied."""
+        return sum(bool(one.applied) for one in self.proposals)
 
     @property
     def retired(self) -> int:
-        """How many memories left the searches for another one."""
+        """How many memories were replaced by another one, and are no longer found."""
         return sum(len(one.originals) - bool(one.kept) for one in self.proposals if one.applied)

@@ -1,4 +1,4 @@
-"""What is measured: how good answers are, on sets of questions whose answers are known."""
+"""What `mindex eval` measures: how good answers are, on sets of questions whose answers are known."""
 
 from __future__ import annotations
 
@@ -18,20 +18,28 @@ Scores: TypeAlias = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class SearchRun:
-    """One way of searching, over all questions: no scores where none has an answer, no latencies out of a cache."""
+    """One search variant, over all questions. Without scores where no question has an answer.
+
+    Answers out of a cache are not timed: `timed` counts those that were.
+    """
 
     scores: Scores
-    tokens: float
+    tokens: float | None  # of the first five hits in full; None without scores
     p50_ms: float | None = None
     p95_ms: float | None = None
     timed: int = 0
     per_question: Mapping[str, Scores] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    @property
+    def metrics(self) -> Mapping[str, float | None]:
+        """The score of every metric, in the order of the table."""
+        return {name: self.scores.get(name) for name in METRICS}
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The questions of one category, by way of searching."""
+    """The questions of one category, with their scores by search variant."""
 
     name: str
     questions: int
@@ -40,7 +48,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a document ended up: its rank, and why it stands there; no rank when it was not found at all."""
+    """The rank of a document and the hit that explains it; neither when it was not found."""
 
     id: str
     rank: int | None = None
@@ -49,7 +57,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A question that was answered badly: what came first, and where the right ones are."""
+    """A question with a bad answer: what came first, and the places of the documents that should have."""
 
     id: str
     question: str
@@ -61,7 +69,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """How the floor treats a set's own questions: those with an answer, and those without one."""
+    """How many of a set's questions the floor silences: those with an answer, and those without one."""
 
     answerable: int
     silenced: int
@@ -71,14 +79,14 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One way of searching against an earlier run of it, over the questions that both have."""
+    """One search variant against an earlier run of it, over the questions that both runs have."""
 
-    way: str
+    variant: str
     metric: str
     questions: int
     before: float
     after: float
-    low: float  # of the mean difference: where 95 % of resampled ones lie
+    low: float  # 95 % of the resampled mean differences lie between low and high
     high: float
     p: float
 
@@ -95,7 +103,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Everything that was measured of one set."""
+    """Everything that was measured on one set of questions."""
 
     name: str
     documents: int
@@ -110,11 +118,12 @@ class Assessment:
     silence: Silence | None = None
     compared: tuple[Comparison, ...] = ()
     notes: tuple[str, ...] = ()
+    version: str = ""  # of mindex
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutSet:
-    """What the other sets would choose for this one, what it then gets, and what it would get at its own best."""
+    """What a set gets from the value that the other sets would choose, and from the value that is best for itself."""
 
     name: str
     chosen: str
@@ -125,19 +134,24 @@ class HeldOutSet:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One setting at several values: a score per value and set, and what leaving each set out would have chosen."""
+    """One setting at several values: a score per value and set, and what would be chosen with each set left out."""
 
     key: str
     metric: str
-    way: str
+    variant: str
     baseline: str
     scores: Mapping[str, Mapping[str, float]]  # value → set → score
     left_out: tuple[HeldOutSet, ...] = ()
 
+    @property
+    def means(self) -> Mapping[str, float]:
+        """The mean score of each value over the sets."""
+        return {value: sum(scores.values()) / len(scores) for value, scores in self.scores.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class ForeignPair:
-    """The questions of one set put to the texts of another, beside that one's own questions."""
+    """The questions of one set put to the texts of another one, compared with that one's own questions."""
 
     questions: str
     texts: str
@@ -150,22 +164,33 @@ class ForeignPair:
 
 @dataclass(frozen=True, slots=True)
 class FloorResult:
-    """What another floor would have done, as means over the pairs, and to the pair it does least for."""
+    """What another floor would do: means over the pairs, and the lowest share that it refuses of any pair."""
 
     floor: float
     silenced: float
     refused: float
-    lowest: float
+    lowest_refused: float
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignTopics:
-    """How well a memory keeps silent where it has nothing to say."""
+    """How many questions about foreign topics get no answer, as they should."""
 
     floor: float
     model: str
     settings: Mapping[str, str]
     languages: Mapping[str, str]  # set → language
     pairs: tuple[ForeignPair, ...]
-    tried: tuple[FloorResult, ...] = ()
+    floors: tuple[FloorResult, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def mean(self) -> Mapping[str, float]:
+        """The means over the pairs."""
+        names = ("auroc", "silenced", "refused")
+        return {name: sum(getattr(pair, name) for pair in self.pairs) / len(self.pairs) for name in names}
+
+    @property
+    def lowest(self) -> ForeignPair:
+        """The pair of which the smallest share is refused."""
+        return min(self.pairs, key=lambda pair: (pair.refused, pair.auroc))

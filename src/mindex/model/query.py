@@ -1,4 +1,4 @@
-"""What is asked: queries, their scope, and the small closed tree of words that every engine translates."""
+"""Queries, their filters, and the small closed tree of keywords that every engine translates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Any token that begins so."""
+    """Any token with this prefix."""
 
     token: str
     column: str | None = None
@@ -29,7 +29,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Tokens that stand side by side."""
+    """Tokens next to each other, in this order."""
 
     tokens: tuple[str, ...]
     column: str | None = None
@@ -62,29 +62,29 @@ KeywordNode: TypeAlias = Term | Prefix | Phrase | AllOf | AnyOf | Without
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a search may see. Every engine applies all of it before it takes the top k."""
+    """The scope of a search. Every engine applies all filters before it takes the top k."""
 
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
-    agent: str = "main"  # "*" sees every agent; shared files are always seen
+    agent: str = "main"  # "*": every agent; chunks belong to no agent and are always in scope
     collections: tuple[str, ...] = ()
     path: str = ""  # a glob on the path below the collection's root
     tags: tuple[str, ...] = ()  # any of them
-    all_tags: tuple[str, ...] = ()
+    all_tags: tuple[str, ...] = ()  # all of them
     entities: tuple[str, ...] = ()  # any of them
-    session: str = ""  # of conversations
+    session: str = ""  # of turns
     min_importance: int | None = None
     min_confidence: float | None = None
     after: int | None = None
     before: int | None = None
     include_expired: bool = False
-    as_of: int | None = None  # what was told as it stood then: records changed later are left out
-    matching: KeywordNode | None = None  # set by a strict query: both halves obey its operators
+    as_of: int | None = None  # entries as they were at this time
+    matching: KeywordNode | None = None  # set by a strict query: keyword and vector candidates obey its operators
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search as it was asked: words, scope, and what of the answer to show."""
+    """One search: the words, the scope, and how to retrieve and rank."""
 
     text: str
     filters: Filters = field(default_factory=Filters)

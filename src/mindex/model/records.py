@@ -1,4 +1,4 @@
-"""What is kept: collections, documents, records, their changes and their vectors."""
+"""What the store holds: collections, documents, records, their changes and their vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     VectorArray: TypeAlias = NDArray[np.float32]
 
-# The last two are never stored: `get` answers with them.
+# The last two are never stored: `get` makes them.
 Kind: TypeAlias = Literal[
     "chunk", "memory", "turn", "profile", "contact", "project", "skill", "note", "history", "timeline"
 ]
@@ -39,7 +39,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One indexed file. `fingerprint` covers its bytes and everything else that decides what its chunks look like."""
+    """One indexed file. `fingerprint` covers its bytes and everything else that its chunks depend on."""
 
     id: str
     collection: str
@@ -57,7 +57,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of one file, as the chunker cut it: text with its place, not yet a record."""
+    """A piece of one file, as the chunker cut it: text with its lines, not yet a record."""
 
     text: str
     breadcrumb: tuple[str, ...]
@@ -87,7 +87,7 @@ class Record:
     last_line: int = 0
     domain: str = ""
     instruction: bool = False
-    # of what was told
+    # of an entry
     number: int | None = None
     type: str = ""
     summary: str = ""
@@ -98,17 +98,17 @@ class Record:
     expires_at: int | None = None
     entities: tuple[str, ...] = ()
     fields: Mapping[str, object] = field(default_factory=dict)
-    # when it left the indexes: forgotten, or replaced by another record
+    # when it was forgotten, or replaced by another record
     retired_at: int | None = None
     superseded_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of what was told. `before` is None for the change that made the record.
+    """One change of an entry. `before` is None for the change that made it.
 
-    `notes` is what to say of it when it has just been made; they are not stored. Changes that were made as one, and
-    are undone as one, have the same `batch` id; '' where a change was made alone.
+    `notes` are about a change that was just made, for its caller; they are not stored. Changes that were made as one,
+    and are undone as one, have the same `batch` id; it is empty for a change that was made alone.
     """
 
     change: int
@@ -134,10 +134,10 @@ class Model:
     query_prefix: str = ""
     text_prefix: str = ""
     max_tokens: int = 256
-    # Mean and deviation of the cosine of random pairs: what "unrelated" looks like to this model.
+    # Mean and deviation of the cosine of random pairs: the values of unrelated texts.
     background_mean: float = 0.05
     background_std: float = 0.11
-    # Raised when everything is embedded anew under the same name: the vectors of before do not compare with these.
+    # Raised when everything is embedded again under the same name: older vectors are not comparable.
     edition: int = 0
 
     @property
@@ -149,9 +149,9 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class RecordVectors:
-    """The vectors of one record: one per piece, and how fluently the model reads the text (words per word piece)."""
+    """The vectors of one record, one per piece, and how fluently the model reads its text (words per word piece)."""
 
     record: str
     vectors: Sequence[Sequence[float]] | VectorArray
     fluency: float = 1.0
-    of: str = ""  # `ids.words_hash` of what was read: a vector of other words is not stored
+    of: str = ""  # `ids.words_hash` of the embedded text: the vectors are refused if the record has another one

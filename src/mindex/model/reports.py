@@ -1,6 +1,6 @@
-"""What is reported: of indexing, of models, of a memory's state and health, and what became of something told.
+"""Reports and results: of indexing, of models, of a memory's status and checks, of changes of entries.
 
-A search needs none of it, and does not wait until it is made: see `mindex.model.__getattr__`.
+A search needs none of them, and does not pay for making the classes: see `mindex.model.__getattr__`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Role: TypeAlias = Literal["embedding", "rerank", "generation"]
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that was left out, and why."""
+    """A file that was not indexed, and the reason."""
 
     path: str
     reason: str
@@ -30,35 +30,35 @@ class CollectionReport:
 
     name: str
     root: str
-    seen: int = 0
-    new: int = 0
-    changed: int = 0
-    moved: int = 0
-    deleted: int = 0
-    unchanged: int = 0
-    skipped: int = 0
-    chunks_added: int = 0
-    chunks_kept: int = 0
-    chunks_removed: int = 0
+    seen: int
+    new: int
+    changed: int
+    moved: int
+    deleted: int
+    unchanged: int
+    skipped: int
+    chunks_added: int
+    chunks_kept: int
+    chunks_removed: int
 
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What indexing did, and what waits for its vectors."""
+    """What indexing did, and how many records are still to be embedded."""
 
     collections: tuple[CollectionReport, ...]
     skipped: tuple[SkippedFile, ...]
     embedded: int
     pending: int
     seconds: float
-    notes: tuple[str, ...] = ()
-    contextualized: int | None = None  # chunks that a model placed in their documents; None: it was not asked to
+    contextualized: int | None = None  # chunks that a language model described; None: not requested
     contexts: ContextPlan | None = None  # of a dry run
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """What placing chunks in their documents would cost: calls of the model, tokens in, and at most so many out."""
+    """What contextualizing chunks would cost: calls of a language model, its input tokens and most output tokens."""
 
     calls: int
     prompt_tokens: int
@@ -74,20 +74,20 @@ class CollectionStatus:
     documents: int
     chunks: int
     indexed_at: int | None = None
-    missing: bool = False  # the folder is not there now
+    missing: bool = False  # the folder does not exist now
     context: str = ""  # one line about what the folder holds
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStatus:
-    """What is searched by meaning, and what of it is still to be embedded."""
+    """The model that is searched with, and how many records it is still to embed."""
 
     provider: str
     model: str = ""
     dimensions: int = 0
     pending: int = 0
-    note: str = ""  # when the settings name another model
     reembedding: ReembedProgress | None = None
+    note: str = ""  # when the settings name another model
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +99,15 @@ class Status:
     records: Mapping[str, int]
     collections: tuple[CollectionStatus, ...]
     embedding: EmbeddingStatus
-    tier: Tier  # how a question would be answered now
+    tier: Tier  # how a search would be answered now
     size_bytes: int
+    tier_reason: str = ""  # why not with vectors, if an embedder is configured
     caches: Mapping[str, int] = field(default_factory=dict)
-    tier_reason: str = ""  # why not by meaning, too, where an embedder is wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at for its health, and what to do when it is not well."""
+    """One check of `mindex doctor`, and what to do when it fails."""
 
     name: str
     ok: bool
@@ -120,7 +120,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class ReembedProgress:
-    """A change of model that is not finished: so many of so many records have their new vectors."""
+    """A change of model that is not finished: `done` of `total` records have their new vectors."""
 
     to: str
     done: int
@@ -133,21 +133,21 @@ class ReembedProgress:
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """What a change of model did, or, rehearsed, what it would do."""
+    """What a change of model did or, in a dry run, what it would do."""
 
-    source: str  # '' where nothing was embedded before
+    source: str  # empty if nothing was embedded before
     target: str
     embedded: int
     remaining: int
     seconds: float
+    dry_run: bool = False
+    pieces: int | None = None  # of a dry run: texts that the model would embed
     notes: tuple[str, ...] = ()
-    rehearsed: bool = False
-    pieces: int = 0  # of a rehearsal: texts that the model would be given
 
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """One line of `mindex models`: a ready-made model, what is configured, or a space of this database."""
+    """One line of `mindex models`: a ready-made model, a configured one, or one that this database has vectors of."""
 
     name: str
     role: Role
@@ -156,22 +156,22 @@ class ListedModel:
     megabytes: float = 0.0
     licence: str = ""
     installed: bool = True
-    install: str = ""  # the line that gets it
-    configured: bool = False  # somebody named it, or whose it is, in a setting
-    default: bool = False  # nobody did: it serves where nothing is embedded yet
+    install: str = ""  # the command that installs it
+    configured: bool = False  # a setting names it or its provider
+    default: bool = False  # no setting does: it is used while nothing is embedded yet
     active: bool = False
     next: bool = False
-    vectors: int | None = None  # records of this database that have theirs; None where it holds none of its space
+    vectors: int | None = None  # records of this database that it embedded; None: the database has no such space
     speed: Mapping[str, float] = field(default_factory=dict)  # milliseconds: `text` of 250 tokens, `query`, `pair`
-    trouble: str = ""  # why it could not be measured
+    trouble: str = ""  # why its speed could not be measured
 
 
-# ── of what was told ──────────────────────────────────────────────────────────────────────────────────────────
+# ── of entries ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarMemory:
-    """A memory that says nearly the same, and the share of words they have in common."""
+    """A memory that is nearly a duplicate, and the share of words that both have."""
 
     id: str
     summary: str
@@ -180,14 +180,17 @@ class SimilarMemory:
 
 @dataclass(frozen=True, slots=True)
 class AddResult:
-    """What became of it: the id, whether it is new, what is like it, and which secrets were left out."""
+    """What `add` did: the id, whether it is new, similar memories, and the kinds of secrets that were redacted."""
 
     id: str
     created: bool
-    duplicate: bool
     similar: tuple[SimilarMemory, ...] = ()
     redacted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def duplicate(self) -> bool:
+        return not self.created
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +203,7 @@ class PurgeResult:
     erased: bool = True  # False while another process still reads an older state of the file
     log_lines: int = 0  # of the daily log
     notes: tuple[str, ...] = ()
-    facts: tuple[str, ...] = ()  # ids of those that were taken out of exchanges among it, and that stay
+    facts: tuple[str, ...] = ()  # ids of facts that were taken out of purged turns, and that stay
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +215,13 @@ class MemoryStatistics:
     average_importance: float
     average_confidence: float
     accesses: int
-    oldest: int | None
-    newest: int | None
+    oldest: int | None = None
+    newest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """One thing that happened to what was told."""
+    """One change of an entry, as the timeline shows it."""
 
     at: int
     action: str
@@ -229,7 +232,7 @@ class TimelineEvent:
 
 @dataclass(frozen=True, slots=True)
 class SecretFinding:
-    """A secret that is stored: where, of which kind, and its first characters."""
+    """A secret that is stored: its place, its kind, and its first characters."""
 
     id: str
     kind: str
@@ -240,7 +243,7 @@ class SecretFinding:
 
 @dataclass(frozen=True, slots=True)
 class DueSkill:
-    """A skill whose time has come, and since when."""
+    """A skill that is due, and since when."""
 
     skill: Record
     since: int

@@ -1,4 +1,4 @@
-"""What is answered: hits with their reasons, records that were asked for, and how far a long job is."""
+"""Results of `search` and `get`: hits with their explanation, records by name; and the progress of a long job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tier: TypeAlias = Literal["hybrid", "keyword", "vector", "substring"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one stage added to a hit's score. The stages of a hit sum to its score."""
+    """What one stage of the ranking added to a hit's score. The stages of a hit sum to its score."""
 
     name: str
     change: float
@@ -21,33 +21,33 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Why a hit stands where it stands."""
+    """Why a hit ranks where it does."""
 
     stages: tuple[Stage, ...] = ()
     keyword_rank: int | None = None
     keyword_score: float | None = None
     vector_rank: int | None = None
     cosine: float | None = None
-    z: float | None = None
-    g: float | None = None
-    coverage: float | None = None
-    rerank: float | None = None  # what the cross-encoder said, on its own scale
+    cosine_zscore: float | None = None  # standard deviations above the mean cosine of the query over its scope
+    model_fluency: float | None = None  # how fluently the embedding model reads the texts in scope, 0 to 1
+    matched_share: float | None = None  # largest share of the query's idf weight that a keyword candidate holds
+    rerank: float | None = None  # the score of the cross-encoder, on its own scale
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that was found, with what speaks for it."""
+    """A record that was found, with its score, its relevance (0 to 1, absolute) and the reasons."""
 
     record: Record
     score: float
     relevance: float
     trace: Trace = field(default_factory=Trace)
-    around: tuple[Record, ...] = ()  # of an exchange, if asked for: what was said before and after it
+    around: tuple[Record, ...] = ()  # of a turn, on request: the turns before and after it
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hits in order, which tier found them, and in `notes` whatever the asker should know about it."""
+    """Hits in order, the tier that found them, and in `notes` what the caller should know about them."""
 
     query: str
     tier: Tier
@@ -62,17 +62,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class GetResult:
-    """What `get` brought: records in the order asked for, and the references nothing was found for."""
+    """What `get` found: records in the order of the references, and the references without a record."""
 
     records: tuple[Record, ...]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()  # of what is missing, where more is known than that it is not there
+    why: tuple[str, ...] = ()  # reasons why some are missing, where one is known
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a long job is: `scan`, `chunk`, `embed` or `context`, done of total."""
+    """How far a long job is. `stage` names it: `scan`, `chunk`, `embed`, `context` …"""
 
     stage: str
     done: int

@@ -1,4 +1,4 @@
-"""Embedding spaces: which one a memory is searched in, which one is being filled, and how each is made again."""
+"""Embedding spaces: the one that is searched, the one that is being filled, and how the embedder of each is made."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from mindex.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSpec:
-    """How an embedder is made again, in the words of the settings. A key is never among them."""
+    """How an embedder is made again, as the settings would say it. Never holds an API key."""
 
     provider: str
     model: str = ""
     url: str = ""
-    dimensions: int = 0  # that were asked for; 0: the model's own
+    dimensions: int = 0  # the requested ones; 0: the model's own
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """One embedding space that a database holds vectors of. At most one is searched, at most one being filled."""
+    """One embedding space of a store. At most one is active (searched), at most one is next (being filled)."""
 
     model: Model
     embedder_spec: EmbedderSpec
-    vectors: int = 0  # records that have theirs
+    vectors: int = 0  # records that have vectors in it
     active: bool = False
     next: bool = False
 
@@ -36,16 +36,16 @@ class Space:
 
 
 def space_name(model: Model) -> str:
-    """What people call a space."""
+    """The name of a space in outputs."""
     return visible(model_title(model.provider, model.name))
 
 
 def model_title(provider: str, model: str) -> str:
-    """What people call a provider's model, if one is named; a path keeps its own slashes."""
+    """`provider/model`, or the provider alone; a model that is a path follows a blank."""
     joint = " " if model.startswith(("/", "~", ".", "\\")) else "/"
     return f"{provider}{joint}{model}" if model else provider
 
 
 def visible(text: str) -> str:
-    """What a file says of a model, as a terminal may be given it: nothing that would move its cursor."""
+    """The text with its control characters replaced: a name out of a file must not move the cursor of a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -1,4 +1,4 @@
-"""What left and what came in."""
+"""What an export wrote and what an import read."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Format: TypeAlias = Literal["jsonl", "markdown"]
 
 @dataclass(frozen=True, slots=True)
 class SkippedRow:
-    """Something that did not come in: where it stands (`line 7`, `facts 12`) and why."""
+    """Something that was not imported: its place (`line 7`, `facts 12`) and the reason."""
 
     where: str
     reason: str
-    row: bool = True  # False: it is about the whole, not about one row of it
+    row: bool = True  # False: the reason is about the whole source, not about one row
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """Every row that was read is added, a duplicate, or skipped by name. `renumbered` pairs old and new numbers."""
+    """How many rows were read; each is added, a duplicate, or skipped. `renumbered` pairs old and new numbers."""
 
     read: int
     added: int
@@ -34,7 +34,7 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """How much left, and what did not: `left_out` counts what markdown has no place for; folders are indexed anew."""
+    """How much was exported. `left_out`: records that markdown cannot hold; `collections`: folders to index again."""
 
     target: str
     format: Format

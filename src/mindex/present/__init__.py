@@ -1,1 +1,1 @@
-"""Hits in, words out: pure functions, one place for text and JSON."""
+"""Text and JSON of everything that mindex prints: pure functions on values, one module per subject."""

@@ -1,79 +1,31 @@
-"""What could be made of old memories, or was, and what came of asking exchanges for facts: as JSON and as text."""
+"""The text of `mindex consolidate`: proposals to merge or summarise old memories, and those that were applied."""
 
 from __future__ import annotations
 
 import re
 
-from mindex.model import Consolidation, ExtractionReport, Proposal, Record
-from mindex.present.record_fields import Json, summary_of
-from mindex.present.text import amount
+from mindex.model import Consolidation, Proposal
+from mindex.present.record_view import summary_of
+from mindex.present.text import amount, note_lines
 
 _AGES = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
 
 
-def extracted_json(extracted: ExtractionReport) -> dict[str, Json]:
-    shown: dict[str, Json] = {
-        "processed": extracted.processed,
-        "facts": extracted.facts,
-        "remaining": extracted.remaining,
-    }
-    if extracted.unanswered:
-        shown["unanswered"] = extracted.unanswered
-    return {**shown, "notes": list(extracted.notes)} if extracted.notes else shown
-
-
-def extracted_text(extracted: ExtractionReport) -> str:
-    facts = amount(extracted.facts, "new fact")
-    told = f"{extracted.processed} asked, {facts}, {extracted.remaining} remaining"
-    return "\n".join([told, *(f"note: {note}" for note in extracted.notes)])
-
-
-def consolidation_json(found: Consolidation) -> dict[str, Json]:
-    shown: dict[str, Json] = {
-        "proposals": [_proposal_json(one) for one in found.proposals],
-        "looked_at": found.looked_at,
-        "applied": sum(bool(one.applied) for one in found.proposals),
-        "retired": found.retired,
-        **({"younger": found.younger} if found.younger else {}),
-    }
-    return {**shown, "notes": list(found.notes)} if found.notes else shown
-
-
-def _proposal_json(one: Proposal) -> dict[str, Json]:
-    shown: dict[str, Json] = {
-        "kind": one.kind,
-        "why": one.why,
-        "by": one.by,
-        "originals": [_original_json(record) for record in one.originals],
-        "result": one.result,
-    }
-    if one.kept:
-        shown["keeps"] = one.kept
-    if one.applied:
-        shown["applied"] = one.applied
-    return shown
-
-
-def _original_json(record: Record) -> dict[str, Json]:
-    return {"id": record.id, "agent": record.agent, "summary": summary_of(record)}
-
-
 def consolidation_text(found: Consolidation) -> str:
     blocks = [_proposal_text(one) for one in found.proposals]
-    applied = sum(bool(one.applied) for one in found.proposals)
-    among = amount(found.looked_at, "memory", "memories")
+    among = amount(found.examined, "memory", "memories")
     if not found.proposals:
-        told = "nothing to consolidate" + (f" among {among}" if found.looked_at or not found.younger else "")
-        told += _spared(found) if found.younger else ""
-    elif applied:
+        line = "nothing to consolidate" + (f" among {among}" if found.examined or not found.younger else "")
+        line += _too_young(found) if found.younger else ""
+    elif found.applied:
         retired = f"{amount(found.retired, 'memory', 'memories')} retired"
-        told = f"{applied} of {len(blocks)} applied, {retired}; `mindex undo ID` takes one back as a whole"
+        line = f"{found.applied} of {len(blocks)} applied, {retired}; `mindex undo ID` takes one back as a whole"
     else:
-        told = f"{amount(len(blocks), 'proposal')} among {among}; nothing is changed without --apply"
-    return "\n\n".join([*blocks, "\n".join([told, *(f"note: {note}" for note in found.notes)])])
+        line = f"{amount(len(blocks), 'proposal')} among {among}; nothing is changed without --apply"
+    return "\n\n".join([*blocks, "\n".join([line, *note_lines(found.notes)])])
 
 
-def _spared(found: Consolidation) -> str:
+def _too_young(found: Consolidation) -> str:
     """`; 7 are younger than 30 days (--older-than)`."""
     one = found.younger == 1
     if age := re.fullmatch(r"(\d+)\s*([hdwmy])", found.older_than.strip().lower()):

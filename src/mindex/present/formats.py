@@ -1,60 +1,45 @@
-"""An answer, or records asked for by name, for other programs: markdown, CSV, or just the names of the files."""
+"""The output formats of `search` and `get` beside text: JSON, markdown, CSV, or only the names of the files."""
 
 from __future__ import annotations
 
 import io
 
-from mindex.present.records import RecordsView
+from mindex.present.answer_view import AnswerView
+from mindex.present.record_view import RecordView
+from mindex.present.records_view import RecordsView
 from mindex.present.text import TRUNCATED
-from mindex.present.views import AnswerView, compact_json
+from mindex.present.to_json import compact_json
 
 FORMATS = ("text", "json", "md", "csv", "files")
+WITHOUT_NOTES = ("csv", "files")  # formats that cannot hold a note: the caller prints it elsewhere
 
 _COLUMNS = (
-    "id",
-    "kind",
-    "path",
-    "first_line",
-    "last_line",
-    "title",
-    "score",
-    "relevance",
-    "tokens",
-    "text",
-    "truncated",
-)
-_OF_HITS = ("score", "relevance")  # what was asked for by name has neither, and its head shall cost no more than JSON
-# Forms with no room for a note: whoever prints them says it elsewhere.
-WITHOUT_NOTES = ("csv", "files")
+    "id", "kind", "path", "first_line", "last_line", "title", "score", "relevance", "tokens", "text", "truncated",
+)  # fmt: skip
+_HIT_COLUMNS = ("score", "relevance")  # only of hits: without them the head of other records costs no more than JSON
 
 
 def formatted(shown: AnswerView | RecordsView, form: str) -> str:
+    """Return the output in one of `FORMATS`."""
     if form == "json":
-        return compact_json(shown.json())
+        return compact_json(shown)
     if form == "md":
         return _markdown(shown)
     if form == "csv":
         return _csv(shown)
     if form == "files":
-        return "\n".join(dict.fromkeys(_file(row.path, row.at, row.id) for row in shown.rows))
+        return "\n".join(dict.fromkeys(map(_file, shown.rows)))
     return shown.text()
 
 
-def _file(path: str | None, at: str | None, id_: str) -> str:
-    return path or (at.rsplit(":", 1)[0] if at else id_)
-
-
-def _place(at: str | None) -> dict[str, str]:
-    """The columns of a place that a short view has in one: `path:first-last`."""
-    path, colon, lines = (at or "").rpartition(":")
-    first, dash, last = lines.partition("-")
-    return {"path": path, "first_line": first, "last_line": last} if colon and dash else {}
+def _file(row: RecordView) -> str:
+    return row.path or (row.at.rsplit(":", 1)[0] if row.at else row.id)
 
 
 def _markdown(shown: AnswerView | RecordsView) -> str:
     blocks = []
     for row in shown.rows:
-        where = f"{row.path}:{row.first_line}-{row.last_line}" if row.path else (row.at or row.id)
+        where = row.place or row.id
         head = row.title or where
         facts = [f"`{fact}`" for fact in dict.fromkeys((where, row.id)) if fact != head]
         facts += [] if row.score is None else [f"score {row.score:g}"]
@@ -64,14 +49,21 @@ def _markdown(shown: AnswerView | RecordsView) -> str:
 
 
 def _csv(shown: AnswerView | RecordsView) -> str:
-    import csv
+    import csv  # 1 ms of a cold search, which hardly any needs
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    columns = [column for column in _COLUMNS if isinstance(shown, AnswerView) or column not in _OF_HITS]
+    columns = [column for column in _COLUMNS if isinstance(shown, AnswerView) or column not in _HIT_COLUMNS]
     writer.writerow(columns)
     for row in shown.rows:
-        place = _place(row.at) if row.path is None else {}
+        place = _place_columns(row.at) if row.path is None else {}
         cells = {column: getattr(row, column) for column in columns} | place
         writer.writerow((cells | {"truncated": "true" if row.truncated else ""}).values())
     return out.getvalue().rstrip("\n")
+
+
+def _place_columns(at: str | None) -> dict[str, str]:
+    """The three columns of a place that a short view has in one: `path:first-last`."""
+    path, colon, lines = (at or "").rpartition(":")
+    first, dash, last = lines.partition("-")
+    return {"path": path, "first_line": first, "last_line": last} if colon and dash else {}

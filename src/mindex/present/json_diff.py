@@ -1,17 +1,18 @@
-"""What changed between two values of JSON, place by place."""
+"""The differences between two JSON values, path by path."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from mindex.values import dataclass
 
 _NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place, and what stands there as JSON: None where there is nothing."""
+    """A path, and the value there before and after, as JSON text; None where there is no value."""
 
     path: str
     before: str | None
@@ -19,7 +20,7 @@ class Difference:
 
 
 def differences(before: object, after: object, path: str = "") -> list[Difference]:
-    """As few places as say it all, in order."""
+    """Return the smallest set of paths whose values differ, in order."""
     return list(_differences(before, after, path))
 
 
@@ -42,7 +43,7 @@ def _json(value: object) -> str | None:
 
 
 def differences_text(found: Sequence[Difference]) -> list[str]:
-    """A line each: `user.name: "Anna" → "Bea"`, `+ user.age: 40`, `- user.nick: "An"`."""
+    """One line per difference: `user.name: "Anna" → "Bea"`, `+ user.age: 40`, `- user.nick: "An"`."""
     return [
         f"+ {one.path}: {one.after}"
         if one.before is None

@@ -1,4 +1,4 @@
-"""Models as JSON and as text: what there is, and what a change of the embedder did."""
+"""The text of `mindex models` and `mindex reembed`."""
 
 from __future__ import annotations
 
@@ -7,34 +7,18 @@ from itertools import groupby
 
 from mindex.model.reports import ListedModel, ReembedReport
 from mindex.model.spaces import model_title
-from mindex.present.record_fields import Json
-from mindex.present.text import aligned
+from mindex.present.text import aligned, note_lines
 
 _MINUTE = 60
 
 
-def reembed_json(done: ReembedReport) -> dict[str, Json]:
-    shown: dict[str, Json] = {
-        "from": done.source,
-        "to": done.target,
-        "embedded": done.embedded,
-        "remaining": done.remaining,
-        "seconds": done.seconds,
-    }
-    if done.rehearsed:
-        shown |= {"dry_run": True, "pieces": done.pieces}
-    if done.notes:
-        shown["notes"] = list(done.notes)
-    return shown
-
-
 def reembed_text(done: ReembedReport) -> str:
     change = f"{done.source} → {done.target}" if done.source and done.source != done.target else done.target
-    if done.rehearsed:
+    if done.dry_run:
         amount = f"{done.remaining} records, {done.pieces} pieces, about {_duration(done.seconds)}"
         return f"{change}: {amount}; nothing was changed"
-    lines = [f"{change}: {done.embedded} embedded, {done.remaining} remaining, {done.seconds:g} s"]
-    return "\n".join([*lines, *(f"note: {note}" for note in done.notes)])
+    line = f"{change}: {done.embedded} embedded, {done.remaining} remaining, {done.seconds:g} s"
+    return "\n".join([line, *note_lines(done.notes)])
 
 
 def _duration(seconds: float) -> str:
@@ -44,38 +28,7 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < _MINUTE else f"{minutes / _MINUTE:.1f} h"
 
 
-# ── what there is ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def models_json(models: Sequence[ListedModel]) -> dict[str, Json]:
-    return {"models": [_model_json(model) for model in models]}
-
-
-def _model_json(model: ListedModel) -> dict[str, Json]:
-    shown: dict[str, Json] = {"name": model.name, "role": model.role, "provider": model.provider}
-    if model.dimensions:
-        shown["dimensions"] = model.dimensions
-    if model.megabytes:
-        shown["megabytes"] = model.megabytes
-    if model.licence:
-        shown["licence"] = model.licence
-    shown["installed"] = model.installed
-    if model.install and not model.installed:
-        shown["install"] = model.install
-    shown["configured"] = model.configured
-    if model.default:
-        shown["default"] = True
-    if model.role == "embedding":
-        shown["active"] = model.active
-    if model.next:
-        shown["next"] = True
-    if model.vectors is not None:
-        shown["vectors"] = model.vectors
-    if model.speed:
-        shown["milliseconds"] = {name: round(value, 1) for name, value in model.speed.items()}
-    if model.trouble:
-        shown["trouble"] = model.trouble
-    return shown
+# ── the list of models ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def models_text(models: Sequence[ListedModel]) -> str:
@@ -103,27 +56,23 @@ def _row(model: ListedModel) -> list[str]:
         f"{model.megabytes:g} MB" if model.megabytes else "",
         model.licence,
         "" if model.vectors is None else f"{model.vectors:,}",
-        ", ".join(f"{value:.3g} ms {_a(what)}" for what, value in model.speed.items()),
+        ", ".join(f"{value:.3g} ms {_with_article(what)}" for what, value in model.speed.items()),
         ", ".join(_states(model)),
     ]
 
 
-def _a(noun: str) -> str:
+def _with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _states(model: ListedModel) -> list[str]:
-    states = ["searched now"] if model.active else []
-    if model.next:
-        states.append("being filled")
-    if model.vectors is not None and not model.active and not model.next:
-        states.append("left over")
-    if model.configured:
-        states.append("configured")
-    if model.default:
-        states.append("default")
-    if not model.installed:
-        states.append("not installed")
-    elif model.install:
-        states.append("installed")
-    return states
+    states = {
+        "searched now": model.active,
+        "being filled": model.next,
+        "left over": model.vectors is not None and not model.active and not model.next,
+        "configured": model.configured,
+        "default": model.default,
+        "not installed": not model.installed,
+        "installed": model.installed and model.install,
+    }
+    return [state for state, holds in states.items() if holds]

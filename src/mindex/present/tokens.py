@@ -1,4 +1,4 @@
-"""The one token counter: what a text costs a model, near enough, and the same everywhere."""
+"""The token counter: an estimate of what a text costs a model, the same for every output."""
 
 from __future__ import annotations
 

@@ -268,9 +268,9 @@ class SearchPipeline:
                 keyword_score=keyword_score,
                 vector_rank=vector_rank,
                 cosine=cosine,
-                z=candidates.z.get(hit.id),
-                g=candidates.g if candidates.has_vector else None,
-                coverage=candidates.coverage,
+                cosine_zscore=candidates.z.get(hit.id),
+                model_fluency=candidates.g if candidates.has_vector else None,
+                matched_share=candidates.coverage,
                 rerank=hit.reranked,
             )
             hits.append(Hit(records[hit.id], hit.score, hit.relevance, trace))

@@ -188,6 +188,7 @@ def _vacancy(store: Store, filters: Filters) -> str:
         "entity": filters.entities,
     }
     named = [f"{name} {' or '.join(values)}" for name, values in asked.items() if values]
+    named += [f"tag {' and '.join(filters.all_tags)}"] if filters.all_tags else []
     return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MOST_NAMED]}"
 
 

@@ -15,7 +15,7 @@ from mindex.mcp.strict_tool import REVISES, StrictTool, Unsaid, answer
 from mindex.memories.notes import ROOT, NoteWrite, checked_path
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.record_fields import Json
+from mindex.present.to_json import Json
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 

@@ -30,7 +30,7 @@ from mindex.mcp.dialects.memorizer_profile_skills import with_default
 from mindex.memories.json_paths import leaves
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.record_fields import Json
+from mindex.present.to_json import Json
 
 FOLDER_VARIABLE = "MEMORY_EXPORT_PATH"
 _MOST_CONVERSATIONS = 500

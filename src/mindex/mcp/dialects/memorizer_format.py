@@ -17,7 +17,7 @@ from mcp_types import CallToolResult, TextContent
 from mindex.clock import parse_time
 from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.model import Record, Tier
-from mindex.present.record_fields import Json
+from mindex.present.to_json import Json
 from mindex.search.query import parse
 
 JsonObject = dict[str, Json]

@@ -31,7 +31,7 @@ from mindex.mcp.dialects.memorizer_format import (
 )
 from mindex.mcp.strict_tool import Unsaid
 from mindex.model import Change, Kind
-from mindex.present.record_fields import Json
+from mindex.present.to_json import Json
 
 Source = Literal["facts", "conversations", "profile_changes", "skills", "contacts", "projects"]
 SOURCES: tuple[Source, ...] = get_args(Source)

@@ -18,9 +18,9 @@ from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, StrictTool, answer
 from mindex.memory import Memory
 from mindex.model import Collection, GetResult, Hit
-from mindex.present.record_fields import Json
-from mindex.present.records import view_records
-from mindex.present.views import show
+from mindex.present.answer_view import view_answer
+from mindex.present.records_view import view_records
+from mindex.present.to_json import Json
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
 _INDEX_NAME = "memory-exchange"
@@ -65,7 +65,7 @@ class MemoryExchangeTools:
         )
         roots = {collection.name: collection for collection in self._service.memory.collections.list()}
         text = "".join(_results(found.hits, roots)) if found.hits else _NOTHING
-        return answer(text, show(found).json(), self._service.notes())
+        return answer(text, view_answer(found).json(), self._service.notes())
 
     def get_memory_file(
         self,

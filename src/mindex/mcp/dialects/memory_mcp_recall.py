@@ -13,8 +13,9 @@ from mindex.clock import to_iso
 from mindex.mcp.dialects.memory_mcp_defaults import family_of
 from mindex.mcp.strict_tool import json_text
 from mindex.model import Answer, Record
-from mindex.present.record_fields import Json, summary_of
-from mindex.present.views import most_that_fit
+from mindex.present.budget import most_that_fit
+from mindex.present.record_view import summary_of
+from mindex.present.to_json import Json
 from mindex.store.base import RankingSignals
 
 AnswerView = dict[str, Json]

@@ -21,7 +21,7 @@ from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, REFRESHES, Mistakes, StrictTool, Unsaid, json_answer
 from mindex.memory import Memory
 from mindex.model import Hit, Mode, Record
-from mindex.present.record_fields import Json
+from mindex.present.to_json import Json
 
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
 

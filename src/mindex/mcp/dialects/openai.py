@@ -18,7 +18,8 @@ from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, StrictTool
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.record_fields import Json, record_row, summary_of
+from mindex.present.record_view import summary_of, view_record
+from mindex.present.to_json import Json, to_json
 
 _LIMIT = 10
 _DOC, _RECORD = "doc://", "memory://"
@@ -41,7 +42,7 @@ class OpenAITools:
         id: Annotated[str, Field(description="The id or url of a search result")],
     ) -> CallToolResult:
         record = self._record(id.strip())
-        row = record_row(record).json()
+        row = to_json(view_record(record))
         metadata: dict[str, Json] = {name: value for name, value in row.items() if name not in ("id", "title", "text")}
         reference = _reference(record)
         return _answer(

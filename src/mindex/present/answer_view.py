@@ -1,0 +1,103 @@
+"""The views of an answer (full, compact, digest, dual): which part of each hit is shown, within a token budget."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from mindex.clock import to_iso
+from mindex.model import Answer, Hit
+from mindex.present.budget import check_budget, fit_answer, fit_dual, with_cost
+from mindex.present.record_view import RecordView, anchor_view, place, summary_of, view_record
+from mindex.present.text import answer_text, dual_text
+from mindex.present.to_json import Json, to_json
+from mindex.present.tokens import count_tokens
+from mindex.values import dataclass
+
+View: TypeAlias = Literal["full", "compact", "digest", "dual"]
+VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
+_ECHO = 200  # characters of the query that an answer repeats
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """An answer cut to its view and budget: the same content as JSON and as text."""
+
+    query: str
+    tier: str
+    fusion: str
+    total: int
+    has_more: bool
+    tokens: int  # of its text or of its JSON, whichever has more
+    rows: tuple[RecordView, ...]
+    total_capped: bool = False
+    notes: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Json]:
+        return to_json(self)
+
+    def text(self, *, colour: bool = False) -> str:
+        return answer_text(self, colour=colour)
+
+
+@dataclass(frozen=True, slots=True)
+class DualView(AnswerView):
+    """An index of all hits, and the first ones in full as `rows`."""
+
+    index: tuple[RecordView, ...] = ()
+
+    def text(self, *, colour: bool = False) -> str:  # noqa: ARG002 - the dual view is for models, not for terminals
+        return dual_text(self)
+
+
+def view_answer(
+    answer: Answer, view: View = "full", *, budget: int | None = None, explain: bool = False, details: int | None = None
+) -> AnswerView:
+    """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in full.
+
+    Raises UsageError for a budget below `LEAST_BUDGET`.
+    """
+    check_budget(budget)
+    query = answer.query if len(answer.query) <= _ECHO else answer.query[: _ECHO - 1] + "…"
+    frame = (query, answer.tier, answer.fusion, answer.total)
+    if view == "dual":
+        index = tuple(index_view(hit) for hit in answer.hits)
+        rows = tuple(full_view(hit, explain=explain) for hit in answer.hits[:details])
+        more = answer.has_more or len(rows) < len(answer.hits)
+        dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, index)
+        return with_cost(dual) if budget is None else fit_dual(dual, budget, answer.has_more)
+    if view == "full":
+        rows = tuple(full_view(hit, explain=explain) for hit in answer.hits)
+    else:
+        rows = tuple(map(digest_view if view == "digest" else compact_view, answer.hits))
+    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes))
+    return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
+
+
+def full_view(hit: Hit, *, explain: bool = False) -> RecordView:
+    return view_record(hit.record, hit, explain=explain)
+
+
+def compact_view(hit: Hit) -> RecordView:
+    """One line of a hit: where it is and what it is about."""
+    record = hit.record
+    heading = record.title.rsplit(" > ", 1)[-1][:60]
+    return RecordView(
+        id=record.id,
+        at=place(record) or None,
+        # An entry has no place that would say what it is about: its summary does.
+        title=(heading if record.kind == "chunk" else summary_of(record)) or None,
+        type=record.type or None,
+        score=round(hit.score, 3),
+        date=to_iso(record.created_at)[:10] if record.created_at else None,
+        tokens=count_tokens(record.text),
+        anchor=anchor_view(record),
+    )
+
+
+def digest_view(hit: Hit) -> RecordView:
+    return RecordView(id=hit.record.id, at=place(hit.record) or None, anchor=anchor_view(hit.record))
+
+
+def index_view(hit: Hit) -> RecordView:
+    """An entry of the dual view's index: an id and at most twenty words."""
+    return RecordView(id=hit.record.id, summary=summary_of(hit.record))

@@ -1,0 +1,124 @@
+"""Changes of entries as JSON and as text: one that was just made, the history of an entry, the timeline."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from mindex.clock import to_iso
+from mindex.model import Change, Record, TimelineEvent
+from mindex.model.record_properties import RecordProperty, in_order
+from mindex.present.json_diff import differences, differences_text
+from mindex.present.record_view import field_text, stored_fields, view_record
+from mindex.present.text import note_lines
+from mindex.present.to_json import Json, to_json
+
+_REDACTED = re.compile(r"\[redacted:([^\]]+)\]")
+# Kinds whose text is made of their fields: a change of those properties is shown as a change of the fields.
+_KINDS_WITH_FIELDS = ("profile", "contact", "project", "skill")
+_MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
+
+
+# ── a change that was just made ───────────────────────────────────────────────────────────────────────────────
+
+
+def change_json(change: Change, **more: Json) -> dict[str, Json]:
+    notes: dict[str, Json] = {"notes": list(change.notes)} if change.notes else {}
+    return {"id": change.record, **more, "change": change.change, **notes}
+
+
+def change_text(change: Change, what: str) -> str:
+    return "\n".join([f"{change.record} {what} (change {change.change})", *note_lines(change.notes)])
+
+
+def fields_changed_json(change: Change) -> dict[str, Json]:
+    """The change of a profile, contact, project or skill, with the kinds of secrets that were redacted in it."""
+    return {**change_json(change), **redacted_json(content(change.before), content(change.after))}
+
+
+def fields_changed_text(change: Change, what: str) -> str:
+    return "\n".join([change_text(change, what), *redacted_lines(content(change.before), content(change.after))])
+
+
+def redacted_json(before: object, after: object) -> dict[str, Json]:
+    """The kinds of secrets that were redacted in the new content; nothing if there were none."""
+    known, new = (_REDACTED.findall(json.dumps(value, default=str)) for value in (before, after))
+    kinds: list[Json] = [kind for kind in dict.fromkeys(new) if new.count(kind) > known.count(kind)]
+    return {"redacted": kinds} if kinds else {}
+
+
+def redacted_lines(before: object, after: object) -> list[str]:
+    return [f"{name}: {field_text(kinds)}" for name, kinds in redacted_json(before, after).items()]
+
+
+# ── the history of an entry ───────────────────────────────────────────────────────────────────────────────────
+
+
+def history_json(changes: Sequence[Change]) -> dict[str, Json]:
+    return {"changes": [_change_json(change) for change in changes]}
+
+
+def _change_json(change: Change) -> dict[str, Json]:
+    before: dict[str, Json] = {"before": _state_json(change.before)} if change.before else {}
+    return {"change": change.change, **to_json(change), **before, "after": _state_json(change.after)}
+
+
+def _state_json(record: Record) -> dict[str, Json]:
+    """An entry as it was before or after a change."""
+    shown = to_json(view_record(record))
+    del shown["tokens"]
+    if record.fields and record.kind != "turn":  # the fields of a turn are its text
+        shown["fields"] = stored_fields(record)
+    if record.retired_at is not None and not record.superseded_by:
+        shown["forgotten_at"] = to_iso(record.retired_at)
+    return shown
+
+
+def history_text(changes: Sequence[Change]) -> str:
+    return "\n".join("\n  ".join([change_line(change), *changed_lines(change)]) for change in changes)
+
+
+def change_line(change: Change) -> str:
+    reason = f": {change.reason}" if change.reason else ""
+    return f"{change.change} {to_iso(change.at)} {change.action} by {change.by}{reason}"
+
+
+def changed_lines(change: Change) -> list[str]:
+    """The values before and after a change, a line each; for the first change, the text."""
+    before, after = change.before, change.after
+    if before is None:
+        return [after.text]
+    left_out = _MADE_OF_FIELDS if before.kind in _KINDS_WITH_FIELDS else ("fields",)
+    return [
+        *differences_text(differences(content(before), content(after))),
+        *(
+            f"{one.name}: {_value_text(one, before)} → {_value_text(one, after)}"
+            for one in in_order("history")
+            if one.name not in left_out and getattr(before, one.name) != getattr(after, one.name)
+        ),
+    ]
+
+
+def content(record: Record | None) -> object:
+    """The fields of an entry; for a profile, the JSON document it holds."""
+    if record is None:
+        return {}
+    return record.fields.get("data", {}) if record.kind == "profile" else record.fields
+
+
+def _value_text(one: RecordProperty, record: Record) -> str:
+    value = getattr(record, one.name)
+    if one.value == "time" and value is not None:
+        return to_iso(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "nothing"
+    return "nothing" if value in (None, "") else str(value)
+
+
+# ── the timeline ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def timeline_text(events: Sequence[TimelineEvent]) -> str:
+    lines = [f"{to_iso(one.at)} {one.action} {one.kind} {one.id} {one.summary}" for one in events]
+    return "\n".join(lines) or "nothing in that time"

@@ -1,0 +1,182 @@
+"""What is shown of a record: `RecordView`, of which text and JSON are both made, so that their content is the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mindex.clock import to_iso
+from mindex.model import Hit, Record
+from mindex.present.tokens import count_tokens
+from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from mindex.present.to_json import Json
+
+_SUMMARY_WORDS = 20
+_MOST_TAGS = 10
+_LONG_WORD = 40  # characters: a longer word is cut anywhere
+_SPEAKER = 80  # characters that may precede a turn's first sentence: a name, a date, a greeting
+# Properties of a record that are shown as they are, unless they are empty.
+_COPIED = (
+    "title", "type", "path", "collection", "first_line", "last_line", "domain", "instruction", "agent", "source",
+    "superseded_by", "context",
+)  # fmt: skip
+_MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*_|]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """One shown record. None means: not part of this view. The order of the fields is the order of the output."""
+
+    id: str
+    at: str | None = None  # its place, in views without path and lines
+    kind: str | None = None
+    title: str | None = None
+    type: str | None = None
+    score: float | None = None
+    relevance: float | None = None
+    date: str | None = None
+    tokens: int | None = None
+    path: str | None = None
+    collection: str | None = None
+    first_line: int | None = None
+    last_line: int | None = None
+    domain: str | None = None
+    instruction: bool | None = None
+    importance: int | None = None
+    confidence: float | None = None
+    agent: str | None = None
+    created_at: str | None = None
+    expires_at: str | None = None
+    source: str | None = None
+    superseded_by: str | None = None
+    context: str | None = None
+    tags: tuple[str, ...] | None = None
+    anchor: Mapping[str, Json] | None = None
+    fields: Mapping[str, Json] | None = None  # those that the text does not contain
+    summary: str | None = None
+    text: str | None = None
+    truncated: bool | None = None
+    explain: Hit | None = None
+    around: tuple[RecordView, ...] | None = None
+
+    @property
+    def place(self) -> str | None:
+        """`path:first-last`, which `get` accepts; None for an entry."""
+        return self.at or (f"{self.path}:{self.first_line}-{self.last_line}" if self.path else None)
+
+
+def view_record(record: Record, hit: Hit | None = None, *, explain: bool = False) -> RecordView:
+    """Return everything there is to show of a record, and of the hit that found it."""
+    copied: dict[str, Any] = {name: getattr(record, name) or None for name in _COPIED}
+    return RecordView(
+        id=record.id,
+        kind=record.kind,
+        score=round(hit.score, 4) if hit else None,
+        relevance=round(hit.relevance, 3) if hit else None,
+        tokens=count_tokens(record.text),
+        importance=record.importance,
+        confidence=record.confidence,
+        created_at=to_iso(record.created_at) if record.created_at and record.kind != "chunk" else None,
+        expires_at=to_iso(record.expires_at) if record.expires_at else None,
+        tags=record.tags[:_MOST_TAGS] or None,
+        anchor=anchor_view(record),
+        fields=own_fields(record) or None,
+        summary=None if _repeats_summary(record) else record.summary,
+        text=record.text,
+        explain=hit if explain else None,
+        around=tuple(map(_neighbour_view, hit.around)) or None if hit else None,
+        **copied,
+    )
+
+
+def _neighbour_view(turn: Record) -> RecordView:
+    """A turn that is shown beside another one."""
+    return RecordView(id=turn.id, created_at=to_iso(turn.created_at), text=turn.text)
+
+
+def without_description(row: RecordView) -> RecordView:
+    """The row without the fields that only describe it, for a budget that the text needs."""
+    return replace(
+        row, kind=None, relevance=None, date=None, collection=None, domain=None, instruction=None, importance=None,
+        confidence=None, agent=None, expires_at=None, source=None, context=None, tags=None,
+        fields=None, summary=None,
+    )  # fmt: skip
+
+
+def text_and_place(row: RecordView) -> RecordView:
+    """Only the text of a row, and what finds it again."""
+    return RecordView(id=row.id, at=row.place, text=row.text, truncated=row.truncated)
+
+
+def truncated(row: RecordView, size: int) -> RecordView:
+    """The row with at most `size` characters of its text, cut between words where possible, and marked if cut."""
+    text = row.text or ""
+    if size >= len(text):
+        return row
+    kept = text[:size]
+    if not text[size].isspace():
+        end = max(kept.rfind(" "), kept.rfind("\n"))
+        kept = kept[:end] if size - end < _LONG_WORD and end > 0 else kept
+    return replace(row, text=kept.rstrip(), truncated=True)
+
+
+def anchor_view(record: Record) -> dict[str, Json] | None:
+    """The file lines that a record is about: where they are now if that was checked, else where they were."""
+    kept = record.fields.get("anchor")
+    if not isinstance(kept, Mapping) or "path" not in kept:
+        return None
+    if "state" in kept:
+        return {"at": kept["at"], "state": kept["state"]}
+    return {"at": f"{kept['path']}:{kept.get('first')}-{kept.get('last')}"}
+
+
+def stored_fields(record: Record) -> dict[str, Json]:
+    return dict(record.fields)  # type: ignore[arg-type]  # JSON as it was stored
+
+
+def own_fields(record: Record) -> dict[str, Json]:
+    """The fields of a record that its text, which is made of most of them, does not contain."""
+    if record.kind == "turn":
+        return {"session_id": str(record.fields["session_id"])} if record.fields.get("session_id") else {}
+    if record.kind not in ("contact", "project", "skill", "history"):
+        return {}
+    return {
+        name: value
+        for name, value in stored_fields(record).items()
+        if name != "type" and f"{name}: {field_text(value)}" not in record.text
+    }
+
+
+def field_text(value: Json) -> str:
+    """A value in a line for people: lists of texts with commas, everything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False)
+
+
+def place(record: Record) -> str:
+    """`path:first-last`, which `get` accepts; empty for an entry."""
+    return f"{record.path}:{record.first_line}-{record.last_line}" if record.path else ""
+
+
+def summary_of(record: Record) -> str:
+    """The record's own summary, or the first words of its text."""
+    if record.summary:
+        return record.summary
+    lines = [line for line in record.text.split("\n") if not line.startswith("#")] or [record.text]
+    words = _MARKUP.sub("", " ".join(lines)).split()[:_SUMMARY_WORDS]
+    return " ".join(words)[:200]
+
+
+def _repeats_summary(record: Record) -> bool:
+    """Whether the text begins with the summary."""
+    summary = " ".join(record.summary.removesuffix("…").split()).casefold()
+    length = len(summary) + (_SPEAKER if record.kind == "turn" else 0)
+    return summary in " ".join(record.text[: 2 * length + _SPEAKER].split()).casefold()[:length]

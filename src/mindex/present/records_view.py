@@ -1,0 +1,55 @@
+"""Records that were requested by name or listed, as JSON and as text; `get` cuts them to a token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindex.model import GetResult, Record
+from mindex.present.budget import check_budget, cost_of, fit_records
+from mindex.present.record_view import RecordView, view_record
+from mindex.present.text import record_text
+from mindex.present.to_json import Json, to_json
+from mindex.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsView:
+    """Records cut to a budget: the same content as JSON and as text."""
+
+    rows: tuple[RecordView, ...]
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Json]:
+        return to_json(self)
+
+    def text(self, *, colour: bool = False) -> str:
+        blocks = [record_text(row, colour=colour) for row in self.rows]
+        blocks.extend(f"missing: {reference}" for reference in self.missing)
+        blocks.extend(f"note: {note}" for note in self.notes)
+        return "\n\n".join(blocks)
+
+    @property
+    def tokens(self) -> int:
+        return cost_of(self)
+
+
+def view_records(found: GetResult, *, budget: int | None = None, notes: Sequence[str] = ()) -> RecordsView:
+    """Return the records in order until the budget is spent.
+
+    When not everything fits, the texts come first: fields that only describe a record are left out, then the text that
+    no longer fits is cut and marked, and a note says so. Raises UsageError for a budget below `LEAST_BUDGET`.
+    """
+    check_budget(budget)
+    whole = RecordsView(tuple(map(view_record, found.records)), found.missing, (*found.notes, *found.why, *notes))
+    return whole if budget is None or whole.tokens <= budget else fit_records(whole, budget)
+
+
+def list_json(records: Sequence[Record], total: int, offset: int) -> dict[str, Json]:
+    more = offset + len(records) < total
+    return to_json({"records": tuple(map(view_record, records)), "total": total, "has_more": more})
+
+
+def list_text(records: Sequence[Record], total: int, *, colour: bool = False) -> str:
+    blocks = [record_text(view_record(record), colour=colour) for record in records]
+    return "\n\n".join([f"{len(records)} of {total}", *blocks])

@@ -1,0 +1,235 @@
+"""JSON from values, by one rule: `to_json` turns a dataclass into a JSON object.
+
+The fields become keys, in their order. A field without a default is always written; a field that has one is left out
+while it holds it. Times (milliseconds in a field of `TIMES`, or one whose name ends in `_at`) are written as ISO 8601,
+tuples as lists, dataclasses inside dataclasses by the same rule. `RULES` lists the classes that deviate, and how.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, field, fields
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from mindex.clock import to_iso
+from mindex.present.record_view import summary_of
+from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+
+TIMES = ("at", "since", "oldest", "newest")
+SCORE_DIGITS = 6  # of an evaluation: `mindex eval --compare` reads them again
+WHOLE = 0  # digits of a number that becomes an integer
+_EXACT, _TIME = -1, -2  # in the place of digits: not rounded; written as ISO 8601
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How the JSON of a class deviates. Names are those of fields and properties, and of `groups` and `views`."""
+
+    shown: tuple[str, ...] = ()  # these names, in this order, instead of all fields
+    rename: Mapping[str, str] = field(default_factory=dict)  # name → key
+    always: tuple[str, ...] = ()  # written also with their default
+    digits: Mapping[str, int] = field(default_factory=dict)  # to which numbers are rounded
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # fields that form an object of their own
+    flat: tuple[str, ...] = ()  # objects whose keys become keys of this one
+    views: Mapping[str, Callable[[Any], object]] = field(default_factory=dict)  # of the whole value; None: left out
+
+
+def _digits(count: int, *names: str) -> dict[str, int]:
+    return dict.fromkeys(names, count)
+
+
+# By name: importing the classes would make every search pay for reports that it does not print.
+# fmt: off
+RULES: Mapping[str, Rule] = {
+    # ── answers and records ──
+    "AnswerView": Rule(rename={"rows": "results"}),
+    "DualView": Rule(
+        shown=("index", "rows", "total", "has_more", "tokens", "query", "tier", "notes"),
+        rename={"rows": "details", "total": "total_count", "tokens": "tokens_used"}, always=("index",),
+    ),
+    "RecordsView": Rule(rename={"rows": "records"}, always=("missing",)),
+    "Hit": Rule(  # as `explain` shows it; the stages sum to the score
+        shown=("trace", "relevance", "stages"), flat=("trace",), digits={"relevance": 4},
+        views={"stages": lambda hit: hit.trace.stages},
+    ),
+    "Trace": Rule(
+        shown=("keyword_rank", "keyword_score", "vector_rank", "cosine", "matched_share", "cosine_zscore",
+               "model_fluency", "rerank"),
+        rename={"matched_share": "coverage", "cosine_zscore": "z", "model_fluency": "g"},
+        digits=_digits(4, "keyword_score", "cosine", "matched_share", "cosine_zscore", "model_fluency", "rerank"),
+    ),
+    "Stage": Rule(digits={"change": 6}),
+    # ── entries ──
+    "AddResult": Rule(
+        shown=("id", "created", "duplicate", "similar", "redacted", "notes"), always=("similar", "redacted"),
+    ),
+    "Change": Rule(  # what the history of an entry and the versions of the profile have in common
+        shown=("at", "by", "action", "reason"), views={"reason": lambda change: change.reason or None},
+    ),
+    "PurgeResult": Rule(
+        shown=("purged", "notes"), groups={"purged": ("records", "vectors", "history", "log_lines")},
+        always=("records", "vectors", "history"),
+    ),
+    "MemoryStatistics": Rule(digits=_digits(2, "average_importance", "average_confidence")),
+    "ExtractionReport": Rule(
+        shown=("processed", "facts", "remaining", "unanswered", "notes"), always=("processed", "facts", "remaining"),
+    ),
+    "Consolidation": Rule(
+        shown=("proposals", "examined", "applied", "retired", "younger", "notes"), rename={"examined": "looked_at"},
+    ),
+    "Proposal": Rule(
+        shown=("kind", "why", "by", "originals", "result", "kept", "applied"), rename={"kept": "keeps"}, always=("by",),
+        views={"originals": lambda proposal: [
+            {"id": one.id, "agent": one.agent, "summary": summary_of(one)} for one in proposal.originals
+        ]},
+    ),
+    # ── files, models, status ──
+    "CollectionReport": Rule(
+        shown=("name", "root", "files", "chunks"),
+        groups={"files": ("seen", "new", "changed", "moved", "deleted", "unchanged", "skipped"),
+                "chunks": ("chunks_added", "chunks_kept", "chunks_removed")},
+        rename={"chunks_added": "added", "chunks_kept": "kept", "chunks_removed": "removed"},
+    ),
+    "EmbeddingStatus": Rule(
+        always=("pending",), views={"dimensions": lambda status: status.dimensions if status.model else None},
+    ),
+    "Check": Rule(views={"fix": lambda check: check.fix if check.fix and not check.ok else None}),
+    "ReembedReport": Rule(rename={"source": "from", "target": "to"}),
+    "ListedModel": Rule(
+        rename={"speed": "milliseconds"}, always=("installed", "configured"), digits={"speed": 1},
+        views={"install": lambda model: model.install if model.install and not model.installed else None,
+               "active": lambda model: model.active if model.role == "embedding" else None},
+    ),
+    # ── export and import ──
+    "Collection": Rule(shown=("name", "root")),
+    "ExportReport": Rule(always=("files",)),
+    "ImportReport": Rule(
+        always=("skipped",),
+        views={"renumbered": lambda report: [{"old": old, "new": new} for old, new in report.renumbered] or None},
+    ),
+    "SkippedRow": Rule(shown=("where", "reason")),
+    # ── evaluation ──
+    "Assessment": Rule(
+        shown=("name", "documents", "questions", "runs", "model", "settings", "version", "left_out", "categories",
+               "silence", "worst", "compared", "notes", "per_query"),
+        rename={"name": "set", "questions": "queries"}, always=("version",), digits={"per_query": SCORE_DIGITS},
+        views={"categories": lambda one: (
+                   {"field": one.label, "values": {part.name: part for part in one.slices}} if one.slices else None
+               ),
+               "per_query": lambda one: {variant: run.per_question for variant, run in one.runs.items()}},
+    ),
+    "SearchRun": Rule(
+        shown=("metrics", "tokens", "p50_ms", "p95_ms", "timed"), flat=("metrics",),
+        always=("p50_ms", "p95_ms", "timed"),
+        digits={"metrics": SCORE_DIGITS, "tokens": WHOLE, "p50_ms": 1, "p95_ms": 1},
+    ),
+    "Slice": Rule(shown=("questions", "runs"), rename={"questions": "queries"}, digits={"runs": SCORE_DIGITS}),
+    "Failure": Rule(
+        rename={"question": "query"}, digits={"scores": SCORE_DIGITS},
+        views={"category": lambda failure: failure.category or None},
+    ),
+    "Place": Rule(
+        shown=("id", "rank", "title", "explain"), always=("rank",),
+        views={"title": lambda place: place.hit.record.title if place.hit else None,
+               "explain": lambda place: place.hit},
+    ),
+    "Comparison": Rule(
+        shown=("variant", "metric", "questions", "before", "after", "difference", "interval", "p", "verdict"),
+        rename={"variant": "mode", "questions": "queries"},
+        digits=_digits(SCORE_DIGITS, "before", "after", "difference", "interval") | {"p": 4},
+        views={"interval": lambda one: (one.low, one.high)},
+    ),
+    "Sweep": Rule(
+        shown=("key", "metric", "variant", "baseline", "values", "left_out"), rename={"variant": "mode"},
+        digits={"values": SCORE_DIGITS},
+        views={"values": lambda sweep: [
+            {"value": value, "sets": scores, "mean": sweep.means[value]} for value, scores in sweep.scores.items()
+        ]},
+    ),
+    "HeldOutSet": Rule(rename={"name": "set"}, digits=_digits(SCORE_DIGITS, "score", "best_score")),
+    "ForeignTopics": Rule(
+        shown=("floor", "model", "settings", "languages", "pairs", "mean", "lowest", "floors", "notes"),
+        digits={"mean": SCORE_DIGITS},
+    ),
+    "ForeignPair": Rule(digits=_digits(SCORE_DIGITS, "auroc", "silenced", "refused")),
+    "FloorResult": Rule(digits=_digits(SCORE_DIGITS, "silenced", "refused", "lowest_refused")),
+}
+# fmt: on
+_NO_RULE = Rule()
+
+
+def to_json(value: DataclassInstance | Mapping[str, object]) -> dict[str, Json]:
+    """Return the JSON object of a dataclass, or of a mapping whose values may be dataclasses."""
+    if isinstance(value, Mapping):
+        return {str(key): _converted(content) for key, content in value.items()}
+    return _object(value)
+
+
+def compact_json(value: DataclassInstance | Mapping[str, object]) -> str:
+    """Return the JSON text of a value on one line, without blanks between its parts."""
+    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
+class _Step(NamedTuple):
+    """How one key is made."""
+
+    name: str
+    key: str  # empty: the keys of the content
+    default: object  # the key is left out while the content equals it
+    digits: int
+    view: Callable[[Any], object] | None
+
+
+def _object(value: Any, group: str = "") -> dict[str, Json]:
+    made: dict[str, Json] = {}
+    for name, key, default, digits, view in _steps(type(value), group):  # type: ignore[arg-type]  # classes are hashable
+        content = getattr(value, name) if view is None else view(value)
+        if content is default or content == default:
+            continue
+        converted = _converted(content, digits)
+        if key:
+            made[key] = converted
+        elif isinstance(converted, dict):
+            made |= converted
+    return made
+
+
+@cache
+def _steps(kind: Any, group: str) -> tuple[_Step, ...]:
+    """How the keys of a class are made, or those of one group of its fields."""
+    rule = RULES.get(kind.__name__, _NO_RULE)
+    defaults = {
+        one.name: one.default if one.default_factory is MISSING else one.default_factory()
+        for one in fields(kind)
+        if one.name not in rule.always
+    }
+
+    def step(name: str) -> _Step:
+        view = partial(_object, group=name) if name in rule.groups else rule.views.get(name)
+        default = None if view else defaults.get(name, MISSING)
+        digits = _TIME if name in TIMES or name.endswith("_at") else _EXACT
+        key = "" if name in rule.flat else rule.rename.get(name, name)
+        return _Step(name, key, default, rule.digits.get(name, digits), view)
+
+    return tuple(map(step, rule.groups[group] if group else rule.shown or kind.__match_args__))
+
+
+def _converted(value: Any, digits: int = _EXACT) -> Json:
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, (int, float)):
+        if digits == _EXACT:
+            return value
+        return to_iso(int(value)) if digits == _TIME else round(value, digits or None)
+    if isinstance(value, (tuple, list)):
+        return [_converted(part, digits) for part in value]
+    if isinstance(value, Mapping):
+        return {str(key): _converted(part, digits) for key, part in value.items()}
+    return _object(value)
