@@ -7,7 +7,7 @@ import pytest
 
 from mindex.config import SETTINGS, Settings, cache_folder, default_database, load_settings, user_config
 from mindex.errors import ConfigError
-from mindex.provider_table import MODULES
+from mindex.provider_table import EMBEDDING_PROVIDERS
 
 
 def load(
@@ -113,7 +113,7 @@ def test_an_address_in_a_file_may_hold_no_login_and_no_key(tmp_path: Path, url: 
 
 
 def test_the_settings_know_every_embedding_provider() -> None:
-    for provider in (*MODULES["embedding"], "none"):
+    for provider in (*EMBEDDING_PROVIDERS, "none"):
         assert load_settings({"embedding.provider": provider}).text("embedding.provider") == provider
     with pytest.raises(ConfigError):
         load_settings({"embedding.provider": "magic"})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from mindex.errors import ConfigError
-from mindex.provider_table import MODULES, SHORTEN_VECTORS, provider_names
+from mindex.provider_table import EMBEDDING_PROVIDERS, SHORTEN_VECTORS, provider_names
 from mindex.values import dataclass
 
 SecretsMode = Literal["redact", "strict", "off"]
@@ -125,7 +125,7 @@ SETTINGS: tuple[Setting, ...] = (
         "embedding.provider",
         "local",
         # Checked here, before anything is stored: an unknown reranker or language model is only left out.
-        _one_of(*MODULES["embedding"], "none"),
+        _one_of(*EMBEDDING_PROVIDERS, "none"),
         provider_names("embedding"),
     ),
     Setting("embedding.model", "", _text, "the model's name or folder; default: the provider's own"),

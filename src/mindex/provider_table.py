@@ -78,6 +78,8 @@ MODULES: Mapping[Role, Mapping[str, str]] = {
     },
 }
 
+# Every name that `embedding.provider` may have; one that has no embedders comes last.
+EMBEDDING_PROVIDERS = tuple(sorted(MODULES["embedding"], key=lambda name: not PROVIDERS[name].embeds))
 SHORTEN_VECTORS = tuple(name for name, provider in PROVIDERS.items() if provider.shortens_vectors)
 
 
