@@ -89,6 +89,11 @@ def provider_names(role: Role) -> str:
     return f"{', '.join(names)} or none"
 
 
+def default_url(provider: str) -> str:
+    """Return the default address of a provider's server; empty for one that has none, or runs on this machine."""
+    return PROVIDERS.get(provider, Provider()).url
+
+
 def trusts_imported_vectors(fingerprint: str) -> bool:
     """Whether vectors of this space may be imported without comparing canaries."""
     return PROVIDERS.get(fingerprint.partition("/")[0], Provider()).trusts_imported_vectors

@@ -21,7 +21,7 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator, create_generator
 from mindex.providers.model_check import all_at_once, check_embedder, check_generator, check_reranker
-from mindex.providers.model_list import Choice, is_ready_made, list_models, with_speed
+from mindex.providers.model_list import Choice, is_packaged, list_models, with_speed
 from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex.store.base import Store
 
@@ -140,7 +140,7 @@ class Models:
         """The provider of a model that is named without one."""
         if self._settings.said("embedding.provider"):
             return self._selection.configured_spec.provider
-        return "local" if model and is_ready_made(full_name("local", model)) else active.provider
+        return "local" if model and is_packaged(full_name("local", model)) else active.provider
 
     def _settings_notes(self) -> tuple[str, ...]:
         """What the settings have to say after a change."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from mindex.errors import EmbeddingError
 from mindex.model.spaces import EmbedderSpec
-from mindex.providers.addresses import is_known_here, is_near, parse_address
+from mindex.provider_table import default_url
+from mindex.providers.addresses import is_remembered, is_this_machine, parse_address
 from mindex.providers.base import ProviderSettings
-from mindex.providers.known_servers import customary_url
 from mindex.providers.model_files import names_a_file
 
 
@@ -35,13 +35,13 @@ def permitted_settings(spec: EmbedderSpec, configured: ProviderSettings, *, api_
             f"this memory was embedded with the model {spec.model}, which the settings do not name",
             f"set embedding.provider to {spec.provider} and embedding.model to {spec.model} if it may be loaded",
         )
-    where = spec.url or customary_url(spec.provider)
+    where = spec.url or default_url(spec.provider)
     moved = same_provider and own.model in ("", spec.model)
     configured_address = bool(configured.url) and (moved or where == own.url)
     default_address = same_provider and not configured.url and not spec.url
     # Ollama's and LM Studio's default address, or one that was named on this machine before: the file chose neither.
-    usual_address = where == customary_url(spec.provider) or is_known_here(where)
-    if where and not (configured_address or default_address or (usual_address and is_near(where))):
+    usual_address = where == default_url(spec.provider) or is_remembered(where)
+    if where and not (configured_address or default_address or (usual_address and is_this_machine(where))):
         raise EmbeddingError(
             f"this memory was embedded by a server at {where}, which the settings do not name",
             f"set embedding.provider to {spec.provider} and embedding.url to {where} if it may be asked",

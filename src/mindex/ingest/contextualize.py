@@ -19,7 +19,7 @@ from mindex.analyzer import STOP_WORDS, analyze
 from mindex.errors import GenerationError, MindexError
 from mindex.model import ContextPlan, Document, Progress, Record
 from mindex.present.tokens import count_tokens
-from mindex.providers.generate.answer_parsing import UnusableAnswer, asked, plain_answer, wake
+from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model, plain_answer
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import DocumentUpdate, Store
@@ -90,7 +90,7 @@ def contextualize(
 
 def _generate_all(generator: Generator, requests: Iterator[_Request], job: _Job, timeout: float) -> None:
     try:
-        wake(generator)
+        load_model(generator)
     except GenerationError as error:
         job.stop(error)
         return
@@ -319,7 +319,7 @@ def _next_at_once(at_once: int, durations: list[float], timeout: float) -> int:
 
 def _answer(generator: Generator, prompt: Prompt) -> str | GenerationError:
     try:
-        return asked(generator, prompt)
+        return answer_of(generator, prompt)
     except GenerationError as error:
         return error
 

@@ -9,7 +9,7 @@ from mindex.errors import MindexError
 from mindex.memories.conflicts import contradict
 from mindex.memories.merge_loss_check import kept_word_share, missing_facts
 from mindex.model import Record
-from mindex.providers.generate.answer_parsing import UnusableAnswer, asked, json_answer, one_line, wake
+from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, json_answer, load_model, one_line
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.redaction.redactor import Redactor
 
@@ -89,9 +89,9 @@ class ConsolidationWriter:
 
     def _generate(self, generator: Generator, prompt: Prompt) -> str:
         if not self._loaded:
-            wake(generator)
+            load_model(generator)
             self._loaded = True
-        value = json_answer(asked(generator, prompt))
+        value = json_answer(answer_of(generator, prompt))
         text = value.get("text") if isinstance(value, dict) else None
         if not isinstance(text, str) or len(text) > _LONGEST_RESULT:
             raise UnusableAnswer("the language model answered with something else than a text", "try another model")

@@ -25,7 +25,7 @@ from mindex.memories.near_duplicates import keywords
 from mindex.model import TYPES, AddResult, ExtractionReport, Progress, Record
 from mindex.model.consolidation import FROM
 from mindex.providers.factory import Providers
-from mindex.providers.generate.answer_parsing import UnusableAnswer, asked, json_answer, one_line, wake
+from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, json_answer, load_model, one_line
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.store.base import RetryPolicy, Store
 from mindex.work_queue import WorkQueue
@@ -167,7 +167,7 @@ class FactExtractor:
         if not self._store.entries.is_unextracted(turn.id):
             return 0
         try:
-            facts = facts_of(asked(self._generator, prompt_of(turn)), turn)
+            facts = facts_of(answer_of(self._generator, prompt_of(turn)), turn)
         except GenerationError:
             with suppress(StoreError):  # the model's failure is the news
                 self._store.entries.mark_unanswered(turn.id)
@@ -305,7 +305,7 @@ class FactExtraction:
         total = min(limit, self._store.entries.count_unextracted(agent, policy))
         if total:
             try:
-                wake(generator)
+                load_model(generator)
             except GenerationError as error:
                 return replace(self._report(run, agent, f"no exchange was asked: {error}"), in_vain=True)
         while going and run.attempted < total:

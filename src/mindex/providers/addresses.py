@@ -83,23 +83,23 @@ def parse_address(url: str) -> Address:
 # ── on this machine ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def is_near(url: str) -> bool:
-    """Whether an address is of this machine."""
+def is_this_machine(url: str) -> bool:
+    """Whether a URL names this machine; False for a malformed one."""
     try:
         return parse_address(url).is_loopback
     except ValueError:
         return False
 
 
-def know_here(url: str) -> None:
+def remember_address(url: str) -> None:
     """Store that a setting or a command named this address of this machine: other processes may then use it, too."""
-    if is_near(url) and not (file := _file(url)).exists():
+    if is_this_machine(url) and not (file := _file(url)).exists():
         write_small(file, {"url": str(parse_address(url))})
 
 
-def is_known_here(url: str) -> bool:
+def is_remembered(url: str) -> bool:
     """Whether exactly this address was named here before; one with a login or a query is another address."""
-    return is_near(url) and str(parse_address(url)) == url and _file(url).exists()
+    return is_this_machine(url) and str(parse_address(url)) == url and _file(url).exists()
 
 
 def _file(url: str) -> Path:

@@ -66,9 +66,9 @@ class ConfiguredProviders:
     def embedder(self, settings: ProviderSettings) -> Embedder | None:
         if settings.url:
             # Imported here: most memories have no server, and parsing addresses is not free.
-            from mindex.providers.addresses import know_here
+            from mindex.providers.addresses import remember_address
 
-            know_here(settings.url)
+            remember_address(settings.url)
         return create_embedder(settings)
 
     # Rerankers and generators are imported when first used: most searches need neither (tests/test_costs.py).

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mindex.provider_table import PROVIDERS, Provider
+from mindex.provider_table import PROVIDERS, default_url
 from mindex.providers.addresses import parse_address
 from mindex.providers.base import ProviderSettings
 from mindex.providers.server import ServerSpec
@@ -20,11 +20,6 @@ _OPENAI_ENDS = r"/(embeddings|chat/completions)"
 _OLLAMA_ENDS = r"/(api|v1)(/(embed|embeddings|chat|generate))?"
 # A model's name that becomes part of a path: it must not lead out of it, nor begin a query.
 _IN_A_PATH = r"[\w@:-][\w@.:-]*(/[\w@:-][\w@.:-]*)*"
-
-
-def customary_url(provider: str) -> str:
-    """Return a provider's default address; empty for one that has none, or runs on this machine."""
-    return PROVIDERS.get(provider, Provider()).url
 
 
 def server_spec(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
@@ -58,7 +53,7 @@ def _openai(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
     spec = _spec(role, settings, model, _OPENAI_ENDS, path="/v1")
     return replace(
         spec,
-        needs_key=str(spec.address) == customary_url("openai"),
+        needs_key=str(spec.address) == default_url("openai"),
         start="is it running? check its address" if settings.url else "check your connection",
     )
 

@@ -43,7 +43,7 @@ _TEXT = (
 )
 
 
-def is_ready_made(name: str) -> bool:
+def is_packaged(name: str) -> bool:
     """Whether a local embedder of this name needs nothing but a package."""
     return any(model.name == name for model in _packaged() if model.role == "embedding")
 

@@ -30,13 +30,13 @@ class UnusableAnswer(GenerationError):
     """The model answered in another form than the prompt demands."""
 
 
-def asked(generator: Generator, prompt: Prompt) -> str:
+def answer_of(generator: Generator, prompt: Prompt) -> str:
     """Return a model's answer. Every failure is a GenerationError: a model's library may raise anything."""
     with _as_generation_error():
         return generator.generate(prompt)
 
 
-def wake(generator: Generator) -> None:
+def load_model(generator: Generator) -> None:
     """Load the model before many prompts: then it may take as long as it needs, and one that is down fails once."""
     with _as_generation_error():
         generator.load()
