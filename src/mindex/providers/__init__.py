@@ -1,1 +1,1 @@
-"""Models behind doors: each provider is one file, imported only when it is used."""
+"""Embedders, rerankers and language models. Each provider is one module per role, imported only when it is used."""

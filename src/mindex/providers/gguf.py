@@ -54,15 +54,15 @@ class GgufModel:
         return _POOLING[self.pooling]
 
 
-def describe(given: str, setting: str) -> GgufModel:
+def describe(name: str, setting: str) -> GgufModel:
     """Return the model at a path; cheap from the second time on. Raises ProviderError that says what is wrong with it.
 
     `setting` is the setting that named the path.
     """
     hint = f"let {setting} name a GGUF file"
-    if not given:
+    if not name:
         raise ProviderError("llama-cpp needs to be told which model", hint)
-    with at_path(given, hint) as path:
+    with at_path(name, hint) as path:
         if not path.is_file():
             raise ProviderError(f"there is no file {path}", hint)
         model = _model_from_cache(read_facts("gguf", [path]))

@@ -236,7 +236,7 @@ def _guarded(work: Callable[[], T], seconds: float) -> T:
 
     The lookup of a name and headers that arrive byte by byte have no time-out of their own.
     """
-    from concurrent.futures import Future  # 20 ms to import, only for those who send
+    from concurrent.futures import Future  # 20 ms to import, and only a request needs it
 
     outcome: Future[T] = Future()
 

@@ -24,16 +24,16 @@ def is_path(name: str) -> bool:
 
 
 @contextmanager
-def at_path(given: str, hint: str) -> Iterator[Path]:
+def at_path(name: str, hint: str) -> Iterator[Path]:
     """Yield the path that a setting names. An OSError inside becomes a ProviderError with the hint."""
     try:
-        path = Path(given).expanduser().resolve()
+        path = Path(name).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise ProviderError(f"'{given[:200]}' is no path ({error})", hint) from error
+        raise ProviderError(f"'{name[:200]}' is no path ({error})", hint) from error
     try:
         yield path
     except OSError as error:
-        raise ProviderError(f"'{given[:200]}' cannot be read ({error.strerror or error})", hint) from error
+        raise ProviderError(f"'{name[:200]}' cannot be read ({error.strerror or error})", hint) from error
 
 
 def checksum(files: Sequence[Path]) -> str:

@@ -49,17 +49,17 @@ def is_packaged(name: str) -> bool:
 
 
 def list_models(
-    asked: Sequence[tuple[Role, ProviderSettings]], spaces: Sequence[Space], chosen: Choice = "model"
+    configured: Sequence[tuple[Role, ProviderSettings]], spaces: Sequence[Space], chosen: Choice = "model"
 ) -> list[ListedModel]:
     """Return every model by role: first the packaged ones, then what else a database or a setting names.
 
-    `asked` is what the settings say of each role. `chosen` says which of it was set for the embedder: a model that was
-    not is a default, and changes nothing.
+    `configured` is what the settings say of each role. `chosen` says which of it was set for the embedder: a model that
+    was not is a default, and changes nothing.
     """
     listed = list(_packaged())
     for space in spaces:
         _add_space(listed, space)
-    for role, settings in asked:
+    for role, settings in configured:
         if settings.provider != "none":
             _add_configured(listed, role, settings, spaces, chosen if role == "embedding" else "model")
     return sorted(listed, key=lambda model: _ROLES.index(model.role))
@@ -135,10 +135,10 @@ def with_speed(
     file = small_file(_SPEEDS, model.role, model.provider, model.name)
     if settings is None:
         try:
-            kept = read_small(file) or {}
+            values = read_small(file) or {}
         except OSError:
-            kept = {}
-        return replace(model, speed={name: value for name, value in kept.items() if isinstance(value, int | float)})
+            values = {}
+        return replace(model, speed={name: value for name, value in values.items() if isinstance(value, int | float)})
     if report is not None:
         report(model_title(model.provider, model.name))
     try:

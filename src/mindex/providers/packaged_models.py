@@ -57,7 +57,7 @@ class PackagedModel:
         return ModelFiles(weights, self.sha256, tokenizer, self.called, hint, scales_by_run=True)
 
     def _folder(self) -> Path | None:
-        from importlib.metadata import PackageNotFoundError, distribution  # 40 ms, only for who opens such a model
+        from importlib.metadata import PackageNotFoundError, distribution  # 40 ms to import, only for such a model
 
         try:
             return Path(str(distribution(self.package).locate_file(self.folder)))

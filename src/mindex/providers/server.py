@@ -87,7 +87,7 @@ class Limits:
     deadline: float | None = None  # by `time.monotonic`
     attempts: int = _ATTEMPTS
     max_bytes: int = _MAX_BYTES
-    # For a call that a person asked for: it also reaches a server that is down, and waits for a model that is loading.
+    # For a call that a person requested: it also reaches a server that is down, and waits for a model that is loading.
     insists: bool = False
 
     def seconds(self, timeout: float) -> float:
@@ -240,16 +240,16 @@ class Server:
         status = reply.status
         if 200 <= status < 300:
             return self._without_error(parse_json(reply.body), reply)
-        said = self._server_message(reply.body)
+        reason = self._server_message(reply.body)
         if status in (400, 413, 422) or (
-            status >= 500 and (re.search(_TOO_LONG, said) or re.search(_NOT_A_NUMBER, said))
+            status >= 500 and (re.search(_TOO_LONG, reason) or re.search(_NOT_A_NUMBER, reason))
         ):
-            raise Rejected(status, said)
+            raise Rejected(status, reason)
         if status in (401, 403):
             raise self._key_refused(status)
         if status == 404:
-            if re.search(_NO_MODEL, said):
-                raise self._missing_model(said)
+            if re.search(_NO_MODEL, reason):
+                raise self._missing_model(reason)
             raise self.spec.error(f"{self.spec} does not know this address (404)", f"check {self.spec.role}.url")
         if status == 407:
             raise RequestFailed("cannot be reached: the proxy wants a login (407)", "put it into HTTPS_PROXY")
@@ -263,8 +263,10 @@ class Server:
                 down=False,
             )
         if status >= 500 or status == 408:
-            raise RequestFailed(f"failed ({status}: {said})", "look into its log", again=True, wait=_retry_after(reply))
-        raise self.spec.error(f"{self.spec} answers with status {status} ({said})", "check its address")
+            raise RequestFailed(
+                f"failed ({status}: {reason})", "look into its log", again=True, wait=_retry_after(reply)
+            )
+        raise self.spec.error(f"{self.spec} answers with status {status} ({reason})", "check its address")
 
     def _without_error(self, answer: object, reply: Reply) -> object:
         """Return the answer; raise for one that reports an error under a status of success, as some servers do."""
@@ -312,8 +314,8 @@ class Server:
         if not self.spec.keyed:
             return f"{role}.url to {self.spec.address}: keys go to no address that the settings do not name"
         variables = [f"MINDEX_{role.upper()}_API_KEY", *self.spec.key_variables]
-        kept = keyring_way(role) if self.spec.asks_keyring else ""
-        return f"{' or '.join(variables)} in the environment{kept}"
+        keyring = keyring_way(role) if self.spec.asks_keyring else ""
+        return f"{' or '.join(variables)} in the environment{keyring}"
 
     # ── messages ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -335,9 +337,9 @@ class Server:
             return self.spec.error(f"{self.spec} wants a key ({status})", f"set {self._key_places}")
         return self.spec.error(f"{self.spec} refuses the key ({status})", f"check {self._key_places}")
 
-    def _missing_model(self, said: str) -> ProviderError:
+    def _missing_model(self, reason: str) -> ProviderError:
         spec = self.spec
-        return spec.error(f"{spec} has no model '{spec.model}' ({said})", spec.missing or f"check {spec.role}.model")
+        return spec.error(f"{spec} has no model '{spec.model}' ({reason})", spec.missing or f"check {spec.role}.model")
 
     def _server_message(self, body: bytes) -> str:
         """Return the server's own explanation: one line, short, without our secrets."""

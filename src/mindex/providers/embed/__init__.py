@@ -1,1 +1,1 @@
-"""Text in, vectors out."""
+"""Embedders: texts in, vectors out."""

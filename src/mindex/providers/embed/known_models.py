@@ -41,7 +41,7 @@ _MODELS = {
 
 
 def space(provider: str, name: str, pooling: str = "") -> Model:
-    """Return the space of a model as its name alone tells it; 0 dimensions for an unknown name.
+    """Return the space of a model as far as its name tells; 0 dimensions for an unknown name.
 
     Servers spell names their own way: `nomic-embed-text:latest`, `@cf/baai/bge-m3`, and LM Studio's
     `text-embedding-nomic-embed-text-v1.5`.

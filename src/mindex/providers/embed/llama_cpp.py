@@ -49,8 +49,8 @@ class GgufCard:
         self._files = [Path(file.path)]
 
     def read(self) -> Card | None:
-        kept = read_facts("llama-cpp", self._files) or {}
-        mean, std = kept.get("mean"), kept.get("std")
+        facts = read_facts("llama-cpp", self._files) or {}
+        mean, std = facts.get("mean"), facts.get("std")
         if not isinstance(mean, float) or not isinstance(std, float):
             return None
         return Card(self._dimensions, mean, std)

@@ -112,7 +112,7 @@ class LocalEmbedder:
         return vector
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
-        import numpy as np  # here and below: 100 ms to import, only for those who have vectors
+        import numpy as np  # here and below: 100 ms to import, which a keyword search does not pay
 
         engine = self._engine.get()
         encoded = [self._encode(engine, self.model.text_prefix + text) for text in texts]

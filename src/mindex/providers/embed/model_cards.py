@@ -58,7 +58,7 @@ def background_of(queries: VectorArray, texts: VectorArray) -> tuple[float, floa
 
     A model with a query prefix sees queries further away from texts than texts from each other.
     """
-    import numpy as np  # 150 ms to import: only for those who have vectors
+    import numpy as np  # 100 ms to import, only for vectors that have arrived
 
     cosines = (queries @ texts.T)[~np.eye(len(UNRELATED), dtype=bool)]
     deviation = max(float(cosines.std()), _MIN_DEVIATION)  # with none at all, every difference would look enormous

@@ -30,9 +30,9 @@ _POOLING = {
 _POOLING_NAMES = {"cls": "cls", "mean": "mean", "mean_sqrt_len_tokens": "mean", "max": "max", "lasttoken": "last"}
 
 
-def open_folder(given: str) -> tuple[Model, ModelFiles]:
+def open_folder(name: str) -> tuple[Model, ModelFiles]:
     """Return the space and the files of the model at a path. Raises EmbeddingError that says what the folder lacks."""
-    with raise_as(EmbeddingError), model_folder(given, "embedding.model") as folder:
+    with raise_as(EmbeddingError), model_folder(name, "embedding.model") as folder:
         cached = read_facts(_ROLE, folder.files)
         files = folder.known_files(EMBEDDING_MODEL, cached)
         model = _model_from_cache(cached)

@@ -1,1 +1,1 @@
-"""Words in, words out."""
+"""Language models: a prompt in, a text out."""

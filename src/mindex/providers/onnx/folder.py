@@ -77,10 +77,10 @@ class ModelFolder:
 
 
 @contextmanager
-def model_folder(given: str, setting: str) -> Iterator[ModelFolder]:
+def model_folder(name: str, setting: str) -> Iterator[ModelFolder]:
     """Yield the model at a path: a folder, or the .onnx file in it. Raises ProviderError that says what is missing."""
     hint = f"let {setting} name a folder with model.onnx and tokenizer.json"
-    with at_path(given, hint) as path:
+    with at_path(name, hint) as path:
         yield _folder_at(path, setting, hint)
 
 

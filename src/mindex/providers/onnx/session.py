@@ -125,7 +125,7 @@ def _save_copy(model: Path, copy: Path) -> bool:
         _open(model, options)
         _seal(temporary)
         temporary.replace(copy)
-        _sweep(copy)
+        _remove_old(copy)
     except Exception:  # a full disk, a read-only folder, a runtime that cannot save: it works without a copy
         if temporary:
             with contextlib.suppress(OSError):
@@ -144,12 +144,12 @@ def _seal(file: Path) -> None:
     os.utime(file, ns=(second * 10**9, second * 10**9))
 
 
-def _sweep(kept: Path) -> None:
+def _remove_old(copy: Path) -> None:
     """Remove copies of old versions and temporary files of killed processes: each is 90 MB."""
-    for file in kept.parent.iterdir():
+    for file in copy.parent.iterdir():
         oldest = {".ort": _STALE_AFTER, ".tmp": _DAY}.get(file.suffix)
         with contextlib.suppress(OSError):
-            if oldest and file != kept and file.stat().st_mtime < time.time() - oldest:
+            if oldest and file != copy and file.stat().st_mtime < time.time() - oldest:
                 file.unlink()
 
 

@@ -1,1 +1,1 @@
-"""Question and texts in, scores out."""
+"""Rerankers: a query and texts in, scores out."""

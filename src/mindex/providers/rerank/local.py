@@ -45,11 +45,11 @@ def create(settings: ProviderSettings) -> Reranker:
     return LocalReranker(name, lambda: files)
 
 
-def open_folder(given: str) -> tuple[str, ModelFiles]:
+def open_folder(name: str) -> tuple[str, ModelFiles]:
     """Return the name and the files of the cross-encoder at a path. Raises RerankError that says what is missing."""
     from mindex.providers.onnx.folder import model_folder  # 30 ms of imports that a packaged model does not need
 
-    with raise_as(RerankError), model_folder(given, "rerank.model") as folder:
+    with raise_as(RerankError), model_folder(name, "rerank.model") as folder:
         files = folder.known_files(RERANKER, read_facts(_ROLE, folder.files))
         if files is None:
             files = folder.read_files(RERANKER)
