@@ -18,7 +18,7 @@ _VARIABLES = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "GROQ_API_KEY", "OLLAMA_
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of one's own, and an environment that says nothing of keys and proxies."""
+    """A cache folder for this test alone, and an environment without keys and proxies."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("MINDEX_CACHE_DIR", str(folder))
     for variable in _VARIABLES:
@@ -46,7 +46,7 @@ def again(tmp_path: Path) -> Iterator[Again]:
 
 @pytest.fixture
 def docs(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """The FILES of the module that asks."""
+    """The FILES of the test module."""
     return write(tmp_path / "docs", request.module.FILES)
 
 

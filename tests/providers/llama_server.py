@@ -24,9 +24,9 @@ _PROGRAM = """
 import json, sys
 import xllamacpp
 
-asked = json.loads(sys.argv[1])
+settings = json.loads(sys.argv[1])
 parameters = xllamacpp.CommonParams()
-parameters.model.path = asked["model"]
+parameters.model.path = settings["model"]
 parameters.model_alias = {"smollm2"}
 parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = 1024
 parameters.n_parallel = 1
@@ -34,9 +34,9 @@ parameters.verbosity = -1
 parameters.warmup = parameters.ui = False
 parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
 parameters.embedding = True
-parameters.pooling_type = xllamacpp.llama_pooling_type(4 if asked["mode"] == "rerank" else 1)
-parameters.api_prefix = asked["prefix"]
-parameters.api_keys = [asked["key"]] if asked["key"] else []
+parameters.pooling_type = xllamacpp.llama_pooling_type(4 if settings["mode"] == "rerank" else 1)
+parameters.api_prefix = settings["prefix"]
+parameters.api_keys = [settings["key"]] if settings["key"] else []
 server = xllamacpp.Server(parameters)
 print(server.listening_address, flush=True)
 sys.stdin.read()
@@ -60,9 +60,9 @@ class RunningLlama:
 def running_llama(
     model: Path = SMOLLM, *, mode: str = "chat", key: str = "", prefix: str = ""
 ) -> Iterator[RunningLlama]:
-    asked = json.dumps({"model": str(model), "mode": mode, "key": key, "prefix": prefix})
+    settings = json.dumps({"model": str(model), "mode": mode, "key": key, "prefix": prefix})
     process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, asked], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        [sys.executable, "-c", _PROGRAM, settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
     )
     with process:
         try:

@@ -29,10 +29,10 @@ def rows(width: int = 4, seed: int = 7) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(len(WORDS), width)).astype(np.float32)
 
 
-def embedder(folder: Path, table: np.ndarray | None = None, **given: object) -> Path:
+def embedder(folder: Path, table: np.ndarray | None = None, **options: object) -> Path:
     """A folder whose model answers with the table's row for each token."""
     table = rows() if table is None else table
-    name = str(given.pop("output", "last_hidden_state"))
+    name = str(options.pop("output", "last_hidden_state"))
     lookup = Node("Gather", ["table", "input_ids"], "found")
     if name == "sentence_embedding":
         nodes = [lookup, *_masked_sum()]
@@ -40,13 +40,13 @@ def embedder(folder: Path, table: np.ndarray | None = None, **given: object) -> 
     else:
         nodes = [Node("Gather", ["table", "input_ids"], name)]
         shape = ["b", "t", table.shape[1]]
-    return _folder(folder, nodes, name, shape, table, **given)
+    return _folder(folder, nodes, name, shape, table, **options)
 
 
-def cross_encoder(folder: Path, table: np.ndarray, **given: object) -> Path:
+def cross_encoder(folder: Path, table: np.ndarray, **options: object) -> Path:
     """A folder whose model adds up the table's rows of all tokens of a pair."""
     nodes = [Node("Gather", ["table", "input_ids"], "found"), *_masked_sum("logits")]
-    return _folder(folder, nodes, "logits", ["b", table.shape[1]], table, **given)
+    return _folder(folder, nodes, "logits", ["b", table.shape[1]], table, **options)
 
 
 def tokenizer(*, special: bool = True, words: Sequence[str] = WORDS) -> Tokenizer:

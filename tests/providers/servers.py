@@ -1,4 +1,4 @@
-"""Real servers on this machine that speak the documented formats of model providers, and can be told to misbehave."""
+"""Real servers on this machine with the documented interfaces of model providers; a test can have them misbehave."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 Trick = Callable[["Handler"], None]
-Answered = tuple[int, object]
+Reply = tuple[int, object]
 
 ACCOUNT = "0123456789abcdef"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReceivedRequest:
     """A request as it arrived."""
 
     path: str
@@ -53,7 +53,7 @@ class ModelServer:
     refuses: tuple[str, ...] = ()  # parameters of a chat that are answered with 400
     tricks: deque[Trick] = field(default_factory=deque)
     always: Trick | None = None
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReceivedRequest] = field(default_factory=list)
     port: int = 0
     _http: _Listening | None = None
     released: threading.Event = field(default_factory=threading.Event)
@@ -103,27 +103,28 @@ class ModelServer:
 
     # ── formats ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def answer(self, asked: Asked) -> Answered:
-        path = asked.path
+    def answer(self, request: ReceivedRequest) -> Reply:
+        path = request.path
         if path == "/api/embed":
-            return self._ollama(asked.body)
+            return self._ollama(request.body)
         if path == "/api/chat":
-            return self._ollama_chat(asked.body)
+            return self._ollama_chat(request.body)
         if re.fullmatch(r"/openai/deployments/[^/]+/(embeddings|chat/completions)", path):
-            return self._azure(asked, path.split("/")[3]) if "api-version=" in asked.query else (404, _no_resource())
+            versioned = "api-version=" in request.query
+            return self._azure(request, path.split("/")[3]) if versioned else (404, _no_resource())
         if path in ("/openai/v1/embeddings", "/openai/v1/chat/completions"):
-            return self._azure(asked, asked.body["model"])
+            return self._azure(request, request.body["model"])
         if path in ("/v1/embeddings", "/v1/chat/completions", "/v1/rerank"):
-            return self._openai(asked)
+            return self._openai(request)
         workers = f"/client/v4/accounts/{ACCOUNT}/ai/run/"
         if path.startswith((workers, "/v1/account/gateway/workers-ai/")):
-            return self._cloudflare(asked, path[path.index("@cf") :])
+            return self._cloudflare(request, path[path.index("@cf") :])
         return 404, "404 page not found"
 
     def _lacks(self, model: str) -> bool:
         return bool(self.models) and model.removesuffix(":latest") not in self.models
 
-    def _ollama(self, body: Mapping[str, Any]) -> Answered:
+    def _ollama(self, body: Mapping[str, Any]) -> Reply:
         if self._lacks(body["model"]):
             return 404, {"error": f'model "{body["model"]}" not found, try pulling it first'}
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
@@ -134,26 +135,26 @@ class ModelServer:
         vectors = [self.shortened(text, body) for text in texts if text]  # nothing for nothing, as the real one
         return 200, {"model": body["model"], "embeddings": vectors, "total_duration": 14143917, "prompt_eval_count": 8}
 
-    def _ollama_chat(self, body: Mapping[str, Any]) -> Answered:
+    def _ollama_chat(self, body: Mapping[str, Any]) -> Reply:
         if self._lacks(body["model"]):
             return 404, {"error": f"model '{body['model']}' not found"}
         message = {"role": "assistant", "content": self.says}
         return 200, {"model": body["model"], "message": message, "done": True, "done_reason": self.finish}
 
-    def _openai(self, asked: Asked) -> Answered:
-        body = asked.body
-        given = asked.headers.get("authorization", "").removeprefix("Bearer ")
-        if self.key and given != self.key:
+    def _openai(self, request: ReceivedRequest) -> Reply:
+        body = request.body
+        sent = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if self.key and sent != self.key:
             # The real one shows the key's ends; a careless one all of it.
-            return 401, {"error": {"message": f"Incorrect API key provided: {given}", "code": "invalid_api_key"}}
+            return 401, {"error": {"message": f"Incorrect API key provided: {sent}", "code": "invalid_api_key"}}
         if self._lacks(body.get("model", "")):
             message = f"The model `{body.get('model')}` does not exist or you do not have access to it."
             return 404, {"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}}
-        if asked.path == "/v1/rerank":
+        if request.path == "/v1/rerank":
             return self._rerank(body)
-        return self._openai_shaped(asked.path, body)
+        return self._openai_shaped(request.path, body)
 
-    def _openai_shaped(self, path: str, body: Mapping[str, Any]) -> Answered:
+    def _openai_shaped(self, path: str, body: Mapping[str, Any]) -> Reply:
         if path.endswith("/chat/completions"):
             return self._chat(body)
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
@@ -171,7 +172,7 @@ class ModelServer:
         # In no order that could be relied on.
         return 200, {"object": "list", "data": rows[::-1], "model": body.get("model"), "usage": {"total_tokens": 8}}
 
-    def _chat(self, body: Mapping[str, Any]) -> Answered:
+    def _chat(self, body: Mapping[str, Any]) -> Reply:
         for parameter in self.refuses:
             if parameter in body:
                 return 400, {"error": {"message": f"Unsupported parameter: '{parameter}' is not supported."}}
@@ -179,7 +180,7 @@ class ModelServer:
         choice = {"index": 0, "message": message, "finish_reason": self.finish}
         return 200, {"id": "chatcmpl-1", "object": "chat.completion", "choices": [choice]}
 
-    def _rerank(self, body: Mapping[str, Any]) -> Answered:
+    def _rerank(self, body: Mapping[str, Any]) -> Reply:
         if any(len(text) > self.context for text in body["documents"]):
             return 500, {"error": {"code": 500, "message": "input is too large to process. increase the batch size"}}
         scored = [
@@ -193,22 +194,22 @@ class ModelServer:
         one, other = self.vector(query), self.vector(text)
         return sum(a * b for a, b in zip(one, other, strict=True)) / (math.hypot(*one) * math.hypot(*other))
 
-    def _azure(self, asked: Asked, deployment: str) -> Answered:
-        if self.key and asked.headers.get("api-key") != self.key:
+    def _azure(self, request: ReceivedRequest, deployment: str) -> Reply:
+        if self.key and request.headers.get("api-key") != self.key:
             message = "Access denied due to invalid subscription key or wrong API endpoint."
             return 401, {"error": {"code": "401", "message": message}}
         if self._lacks(deployment):
             message = "The API deployment for this resource does not exist."
             return 404, {"error": {"code": "DeploymentNotFound", "message": message}}
-        return self._openai_shaped(asked.path, asked.body)
+        return self._openai_shaped(request.path, request.body)
 
-    def _cloudflare(self, asked: Asked, model: str) -> Answered:
-        def envelope(status: int, result: object, *errors: tuple[int, str]) -> Answered:
-            said = [{"code": code, "message": message} for code, message in errors]
-            return status, {"result": result, "success": not said, "errors": said, "messages": []}
+    def _cloudflare(self, request: ReceivedRequest, model: str) -> Reply:
+        def envelope(status: int, result: object, *errors: tuple[int, str]) -> Reply:
+            rows = [{"code": code, "message": message} for code, message in errors]
+            return status, {"result": result, "success": not rows, "errors": rows, "messages": []}
 
-        body = asked.body
-        if self.key and asked.headers.get("authorization") != f"Bearer {self.key}":
+        body = request.body
+        if self.key and request.headers.get("authorization") != f"Bearer {self.key}":
             return envelope(401, None, (10000, "Authentication error"))
         if self._lacks(model):
             return envelope(400, None, (5007, f"No such model {model} or task"))
@@ -248,13 +249,13 @@ class _Listening(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def hang_up(self) -> None:
-        """A server that is down answers nobody, whoever was connected before."""
+        """Close every connection, as a server does that goes down."""
         for connection in list(self._open):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients hang up on servers that misbehave; that is no news."""
+        """Print nothing: clients close connections to servers that misbehave."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -266,7 +267,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         parts = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.asked = Asked(parts.path, parts.query, headers, json.loads(body) if body else None)
+        self.asked = ReceivedRequest(parts.path, parts.query, headers, json.loads(body) if body else None)
         served = self.served
         served.asked.append(self.asked)
         trick = served.tricks.popleft() if served.tricks else served.always
@@ -334,7 +335,7 @@ def half(handler: Handler) -> None:
 
 
 def reset(handler: Handler) -> None:
-    """The connection is broken off before anything is said."""
+    """The connection is closed before anything is sent."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
     handler.close_connection = True
 
@@ -353,7 +354,7 @@ def huge(megabytes: int = 10) -> Trick:
 
 
 def endless(handler: Handler) -> None:
-    """An answer whose length nobody announces."""
+    """An answer without a content-length."""
     handler.send_response(200)
     handler.send_header("Transfer-Encoding", "chunked")
     handler.end_headers()

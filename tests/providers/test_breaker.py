@@ -1,4 +1,4 @@
-"""The breaker: when it opens, for how long, who may try again, and what other processes see of it."""
+"""The breaker: when it opens, for how long, which call is the trial, and what other processes see of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.providers.servers import ModelServer, hang, html, status
 
 pytestmark = pytest.mark.usefixtures("alone")
 
-WHO = ("embedding", "http://127.0.0.1:11434", "m")
+KEY = ("embedding", "http://127.0.0.1:11434", "m")
 
 
 class Clock:
@@ -37,14 +37,14 @@ class Clock:
 
 
 def opened(clock: Clock, failures: int = 3) -> Breaker:
-    breaker = Breaker(*WHO, now=clock)
+    breaker = Breaker(*KEY, now=clock)
     for _ in range(failures):
         assert breaker.admit(10) is None
         breaker.failed("nothing answers")
     return breaker
 
 
-def test_two_failures_keep_nobody_out() -> None:
+def test_two_failures_do_not_open_it() -> None:
     assert opened(Clock(), failures=2).admit(10) is None
 
 
@@ -72,7 +72,7 @@ def test_after_half_a_minute_one_call_may_try_and_the_others_wait_for_it() -> No
     assert breaker.admit(10) is not None
     clock.now += 2
 
-    admitted = [breaker.admit(10), breaker.admit(10), Breaker(*WHO, now=clock).admit(10)]
+    admitted = [breaker.admit(10), breaker.admit(10), Breaker(*KEY, now=clock).admit(10)]
 
     assert [one is None for one in admitted] == [True, False, False]
 
@@ -92,7 +92,7 @@ def test_a_trial_that_fails_doubles_the_pause_up_to_five_minutes() -> None:
     assert pauses == [30, 60, 120, 240, 300, 300]
 
 
-def test_a_trial_that_works_closes_it_for_everybody() -> None:
+def test_a_trial_that_succeeds_closes_it_for_every_process() -> None:
     clock = Clock()
     breaker = opened(clock)
     clock.now += 31
@@ -100,7 +100,7 @@ def test_a_trial_that_works_closes_it_for_everybody() -> None:
     breaker.succeeded()
 
     assert breaker.admit(10) is None
-    assert Breaker(*WHO, now=clock).admit(10) is None
+    assert Breaker(*KEY, now=clock).admit(10) is None
 
 
 def test_a_trial_that_never_reports_back_does_not_keep_the_others_out_for_ever() -> None:
@@ -110,7 +110,7 @@ def test_a_trial_that_never_reports_back_does_not_keep_the_others_out_for_ever()
     assert breaker.admit(10) is None  # and its process is killed
     clock.now += 12
 
-    assert Breaker(*WHO, now=clock).admit(10) is None
+    assert Breaker(*KEY, now=clock).admit(10) is None
 
 
 def test_calls_that_were_under_way_when_it_opened_do_not_lengthen_the_pause() -> None:
@@ -127,9 +127,9 @@ def test_calls_that_were_under_way_when_it_opened_do_not_lengthen_the_pause() ->
 def test_failures_are_counted_across_processes(alone: Path) -> None:
     program = "from mindex.providers.breaker import Breaker; import sys; Breaker(*sys.argv[1:]).failed('nothing there')"
     for _ in range(3):
-        subprocess.run([sys.executable, "-c", program, *WHO], check=True)
+        subprocess.run([sys.executable, "-c", program, *KEY], check=True)
 
-    outage = Breaker(*WHO).admit(10)
+    outage = Breaker(*KEY).admit(10)
 
     assert outage is not None
     assert outage.last == "nothing there"
@@ -139,7 +139,7 @@ def test_roles_servers_and_models_have_breakers_of_their_own() -> None:
     clock = Clock()
     opened(clock)
 
-    for other in (("rerank", *WHO[1:]), (WHO[0], "http://127.0.0.1:1", WHO[2]), (*WHO[:2], "n")):
+    for other in (("rerank", *KEY[1:]), (KEY[0], "http://127.0.0.1:1", KEY[2]), (*KEY[:2], "n")):
         assert Breaker(*other, now=clock).admit(10) is None
 
 
@@ -159,7 +159,7 @@ def test_a_damaged_file_counts_as_none(alone: Path, content: bytes) -> None:
     (file,) = (alone / "breakers").iterdir()
     file.write_bytes(content)
     clock = Clock()
-    breaker = Breaker(*WHO, now=clock)
+    breaker = Breaker(*KEY, now=clock)
 
     assert breaker.admit(10) is None
     for _ in range(3):
@@ -186,7 +186,7 @@ def test_where_no_file_can_be_written_the_process_remembers_alone(alone: Path, b
 
 
 def test_many_threads_leave_a_whole_file(alone: Path) -> None:
-    breakers = [Breaker(*WHO) for _ in range(8)]
+    breakers = [Breaker(*KEY) for _ in range(8)]
     threads = [threading.Thread(target=breaker.failed, args=("all at once",)) for breaker in breakers]
     for thread in threads:
         thread.start()
@@ -197,12 +197,12 @@ def test_many_threads_leave_a_whole_file(alone: Path) -> None:
     assert json.loads(file.read_bytes())["last"] == "all at once"
 
 
-def test_asking_it_is_one_look_into_one_small_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_of_the_breaker_reads_one_small_file(monkeypatch: pytest.MonkeyPatch) -> None:
     breaker = opened(Clock())
     looks: list[Path] = []
     look = module.read_small
     monkeypatch.setattr(module, "read_small", lambda path: (looks.append(path), look(path))[1])
-    monkeypatch.setattr(module, "write_small", lambda *_: pytest.fail("asking wrote something"))
+    monkeypatch.setattr(module, "write_small", lambda *_: pytest.fail("a check wrote something"))
 
     for _ in range(20):
         assert breaker.admit(10) is not None
@@ -213,17 +213,17 @@ def test_asking_it_is_one_look_into_one_small_file(monkeypatch: pytest.MonkeyPat
 # ── what counts ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def asking(server: ModelServer, timeout: float = 5.0) -> Server:
+def server_at(server: ModelServer, timeout: float = 5.0) -> Server:
     return Server(ServerSpec("embedding", "ollama", "m", parse_address(server.url), timeout))
 
 
-def fail(asked: Server, times: int) -> list[str]:
-    said = []
+def fail(client: Server, times: int) -> list[str]:
+    shown = []
     for _ in range(times):
         with pytest.raises((EmbeddingError, Rejected)) as failed:
-            asked.post("/api/embed", {"input": []}, Limits(attempts=1))
-        said.append(str(failed.value))
-    return said
+            client.post("/api/embed", {"input": []}, Limits(attempts=1))
+        shown.append(str(failed.value))
+    return shown
 
 
 @contextmanager
@@ -235,55 +235,55 @@ def no_longer_called(server: ModelServer) -> Iterator[None]:
 
 def test_an_open_breaker_answers_at_once_and_says_why(server: ModelServer) -> None:
     server.always = status(500, {"error": "out of memory"})
-    asked = asking(server)
-    fail(asked, 3)
+    client = server_at(server)
+    fail(client, 3)
 
     with no_longer_called(server):
-        (said,) = fail(asked, 1)
+        (shown,) = fail(client, 1)
 
-    assert said.startswith(f"ollama at {server.url} has failed 3 times, last: ")
-    assert "out of memory" in said
-    assert said.count(server.url) == 1
-    (seconds,) = re.findall(r"; tried again in (\d+) seconds", said)
+    assert shown.startswith(f"ollama at {server.url} has failed 3 times, last: ")
+    assert "out of memory" in shown
+    assert shown.count(server.url) == 1
+    (seconds,) = re.findall(r"; tried again in (\d+) seconds", shown)
     assert 1 <= int(seconds) <= 30
 
 
-def test_of_a_server_that_is_gone_the_address_is_said_once(server: ModelServer) -> None:
-    asked = asking(server)
+def test_the_error_for_an_unreachable_server_names_its_address_once(server: ModelServer) -> None:
+    client = server_at(server)
     server.stop()
-    first, *_ = fail(asked, 3)
+    first, *_ = fail(client, 3)
     assert first.startswith(f"nothing answers at {server.url} (")
-    (said,) = fail(asked, 1)
-    assert said.startswith(f"ollama at {server.url} has failed 3 times, last: could not be reached (")
-    assert said.count(server.url) == 1
+    (shown,) = fail(client, 1)
+    assert shown.startswith(f"ollama at {server.url} has failed 3 times, last: could not be reached (")
+    assert shown.count(server.url) == 1
 
 
 def test_a_hang_and_a_web_page_count_as_failures(server: ModelServer) -> None:
     server.tricks.extend([hang, html, hang])
-    asked = asking(server, timeout=0.3)
-    fail(asked, 3)
+    client = server_at(server, timeout=0.3)
+    fail(client, 3)
 
     with no_longer_called(server):
-        fail(asked, 1)
+        fail(client, 1)
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 422, 429])
 def test_a_request_that_is_refused_says_nothing_against_the_server(server: ModelServer, code: int) -> None:
     server.always = status(code, {"error": "no"})
 
-    fail(asking(server), 5)
+    fail(server_at(server), 5)
 
     assert len(server.asked) == 5
 
 
 def test_a_server_that_comes_back_is_used_again(server: ModelServer, alone: Path) -> None:
     server.always = status(500)
-    asked = asking(server)
-    fail(asked, 3)
+    client = server_at(server)
+    fail(client, 3)
     server.always = None
     (file,) = (alone / "breakers").iterdir()
     state = json.loads(file.read_bytes())
     file.write_text(json.dumps({**state, "until": time.time() - 1}))  # half a minute later
 
-    assert isinstance(asked.post("/api/embed", {"model": "m", "input": ["words"]}), dict)
+    assert isinstance(client.post("/api/embed", {"model": "m", "input": ["words"]}), dict)
     assert list((alone / "breakers").iterdir()) == []

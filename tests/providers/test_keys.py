@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 
 
 def keyring(monkeypatch: pytest.MonkeyPatch, kept: dict[tuple[str, str], str] | Exception) -> list[tuple[str, str]]:
-    """The system's keyring, holding this; returns what it is asked for."""
+    """Replace the system's keyring by one with these keys. Returns the list of lookups, which grows with each."""
     asked: list[tuple[str, str]] = []
 
     def get_password(service: str, name: str) -> str | None:
@@ -35,7 +35,7 @@ def keyring(monkeypatch: pytest.MonkeyPatch, kept: dict[tuple[str, str], str] | 
     return asked
 
 
-def test_the_settings_come_first_then_the_customary_variable_then_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_come_first_then_the_usual_variable_then_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
     keyring(monkeypatch, {("mindex", "embedding.api_key"): "from the keyring"})
 
     assert find_key("embedding", "", ("OPENAI_API_KEY",), keyring=True) == "from the keyring"
@@ -123,7 +123,7 @@ def test_without_a_key_the_error_names_every_place_for_one(
     assert ("pip install keyring" in failed.value.hint) != there
 
 
-def test_where_the_keyring_is_not_asked_nobody_is_told_of_it(
+def test_where_the_keyring_is_not_used_the_hint_does_not_mention_it(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyring(monkeypatch, {})

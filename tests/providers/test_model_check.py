@@ -1,4 +1,4 @@
-"""What `doctor` says of each configured provider: in words, with the way out, and within a time nobody minds."""
+"""What `doctor` says of each configured provider: what is wrong, what to do, and within a short time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NAMES = {"embedding": "embedding model", "rerank": "reranker", "generation": "la
 
 
 def options(role: str, provider: str, url: str, model: str = "some-model", timeout: float = 20.0) -> dict[str, object]:
-    given: dict[str, object] = {"embedding.provider": "none"}
-    return given | {
+    settings: dict[str, object] = {"embedding.provider": "none"}
+    return settings | {
         f"{role}.provider": provider,
         f"{role}.url": url,
         f"{role}.model": model,
@@ -58,7 +58,7 @@ def test_a_provider_that_answers_is_called_well(server: ModelServer, tmp_path: P
         (hang, "1 s", ""),
     ],
 )
-def test_what_is_wrong_with_a_server_is_said_with_what_to_do(
+def test_a_check_says_what_is_wrong_with_a_server_and_what_to_do(
     server: ModelServer, tmp_path: Path, role: str, provider: str, trick: Trick, message: str, fix: str
 ) -> None:
     server.always = trick
@@ -81,7 +81,7 @@ def test_a_missing_model_comes_with_the_command_that_gets_it(
 
 
 @pytest.mark.parametrize("role", ["embedding", "generation"])
-def test_nobody_at_the_address_is_said_so(server: ModelServer, tmp_path: Path, role: str) -> None:
+def test_a_check_says_that_nothing_answers_at_the_address(server: ModelServer, tmp_path: Path, role: str) -> None:
     server.stop()
     check = checked(tmp_path, role, provider="ollama", url=server.url)
     assert f"nothing answers at {server.url}" in check.message
@@ -89,7 +89,7 @@ def test_nobody_at_the_address_is_said_so(server: ModelServer, tmp_path: Path, r
 
 
 @pytest.mark.parametrize("role", ["rerank", "generation"])
-def test_a_provider_nobody_knows_is_one_bad_check_among_the_others(tmp_path: Path, role: str) -> None:
+def test_an_unknown_provider_is_one_failed_check_among_the_others(tmp_path: Path, role: str) -> None:
     check = checked(tmp_path, role, provider="magic", url="")
     assert (check.ok, "'magic'" in check.message) == (False, True)
 
@@ -111,7 +111,7 @@ def test_a_weights_package_that_is_missing_is_named_with_its_line(
 
 def test_dimensions_that_do_not_fit_this_memory_are_named(server: ModelServer, tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options=options("embedding", "openai", server.url)) as memory:
-        told = memory.add("Parcels wait in the harbour")
+        added = memory.add("Parcels wait in the harbour")
         assert memory.status().embedding.pending == 0
     server.dimensions = 20
     for file in (tmp_path / "cache" / "cards").glob("*"):
@@ -121,7 +121,7 @@ def test_dimensions_that_do_not_fit_this_memory_are_named(server: ModelServer, t
         answer = memory.search("harbour parcels")
     assert check.message == "some-model answers with 20 dimensions, this memory's vectors have 48"
     assert check.fix == "run `mindex reembed`"
-    assert (answer.tier, answer.hits[0].record.id) == ("keyword", told.id)
+    assert (answer.tier, answer.hits[0].record.id) == ("keyword", added.id)
     assert "48 dimensions of openai/some-model now, not with 20" in answer.notes[-1]
 
 
@@ -135,19 +135,19 @@ def test_three_servers_that_hang_are_waited_for_once(server: ModelServer, tmp_pa
         hang(handler)
 
     server.always = hang_until_all_are_there
-    given = options("embedding", "openai", server.url) | options("rerank", "http", server.url)
-    given |= options("generation", "openai", server.url) | {"embedding.provider": "openai"}
-    with Memory(tmp_path / "memory.db", options=given) as memory:
+    settings = options("embedding", "openai", server.url) | options("rerank", "http", server.url)
+    settings |= options("generation", "openai", server.url) | {"embedding.provider": "openai"}
+    with Memory(tmp_path / "memory.db", options=settings) as memory:
         checks = {one.name: one for one in memory.doctor()}
     assert not any(checks[name].ok for name in NAMES.values())
-    # One asked after the other, the first would have waited alone until its time was over.
+    # In sequence, the first would have waited alone until its time was over.
     assert all("broke its answer off" in checks[name].message for name in NAMES.values()), checks
 
 
-def test_the_model_that_the_settings_name_is_asked_beside_the_one_in_use(server: ModelServer, tmp_path: Path) -> None:
+def test_the_model_that_the_settings_name_is_checked_beside_the_one_in_use(server: ModelServer, tmp_path: Path) -> None:
     def check(model: str) -> Check:
-        given = options("embedding", "ollama", server.url, model)
-        with Memory(tmp_path / "memory.db", options=given) as memory:
+        settings = options("embedding", "ollama", server.url, model)
+        with Memory(tmp_path / "memory.db", options=settings) as memory:
             return next(one for one in memory.doctor() if one.name == "configured model")
 
     with Memory(tmp_path / "memory.db", options=options("embedding", "ollama", server.url, "first")) as memory:
@@ -160,13 +160,13 @@ def test_the_model_that_the_settings_name_is_asked_beside_the_one_in_use(server:
     assert missing.fix == "run: ollama pull third"
 
 
-def test_vectors_that_nobody_searches_are_found_and_optimize_removes_them(tmp_path: Path) -> None:
+def test_vectors_of_an_unused_space_are_reported_and_optimize_removes_them(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options={"embedding.provider": "none"}) as memory:
-        told = memory.add("Parcels wait in the harbour")
+        added = memory.add("Parcels wait in the harbour")
         old, new = Model("test", "old", 4), Model("test", "new", 4)
         for model in (old, new):
             memory.store.vectors.begin_space(model, EmbedderSpec("test", model.name))
-            memory.store.vectors.put(model, [RecordVectors(told.id, [[0.5] * 4])])
+            memory.store.vectors.put(model, [RecordVectors(added.id, [[0.5] * 4])])
             assert memory.store.vectors.switch_space(model)
 
         def left() -> list[str]:
@@ -178,7 +178,7 @@ def test_vectors_that_nobody_searches_are_found_and_optimize_removes_them(tmp_pa
         assert [space.name for space in memory.store.vectors.spaces()] == ["test/new"]
 
 
-def test_checks_come_in_the_order_asked_for_however_long_they_take() -> None:
+def test_checks_come_in_the_given_order_however_long_they_take() -> None:
     def slow(name: str, seconds: float) -> Callable[[], Check]:
         def check() -> Check:
             time.sleep(seconds)

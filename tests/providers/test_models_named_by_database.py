@@ -1,4 +1,4 @@
-"""A database may come from anybody: no file is read, and no port of this machine asked, because it names them."""
+"""A database may come from anyone: no file is read, and no port of this machine called, because it names them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def opened(again: Again, alone: Path) -> Callable[..., Memory]:
 
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody opens a model that is a file."""
+    """Fail the test when a model that is a file is opened."""
     for machinery in ("embed.onnx_folder.model_folder", "embed.llama_cpp.describe"):
         monkeypatch.setattr(f"mindex.providers.{machinery}", lambda *_: pytest.fail("a model's file was opened"))
 
 
 def named_by_a_file(memory: Memory, embedder_spec: EmbedderSpec, name: str = "theirs") -> None:
-    """What a database from a stranger says: that its vectors are of this model."""
-    told = memory.add("Parcels wait in the harbour", embed=False)
+    """Make the memory's database say that its vectors are of this model, as one of a stranger may."""
+    added = memory.add("Parcels wait in the harbour", embed=False)
     model = Model(embedder_spec.provider, name, 4)
-    memory.store.vectors.put(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
+    memory.store.vectors.put(model, [RecordVectors(added.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
 
 
 @pytest.mark.usefixtures("unread")
@@ -130,7 +130,9 @@ def test_a_change_to_a_path_says_what_the_settings_have_to_name_from_then_on(
     assert any(f"set embedding.provider to local and embedding.model to {folder}" in note for note in done.notes)
 
 
-def test_a_ready_made_model_is_loaded_whoever_names_it(opened: Callable[..., Memory], tmp_path: Path) -> None:
+def test_a_packaged_model_is_loaded_even_if_only_the_database_names_it(
+    opened: Callable[..., Memory], tmp_path: Path
+) -> None:
     env = {"MINDEX_DB": str(tmp_path / "memory.db"), "MINDEX_EMBEDDING_MODEL": BGE_SMALL.name}
     assert run("add", "the choir sings at night", env=env).code == 0
     answer = opened().search("which choir sings?", floor=0)
@@ -142,7 +144,7 @@ def test_a_ready_made_model_is_loaded_whoever_names_it(opened: Callable[..., Mem
 
 @pytest.mark.parametrize("path", ["", "/v1", "/forward/https://example.org/v1"])
 @pytest.mark.parametrize("settings", [{}, {"provider": "ollama"}])
-def test_a_port_of_this_machine_that_only_the_database_names_is_not_asked(
+def test_a_port_of_this_machine_that_only_the_database_names_is_not_called(
     opened: Callable[..., Memory], server: ModelServer, path: str, settings: dict[str, object]
 ) -> None:
     memory = opened(**settings)
@@ -158,7 +160,7 @@ def test_a_port_of_this_machine_that_only_the_database_names_is_not_asked(
     assert server.asked == []
 
 
-def test_a_port_that_somebody_named_here_is_followed_to_and_no_other_path_below_it(
+def test_a_port_that_was_named_on_this_machine_before_is_used_and_no_other_path_below_it(
     opened: Callable[..., Memory], server: ModelServer
 ) -> None:
     opened().add("Parcels wait in the harbour")
@@ -179,7 +181,7 @@ def test_a_port_that_somebody_named_here_is_followed_to_and_no_other_path_below_
     ("provider", "url"),
     [("ollama", ""), ("ollama", "http://127.0.0.1:11434"), ("lmstudio", ""), ("lmstudio", "http://127.0.0.1:1234/v1")],
 )
-def test_ollama_and_lm_studio_are_asked_where_they_always_are(
+def test_ollama_and_lm_studio_are_called_at_their_default_addresses(
     opened: Callable[..., Memory], provider: str, url: str
 ) -> None:
     asked = opened().embedding.permitted(EmbedderSpec(provider, "m", url))
@@ -197,7 +199,7 @@ def test_ollama_and_lm_studio_are_asked_where_they_always_are(
         {"edition": {}},
     ],
 )
-def test_nonsense_in_what_a_file_says_of_its_model_keeps_nobody_from_searching(
+def test_search_works_with_a_database_that_names_an_impossible_model(
     opened: Callable[..., Memory], tmp_path: Path, said: dict[str, object]
 ) -> None:
     opened().add("Parcels wait in the harbour")

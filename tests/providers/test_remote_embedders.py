@@ -16,7 +16,7 @@ from mindex.errors import EmbeddingError
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.remote import RemoteEmbedder
-from tests.providers.made import same, speaking
+from tests.providers.remote_embedders import on_server, same
 from tests.providers.servers import ACCOUNT, ModelServer, html, status
 
 KEY = "sk-0123456789abcdef"
@@ -180,7 +180,7 @@ def test_a_refused_key_is_an_error_that_does_not_show_it(provider: Provider, ser
 
 
 @EACH
-def test_failures_end_in_words_and_recovery_needs_nobodys_help(provider: Provider, server: ModelServer) -> None:
+def test_failures_have_messages_and_recovery_is_automatic(provider: Provider, server: ModelServer) -> None:
     embedder = made(provider, server)
     embedder.load()
 
@@ -314,5 +314,5 @@ def test_a_models_name_does_not_lead_to_another_path(
 ) -> None:
     monkeypatch.setenv("CLOUDFLARE_ACCOUNT_ID", ACCOUNT)
     with pytest.raises(EmbeddingError, match=r"embedding\.model is no name"):
-        speaking(provider, server, name).load()
+        on_server(provider, server, name).load()
     assert server.asked == []

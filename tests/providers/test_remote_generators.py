@@ -44,7 +44,7 @@ def test_the_answer_is_the_models_text(provider: str, server: ModelServer) -> No
         ("azure", "/openai/v1/chat/completions"),
     ],
 )
-def test_chat_completions_are_asked_for_as_documented(server: ModelServer, provider: str, path: str) -> None:
+def test_chat_completions_are_requested_as_documented(server: ModelServer, provider: str, path: str) -> None:
     server.key = KEY
     made(provider, server).generate(ASKED)
 
@@ -64,7 +64,7 @@ def test_chat_completions_are_asked_for_as_documented(server: ModelServer, provi
     }
 
 
-def test_ollama_is_asked_in_its_own_way(server: ModelServer) -> None:
+def test_ollama_is_called_by_its_own_interface(server: ModelServer) -> None:
     made("ollama", server).generate(ASKED)
 
     (asked,) = server.asked
@@ -89,7 +89,7 @@ def test_ollama_is_given_a_window_that_holds_a_long_question(server: ModelServer
     assert [body["options"].get("num_ctx") for body in server.bodies] == [None, 16_384, 32_768]
 
 
-def test_a_server_that_takes_no_schema_is_told_it_in_words(server: ModelServer) -> None:
+def test_a_server_that_takes_no_schema_gets_it_as_text(server: ModelServer) -> None:
     server.refuses = ("response_format",)
     generator = made("openai", server)
 
@@ -196,7 +196,7 @@ def test_halves_of_characters_do_not_come_through(provider: str, server: ModelSe
 
 
 @EACH
-def test_failures_end_in_words_and_recovery_needs_nobodys_help(provider: str, server: ModelServer) -> None:
+def test_failures_have_messages_and_recovery_is_automatic(provider: str, server: ModelServer) -> None:
     generator = made(provider, server)
     generator.load()
 
@@ -214,7 +214,7 @@ def test_failures_end_in_words_and_recovery_needs_nobodys_help(provider: str, se
 
 
 @EACH
-def test_loading_asks_once_and_takes_any_answer_for_life(provider: str, server: ModelServer) -> None:
+def test_loading_sends_one_request_and_accepts_any_answer(provider: str, server: ModelServer) -> None:
     server.says, server.finish = "<think>", "length"  # a model that thinks has not come to its answer yet
     generator = made(provider, server)
 

