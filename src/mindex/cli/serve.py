@@ -55,8 +55,8 @@ def serve_command(
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     from mindex.mcp.malloc_arenas import share_one_heap
-    from mindex.mcp.memory_host import Options
-    from mindex.mcp.run import serve
+    from mindex.mcp.run_server import serve
+    from mindex.mcp.server_options import ServerOptions
 
     for folder in (root, source_path):
         if folder is not None and not folder.is_dir():
@@ -64,7 +64,7 @@ def serve_command(
     if context.db and database_path:
         raise UsageError("--db and --database-path are the same", "give one of them")
     build = None if build_index is None else Path(build_index) if build_index else source_path or Path.cwd()
-    options = Options(
+    options = ServerOptions(
         db=context.db,
         seed_db=database_path,
         agent=context.agent,
