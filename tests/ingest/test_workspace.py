@@ -12,7 +12,8 @@ import pytest
 from mindex.errors import CollectionError, UsageError
 from mindex.ingest import watch as watch_module
 from mindex.ingest.daily_log_lines import without_log_lines
-from mindex.mcp.memory_host import MemoryHost, Options
+from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from mindex.model import TYPES, IndexReport
 from tests.conftest import write
@@ -323,7 +324,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def service(tmp_path: Path, workspace: Path, eager: None) -> Iterator[MemoryHost]:
     settings = {"embedding.provider": "none", "workspace.path": str(workspace)}
-    service = MemoryHost(Options(db=str(tmp_path / "memory.db"), settings=settings))
+    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), settings=settings))
     yield service
     service.close()
 
@@ -346,7 +347,7 @@ def test_a_server_watches_the_workspace_and_no_other_folder(
 
 
 def test_a_server_without_a_workspace_watches_nothing(tmp_path: Path) -> None:
-    service = MemoryHost(Options(db=str(tmp_path / "memory.db"), settings={"embedding.provider": "none"}))
+    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), settings={"embedding.provider": "none"}))
     service.start()
     wait_until(lambda: not any(thread.name == "mindex-files" for thread in threading.enumerate()))
     assert service.memory.store.files.collections() == ()

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import CallToolResult, ToolAnnotations
+from mcp_types import CallToolResult
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import MemoryHost, Options
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
+from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.strict_tool import StrictTool
 from tests.conftest import HANDBOOK
 
@@ -32,12 +33,11 @@ def schemas_of_tools() -> Iterator[None]:
     made: dict[object, StrictTool] = {}
     make = StrictTool.of
 
-    def of(fn: Callable[..., Any], description: str, annotations: ToolAnnotations, **named: Any) -> StrictTool:
-        kind = (fn.__module__, fn.__qualname__, description, named.get("name"))
-        if kind not in made:
-            made[kind] = make(fn, description, annotations, **named)
-        own = {"fn": fn, "annotations": annotations, "mistakes": named.get("mistakes")}
-        return made[kind].model_copy(update=own)
+    def of(method: Callable[..., Any], **published: Any) -> StrictTool:
+        key = (method.__module__, method.__qualname__, published["name"])
+        if key not in made:
+            made[key] = make(method, **published)
+        return made[key].model_copy(update={"fn": method})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StrictTool, "of", of)
@@ -56,7 +56,7 @@ def handbook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served
     """Shared: tests must not change what is indexed."""
     root = tmp_path_factory.mktemp("served")
     shutil.copytree(HANDBOOK, root / "handbook")
-    service = MemoryHost(Options(db=str(root / "memory.db"), root=root, settings=KEYWORD))
+    service = MemoryHost(ServerOptions(db=str(root / "memory.db"), root=root, settings=KEYWORD))
     service.memory.index(root / "handbook")
     yield Served(service, MindexServer(service, dialect_named("native")), root)
     service.close()
@@ -71,7 +71,7 @@ async def client(handbook_server: Served) -> AsyncIterator[Client]:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Served]:
     """An empty memory of the test's own."""
-    service = MemoryHost(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     yield Served(service, MindexServer(service, dialect_named("native")), tmp_path)
     service.close()
 
@@ -83,8 +83,10 @@ def serving(tmp_path: Path) -> Iterator[Callable[..., Served]]:
 
     def make(tools: str, *, agent: str | None = None, settings: dict[str, object] = KEYWORD) -> Served:
         dialect = dialect_named(tools)
-        given = {**dialect.settings(None), **settings}
-        opened.append(MemoryHost(Options(db=str(tmp_path / "memory.db"), root=tmp_path, agent=agent, settings=given)))
+        given = {**dialect.settings_for(None), **settings}
+        opened.append(
+            MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, agent=agent, settings=given))
+        )
         return Served(opened[-1], MindexServer(opened[-1], dialect), tmp_path)
 
     yield make

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from mcp import Client
 from mindex.errors import ConflictError, MindexError
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import MemoryHost, Options
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
+from mindex.mcp.server_options import ServerOptions
 from mindex.memories import notes
 from mindex.memories.notes import ROOT, Notes, checked_path
 from mindex.memory import Memory
@@ -27,7 +28,7 @@ LISTING = "Here're the files and directories up to 2 levels deep in {}, excludin
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[MemoryHost]:
-    opened = MemoryHost(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    opened = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     yield opened
     opened.close()
 

@@ -16,8 +16,9 @@ from mcp_types import CallToolResult
 from mcp import Client, StdioServerParameters
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.dialects.memorizer_format import CATEGORIES, FAMILIES, end_of, plain, start_of
-from mindex.mcp.memory_host import MemoryHost, Options
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
+from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from mindex.model import TYPES
 from tests.generating import Answers, ChatServer, always, chat_server
@@ -38,8 +39,8 @@ synthesize_facts export_memory import_memory
 
 def serve(folder: Path, **settings: object) -> MemoryHost:
     dialect = dialect_named(DIALECT)
-    given = {**KEYWORD, **dialect.settings(None), **settings}
-    return MemoryHost(Options(db=str(folder / "memory.db"), root=folder, settings=given))
+    given = {**KEYWORD, **dialect.settings_for(None), **settings}
+    return MemoryHost(ServerOptions(db=str(folder / "memory.db"), root=folder, settings=given))
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from mcp import Client
 from mindex.ingest.document_metadata import domain_of_current_file
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.dialects.memory_exchange import domain_map
-from mindex.mcp.memory_host import MemoryHost, Options
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
+from mindex.mcp.server_options import ServerOptions
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
 
@@ -41,9 +42,9 @@ def open_service(tmp_path: Path) -> Iterator[Callable[..., MemoryHost]]:
 
     def make(source: Path | None, **options: object) -> MemoryHost:
         dialect = dialect_named("memory-exchange")
-        settings = {**KEYWORD, **dialect.settings(source)}
+        settings = {**KEYWORD, **dialect.settings_for(source)}
         given = {"db": str(tmp_path / "memory.db"), "exclude": dialect.exclude, **options}
-        opened.append(MemoryHost(Options(source=source, settings=settings, **given)))  # type: ignore[arg-type]
+        opened.append(MemoryHost(ServerOptions(source=source, settings=settings, **given)))  # type: ignore[arg-type]
         return opened[-1]
 
     yield make

@@ -9,8 +9,9 @@ import pytest
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import MemoryHost, Options
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
+from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from mindex.model import IndexReport, Progress
 from tests.conftest import write
@@ -34,7 +35,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[MemoryHost, MindexServ
 
     def make(**options: object) -> tuple[MemoryHost, MindexServer]:
         given = {"db": str(tmp_path / "memory.db"), "root": tmp_path, "settings": KEYWORD, **options}
-        opened.append(MemoryHost(Options(**given)))  # type: ignore[arg-type]
+        opened.append(MemoryHost(ServerOptions(**given)))  # type: ignore[arg-type]
         return opened[-1], MindexServer(opened[-1], dialect_named("native"))
 
     yield make
@@ -44,7 +45,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[MemoryHost, MindexServ
 
 def joined(service: MemoryHost) -> None:
     """Wait for the work behind the server's back."""
-    for thread in service._threads:
+    for thread in service.background._threads:
         thread.join(LONG)
         assert not thread.is_alive()
 
@@ -54,7 +55,7 @@ async def test_while_the_index_is_built_every_answer_says_how_far_it_is(
 ) -> None:
     service, server = serve(build=docs)
     half_way, go_on = threading.Event(), threading.Event()
-    report = service._report
+    report = service.background._report_progress
 
     def held(progress: Progress) -> None:
         report(progress)
@@ -62,7 +63,7 @@ async def test_while_the_index_is_built_every_answer_says_how_far_it_is(
             half_way.set()
             assert go_on.wait(LONG)
 
-    monkeypatch.setattr(service, "_report", held)
+    monkeypatch.setattr(service.background, "_report_progress", held)
     async with Client(server) as client:
         first = await client.call_tool("search", {"query": "page"})
         assert structured(first)["notes"][-1] in ("indexing: starting", "indexing: 1 of 3 files")
@@ -137,19 +138,19 @@ def test_watching_indexes_first_and_then_follows_the_files(
     assert reports[0].collections[0].new == 3
 
 
-def test_closing_stops_an_index_that_is_being_built(
+def test_closing_stops_an_index_that_is_being_make_server(
     docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, _ = serve(build=docs)
     begun = threading.Event()
-    report = service._report
+    report = service.background._report_progress
 
     def held(progress: Progress) -> None:
         begun.set()
-        assert service._stop.wait(LONG)
+        assert service.background._stop.wait(LONG)
         report(progress)
 
-    monkeypatch.setattr(service, "_report", held)
+    monkeypatch.setattr(service.background, "_report_progress", held)
     service.start()
     assert begun.wait(LONG)
     service.close()
@@ -225,7 +226,7 @@ def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("mindex.mcp.memory_host._LOOK_SECONDS", 0.3)
+    monkeypatch.setattr("mindex.mcp.background_work._BACKFILL_SECONDS", 0.3)
     model_server.always = status(503)
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         memory.index(docs)
@@ -248,7 +249,7 @@ def test_a_running_server_loads_the_model_that_the_memory_was_changed_to(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mindex.mcp.memory_host._FOLLOW_SECONDS", 0.05)
+    monkeypatch.setattr("mindex.mcp.background_work._MODEL_CHECK_SECONDS", 0.05)
     service, _ = serve(settings={}, build=docs)
     service.start()
     wait_until(lambda: not service.notes() and service.memory.status().embedding.pending == 0, what="the index")

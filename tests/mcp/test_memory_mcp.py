@@ -16,9 +16,9 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp import Client, MCPError, StdioServerParameters
 from mindex.clock import now_ms, parse_time
 from mindex.mcp.dialects.memory_mcp import all_words
-from mindex.mcp.dialects.memory_mcp_defaults import FAMILIES, classify, days_kept
-from mindex.mcp.dialects.memory_mcp_recall import Recalled, tokens_of
-from mindex.mcp.strict_tool import json_text
+from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult
+from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, classify, days_kept
+from mindex.mcp.tool_results import indented_json
 from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import TYPES, Answer, Hit, Record
@@ -370,10 +370,10 @@ def test_the_budget_is_never_exceeded(texts: list[str], query: str, budget: int)
         Hit(Record(f"id{n:010}", "memory", text, summary=text[:200], importance=5, entities=(text[:9],)), 1.0, 1.0)
         for n, text in enumerate(texts)
     )
-    shown = Recalled(Answer(query, "keyword", "signals", len(hits) + 3, True, hits), query).within(budget)
-    sent = json_text(shown)
-    assert tokens_of(sent) == shown["tokens_used"]
-    assert tokens_of(sent) <= budget
+    shown = RecallResult(Answer(query, "keyword", "signals", len(hits) + 3, True, hits), query).within(budget)
+    sent = indented_json(shown)
+    characters = len(sent.encode("utf-16-le")) // 2  # as JavaScript counts
+    assert -(-characters // 4) == shown["tokens_used"] <= budget
     assert bool(shown["index"]) is bool(hits)
     assert shown["has_more"] is True
     assert shown["total_count"] == len(hits) + 3

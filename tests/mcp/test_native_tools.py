@@ -9,9 +9,10 @@ import pytest
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import MemoryHost, Options
-from mindex.mcp.native_tools import MOST_BUDGET
+from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.native.search_get import MAX_BUDGET
 from mindex.mcp.server import MindexServer
+from mindex.mcp.server_options import ServerOptions
 from mindex.present.tokens import count_tokens
 from tests.conftest import write
 from tests.mcp.conftest import Served, structured, text
@@ -106,7 +107,7 @@ async def test_four_thousand_tokens_unless_given(client: Client) -> None:
 
 async def test_a_budget_too_large_is_cut_with_a_note(client: Client) -> None:
     result = await client.call_tool("search", {"query": "redis", "budget": 10**9})
-    assert f"budget cut to {MOST_BUDGET}" in structured(result)["notes"]
+    assert f"budget cut to {MAX_BUDGET}" in structured(result)["notes"]
 
 
 async def test_a_limit_too_large_is_cut_with_a_note(client: Client) -> None:
@@ -293,7 +294,7 @@ async def test_status_tells_what_is_there(client: Client, handbook_server: Serve
 
 
 async def test_a_database_that_cannot_be_opened_is_told_with_every_call(tmp_path: Path) -> None:
-    service = MemoryHost(Options(db=str(tmp_path)))
+    service = MemoryHost(ServerOptions(db=str(tmp_path)))
     async with Client(MindexServer(service, dialect_named("native"))) as client:
         for tool, arguments in (("search", {"query": "redis"}), ("status", {})):
             result = await client.call_tool(tool, arguments)

@@ -12,8 +12,9 @@ from mcp_types import CallToolResult
 
 from mcp import Client
 from mindex.mcp.dialects import dialect_named
-from mindex.mcp.memory_host import MemoryHost, Options
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
+from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    service = MemoryHost(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     docs = write(
         tmp_path / "docs", {"guides/set up.md": "# Setup\n\nRun the installer.\n\n## Proxy\n\nSet the proxy.\n"}
     )
@@ -35,7 +36,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 async def client(memory: Memory, tmp_path: Path) -> AsyncIterator[Client]:
-    service = MemoryHost(Options(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     async with Client(MindexServer(service, dialect_named("openai"))) as connected:
         yield connected
     service.close()

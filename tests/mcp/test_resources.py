@@ -5,7 +5,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference, TextResourceContents
 
 from mcp import Client
-from mindex.mcp.resources import DOC, MOST_LISTED
+from mindex.mcp.resources_prompts_completions import DOC, MOST_LISTED
 from tests.conftest import write
 from tests.mcp.conftest import Served, structured
 

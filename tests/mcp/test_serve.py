@@ -95,8 +95,9 @@ def test_a_signal_ends_it_and_the_wire_carried_nothing_else(
 
 def test_no_model_and_no_numbers_are_loaded_before_the_handshake(db: Path, environment: dict[str, str]) -> None:
     script = (
-        "import sys; from mindex.mcp.run import _built; from mindex.mcp.memory_host import Options;"
-        f"_built(Options(db={str(db)!r}), 'native');"
+        "import sys; from mindex.mcp.run_server import _make_server;"
+        "from mindex.mcp.server_options import ServerOptions;"
+        f"_make_server(ServerOptions(db={str(db)!r}), 'native');"
         "print([name for name in ('numpy', 'onnxruntime', 'tokenizers', 'markdown_it', 'yaml') if name in sys.modules])"
     )
     environment["MINDEX_EMBEDDING_PROVIDER"] = "local"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mindex.mcp.memory_host import MemoryHost, Options
-from mindex.mcp.write_tools import WritingTools
+from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.native.remember_update_forget import WriteTools
+from mindex.mcp.server_options import ServerOptions
 from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import Change
@@ -129,9 +130,9 @@ def test_the_commands_say_so_as_text_and_as_json(server: ModelServer, tmp_path: 
 
 def test_the_tools_say_so_in_both_halves(server: ModelServer, tmp_path: Path) -> None:
     server.always = status(401)
-    service = MemoryHost(Options(db=str(tmp_path / "memory.db")))
+    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db")))
     try:
-        tools = WritingTools(service)
+        tools = WriteTools(service)
         id_ = structured(tools.remember("The build runs on Tuesdays"))["id"]
         wait_until(lambda: service.memory.embedding_queue._failure != "", what="a failure")  # what a server knows of
         tools.forget(id_)

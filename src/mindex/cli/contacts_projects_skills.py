@@ -1,22 +1,21 @@
-"""`mindex contact`, `project` and `skill`: one option for each field of `mindex.memories.field_specs`."""
+"""The commands contact, project and skill, with one option for each field of `mindex.memories.field_specs`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from mindex.cli.options import F, combine, id_argument, limit_option, reason_option
 from mindex.cli.output import Context
 from mindex.clock import parse_time
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
 from mindex.present import contacts_projects_skills as present
 from mindex.present import history
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:
@@ -30,45 +29,37 @@ def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:
     )
 
 
-def _options(kind: ThingKind) -> Callable[[F], F]:
-    def add_all(command: F) -> F:
-        for field in reversed(FIELDS[kind]):
-            command = _option(field)(command)
-        return command
-
-    return add_all
+def _field_options(kind: ThingKind) -> Callable[[F], F]:
+    return combine(*(_option(field) for field in FIELDS[kind]))
 
 
-def _filters(kind: ThingKind) -> Callable[[F], F]:
-    def add_all(command: F) -> F:
-        if kind == "project":
-            command = click.option("--contact", metavar="ID", help="Only those this contact has part in.")(command)
-        for field in reversed(FIELDS[kind]):
-            if field.shape == "text":
-                part = " (a part is enough)" if field.name == "name" else ""
-                command = _option(field, help_=f"Only those with this {field.name}{part}.")(command)
-        return command
-
-    return add_all
+def _filter_options(kind: ThingKind) -> Callable[[F], F]:
+    options = []
+    for field in FIELDS[kind]:
+        if field.shape == "text":
+            part = " (a part is enough)" if field.name == "name" else ""
+            options.append(_option(field, help_=f"Only those with this {field.name}{part}."))
+    if kind == "project":
+        options.append(click.option("--contact", metavar="ID", help="Only those this contact has part in."))
+    return combine(*options)
 
 
-def _given(kind: ThingKind, options: dict[str, Any]) -> dict[str, Any]:
-    """The fields that were given, as values; an empty text takes one away."""
-    given: dict[str, Any] = {}
+def _field_values(kind: ThingKind, options: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields that were given; None removes a field, which an empty text means."""
+    values: dict[str, Any] = {}
     for field in FIELDS[kind]:
         value = options[field.name]
         if value is None or value == ():
             continue
         if field.shape == "texts":
-            given[field.name] = [one for one in value if one] or None
+            value = [text for text in value if text] or None
         elif field.shape == "json":
-            given[field.name] = _json(field.name, value) if value else None
-        else:
-            given[field.name] = value
-    return given
+            value = _parse_json(field.name, value) if value else None
+        values[field.name] = value
+    return values
 
 
-def _json(name: str, text: str) -> object:
+def _parse_json(name: str, text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -76,19 +67,19 @@ def _json(name: str, text: str) -> object:
 
 
 def _group(kind: ThingKind, about: str) -> click.Group:
-    """Create, list, get, update, delete: the same for every kind."""
+    """Returns the commands add, list, get, update and delete of a kind."""
     group = click.Group(kind, help=about)
 
     @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
     @click.argument("named", required=False, metavar="[NAME]")
-    @_options(kind)
+    @_field_options(kind)
     @click.pass_obj
     def add(context: Context, /, named: str | None, **options: Any) -> None:
         if named is not None and options["name"] is not None:
             raise UsageError("the name is given twice", "give it once")
         options["name"] = options["name"] if named is None else named
         with context.memory() as memory:
-            record = memory.things(kind).add(**_given(kind, options))
+            record = memory.things(kind).add(**_field_values(kind, options))
             notes = memory.embedding_queue.notes(record.id)
         context.emit(
             present.thing_added_json(record, notes),
@@ -96,8 +87,8 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         )
 
     @group.command("list", help=f"List {kind}s, oldest first.")
-    @_filters(kind)
-    @click.option("--limit", default=50, show_default=True, help="How many, at most 500.")
+    @_filter_options(kind)
+    @limit_option(50, "How many, at most 500.")
     @click.pass_obj
     def list_(context: Context, /, limit: int, **wanted: Any) -> None:
         with context.memory() as memory:
@@ -108,7 +99,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         )
 
     @group.command("get", help=f"Show a {kind} by its id, a unique start of it, or its name.")
-    @click.argument("id_", metavar="ID")
+    @id_argument
     @click.pass_obj
     def get(context: Context, id_: str) -> None:
         with context.memory() as memory:
@@ -116,21 +107,21 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         context.emit(present.thing_json(record), lambda: present.thing_text(record))
 
     @group.command("update", help=f"Change a {kind}: what is given is replaced (by '': taken away), the rest stays.")
-    @click.argument("id_", metavar="ID")
-    @_options(kind)
-    @click.option("--reason", default="", metavar="R", help="Why, for the history.")
+    @id_argument
+    @_field_options(kind)
+    @reason_option
     @click.pass_obj
     def update(context: Context, /, id_: str, reason: str, **options: Any) -> None:
         with context.memory() as memory:
-            change = memory.things(kind).update(id_, reason, **_given(kind, options))
+            change = memory.things(kind).update(id_, reason, **_field_values(kind, options))
         context.emit(
             history.fields_changed_json(change),
             lambda: history.fields_changed_text(change, "updated"),
         )
 
     @group.command("delete", help=f"Forget a {kind}; `mindex restore` brings it back.")
-    @click.argument("id_", metavar="ID")
-    @click.option("--reason", default="", metavar="R", help="Why, for the history.")
+    @id_argument
+    @reason_option
     @click.pass_obj
     def delete(context: Context, id_: str, reason: str) -> None:
         with context.memory() as memory:

@@ -1,20 +1,22 @@
-"""`mindex conversation`: what was said, kept exchange by exchange."""
+"""The command conversation: adds, extracts, searches and shows turns."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 import click
 
-from mindex.cli.memories import read
-from mindex.cli.output import Context, ProgressBar
+from mindex.cli.options import limit_option, text_or_stdin
+from mindex.cli.output import Context
+from mindex.cli.progress_bar import ProgressBar
 from mindex.errors import NotFoundError, UsageError
 from mindex.present import conversations as present
 from mindex.present.answer_view import view_answer
 from mindex.search.pipeline import MAX_LIMIT
 
-_MOST_BATCH = 200
+_MAX_BATCH = 200
 
 
 @click.group("conversation")
@@ -25,30 +27,24 @@ def conversation_command() -> None:
 @conversation_command.command("add")
 @click.argument("user", metavar="USER")
 @click.argument("agent_response", metavar="AGENT|-")
-@click.option("--session", default="", metavar="S", help="Which conversation it belongs to (default: a new one).")
+@click.option(
+    "--session", "session_id", default="", metavar="S", help="Which conversation it belongs to (default: a new one)."
+)
 @click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again.")
 @click.option("--speaker", default="", metavar="NAME", help="Who said the first part (default: user).")
 @click.option("--at", metavar="T", help="When it was said (default: now).")
 @click.pass_obj
-def add(
-    context: Context,
-    user: str,
-    agent_response: str,
-    session: str,
-    tags: tuple[str, ...],
-    speaker: str,
-    at: str | None,
-) -> None:
+def add(context: Context, /, user: str, agent_response: str, **options: Any) -> None:
     """Keep one exchange: what the user said, and what the agent answered; `-` reads one of them from standard input."""
     if user == agent_response == "-":
         raise UsageError("only one of the two can come from standard input", "give the other as an argument")
     with context.memory() as memory:
         turn, redacted = memory.conversations.add(
-            read(user), read(agent_response), session_id=session, tags=tags, speaker=speaker, at=at, extract=False
+            text_or_stdin(user), text_or_stdin(agent_response), extract=False, **options
         )
-        lacking = memory.embedding_queue.notes(turn.id)
+        notes = memory.embedding_queue.notes(turn.id)
         found = memory.conversations.extract_facts_of(turn)
-        found = replace(found, notes=(*lacking, *found.notes))
+        found = replace(found, notes=(*notes, *found.notes))
     context.emit(
         present.turn_added_json(turn, redacted, found),
         lambda: present.turn_added_text(turn, redacted, found),
@@ -56,7 +52,7 @@ def add(
 
 
 @conversation_command.command("extract")
-@click.option("--batch", default=10, show_default=True, help=f"How many exchanges to ask, at most {_MOST_BATCH}.")
+@click.option("--batch", default=10, show_default=True, help=f"How many exchanges to ask, at most {_MAX_BATCH}.")
 @click.option("--all", "everything", is_flag=True, help="Ask all that are left.")
 @click.option("--again", is_flag=True, help="Ask also those that went unanswered three times and rest for a day.")
 @click.pass_obj
@@ -66,10 +62,10 @@ def extract(context: Context, batch: int, everything: bool, again: bool) -> None
     A fact is a memory like any other, linked to its exchange. An exchange is asked once, also when it holds none; one
     that the model fails on is asked again after all others. Where not one is answered, the exit code is 1.
     """
-    if batch > _MOST_BATCH:
-        click.echo(f"note: batch cut to {_MOST_BATCH}", err=True)
+    if batch > _MAX_BATCH:
+        click.echo(f"note: batch cut to {_MAX_BATCH}", err=True)
     with context.memory() as memory, ProgressBar() as bar:
-        most = sys.maxsize if everything else min(batch, _MOST_BATCH)
+        most = sys.maxsize if everything else min(batch, _MAX_BATCH)
         found = memory.conversations.extract_facts(limit=most, again=again, report=bar)
     context.emit(found, lambda: present.extraction_text(found))
     if found.in_vain:
@@ -81,17 +77,13 @@ def extract(context: Context, batch: int, everything: bool, again: bool) -> None
 @click.option("--session", default="", metavar="S", help="Only in this conversation.")
 @click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01.")
 @click.option("--before", metavar="T", help="Before this time.")
-@click.option("--limit", default=10, show_default=True, help=f"How many results, at most {MAX_LIMIT}.")
+@limit_option(10, f"How many results, at most {MAX_LIMIT}.")
 @click.option("--around", default=0, show_default=True, help="How many exchanges before and after each to show.")
 @click.pass_obj
-def search(
-    context: Context, query: str, session: str, after: str | None, before: str | None, limit: int, around: int
-) -> None:
+def search(context: Context, /, query: str, **options: Any) -> None:
     """Search what was said."""
     with context.memory() as memory:
-        answer = memory.search(
-            query, kinds=["turn"], session=session, after=after, before=before, limit=limit, around=around
-        )
+        answer = memory.search(query, kinds=["turn"], **options)
     shown = view_answer(answer)
     context.emit(shown, lambda: shown.text(colour=context.colour))
 

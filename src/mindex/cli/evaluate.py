@@ -1,14 +1,17 @@
-"""The command that says how good the answers are: eval."""
+"""The command eval."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from mindex.cli.output import Context, ProgressBar
+from mindex.cli.output import Context
+from mindex.cli.progress_bar import ProgressBar
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
 from mindex.evaluate.cached_models import open_cache
@@ -22,8 +25,6 @@ from mindex.store.base import Store
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the command was told, beside what is wanted of each set."""
-
     folders: tuple[Path, ...]
     options: EvaluationOptions
     metric: str
@@ -53,89 +54,72 @@ def eval_command(
     /,
     folders: tuple[Path, ...],
     modes: str,
-    rerank: bool,
-    expand: bool,
-    sample: int | None,
-    split: str,
     skip_adversarial: bool,
-    category: str,
-    worst: int,
     given: tuple[str, ...],
     swept: tuple[str, ...],
     compare: Path | None,
     metric: str | None,
     silence: bool,
-    keep: Path | None,
+    **options: Any,  # passed on to `EvaluationOptions`
 ) -> None:
     """Say how good the answers are, on sets of questions whose answers are known.
 
     DIR holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or it is a folder of your
     own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
     """
-    options = EvaluationOptions(
-        variants=tuple(part.strip() for part in modes.split(",") if part.strip()),
-        rerank=rerank,
-        expand=expand,
-        settings=dict(map(_pair, given)),
-        split=split,
-        sample=sample,
-        adversarial=not skip_adversarial,
-        category=category,
-        worst=worst,
-        keep=keep,
+    request = _Request(
+        folders=_distinct(folders),
+        options=EvaluationOptions(
+            variants=tuple(part.strip() for part in modes.split(",") if part.strip()),
+            settings=dict(map(_key_value, given)),
+            adversarial=not skip_adversarial,
+            **options,
+        ),
+        metric=metric or NDCG,
     )
-    asked = _Request(_distinct(folders), options, metric or NDCG)
-    if (silence or swept) and (compare or keep or worst or category):
+    if (silence or swept) and (compare or options["keep"] or options["worst"] or options["category"]):
         raise UsageError("--silence and --sweep print tables of their own", "leave the other options out")
     if metric and not (swept or compare):
         raise UsageError("--metric says what to sweep or compare", "give --sweep or --compare, too")
     if silence and swept:
         raise UsageError("--silence and --sweep are two questions", "ask one after the other")
-    cache = open_cache()
-    try:
+    with closing(open_cache()) as cache:
         if silence:
-            _silence(context, asked, cache)
+            _measure_silence(context, request, cache)
         elif swept:
-            _sweep(context, asked, swept, cache)
+            _sweep(context, request, swept, cache)
         else:
-            _assess(context, asked, compare, cache)
-    finally:
-        cache.close()
+            _assess(context, request, compare, cache)
 
 
-def _assess(context: Context, asked: _Request, other: Path | None, cache: Store) -> None:
-    earlier = read_earlier(other) if other is not None else None
+def _assess(context: Context, request: _Request, compare: Path | None, cache: Store) -> None:
+    earlier = read_earlier(compare) if compare is not None else None
     with ProgressBar() as bar:
-        found = [assess(folder, asked.options, cache, bar) for folder in asked.folders]
+        found = [assess(folder, request.options, cache, bar) for folder in request.folders]
     if earlier is not None:
-        found = [compared(one, earlier, asked.metric) for one in found]
+        found = [compared(one, earlier, request.metric) for one in found]
     context.emit(assessments_json(found), lambda: assessments_text(found))
 
 
-def _sweep(context: Context, asked: _Request, swept: Sequence[str], cache: Store) -> None:
-    values = {key: [one.strip() for one in value.split(",") if one.strip()] for key, value in map(_pair, swept)}
+def _sweep(context: Context, request: _Request, swept: Sequence[str], cache: Store) -> None:
+    values = {key: [one.strip() for one in value.split(",") if one.strip()] for key, value in map(_key_value, swept)}
+    options, variant = request.options, _single_variant(request.options)
     with ProgressBar() as bar:
-        found = sweep(
-            asked.folders,
-            values,
-            asked.options,
-            cache,
-            variant=_single_variant(asked.options),
-            metric=asked.metric,
-            report=bar,
-        )
+        found = sweep(request.folders, values, options, cache, variant=variant, metric=request.metric, report=bar)
     context.emit({"sweeps": found}, lambda: sweeps_text(found))
 
 
-def _silence(context: Context, asked: _Request, cache: Store) -> None:
-    if len(asked.folders) < 2:
+def _measure_silence(context: Context, request: _Request, cache: Store) -> None:
+    if len(request.folders) < 2:
         raise UsageError("silence needs foreign questions", "name two sets or more")
+    options, variant = request.options, _single_variant(request.options)
     with ProgressBar() as bar:
-        found = foreign_topics(asked.folders, asked.options, cache, variant=_single_variant(asked.options), report=bar)
+        found = foreign_topics(request.folders, options, cache, variant=variant, report=bar)
     context.emit(found, lambda: silence_text(found))
 
 
 def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """Returns the folders, each once. Raises UsageError if two of them have one name."""
     distinct = tuple(dict.fromkeys(folder.resolve() for folder in folders))
     names = [folder.name for folder in distinct]
     for name in names:
@@ -145,14 +129,14 @@ def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def _single_variant(options: EvaluationOptions) -> str:
-    """Sweeps and silence look at one way of searching: the one asked for, or hybrid with what was asked for."""
+    """Returns the one variant that --sweep and --silence measure. Raises UsageError for several --modes."""
     if len(options.variants) > 1:
         raise UsageError("--sweep and --silence look at one mode", "name one with --modes")
     variant = next(iter(options.variants), "hybrid") + "+expand" * options.expand + "+rerank" * options.rerank
     return variants_of(replace(options, variants=(variant,), rerank=False, expand=False))[0]
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _key_value(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UsageError(f"'{text}' is not KEY=VALUE", "write, for example, search.weights.blend=0.4")

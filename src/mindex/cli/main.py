@@ -1,4 +1,7 @@
-"""`mindex`: the command group. Each command lives in a module that is imported only when it is called."""
+"""The entry point `mindex`: finds the command, runs it, and handles errors, Ctrl-C and the exit code.
+
+The module of a command is imported only when the command is called.
+"""
 
 from __future__ import annotations
 
@@ -12,46 +15,30 @@ import click
 from mindex.cli.output import Context, abandon_output, report_error
 from mindex.errors import MindexError, UsageError
 
-# command → module; the function has the command's name (with a trailing `_` where that is a word of Python's)
-_COMMANDS = {
-    "index": "index",
-    "watch": "index",
-    "backfill": "index",
-    "optimize": "index",
-    "reembed": "models",
-    "models": "models",
-    "consolidate": "consolidate",
-    "eval": "evaluate",
-    "add": "memories",
-    "update": "memories",
-    "forget": "memories",
-    "restore": "memories",
-    "purge": "memories",
-    "history": "memories",
-    "undo": "memories",
-    "timeline": "memories",
-    "stats": "memories",
-    "scan": "memories",
-    "conversation": "conversations",
-    "profile": "profile",
-    "contact": "contacts_projects_skills",
-    "project": "contacts_projects_skills",
-    "skill": "contacts_projects_skills",
-    "export": "transfer",
-    "import": "transfer",
-    "search": "search",
-    "get": "search",
-    "list": "search",
-    "status": "status",
-    "doctor": "status",
-    "config": "status",
-    "paths": "status",
-    "serve": "serve",
-}
+# (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.
+_MODULES = (
+    ("index_watch", "index watch"),
+    ("maintenance", "backfill optimize"),
+    ("models", "reembed models"),
+    ("maintenance", "consolidate"),
+    ("evaluate", "eval"),
+    ("memories", "add update forget restore purge history undo"),
+    ("timeline", "timeline"),
+    ("maintenance", "stats scan"),
+    ("conversations", "conversation"),
+    ("profile", "profile"),
+    ("contacts_projects_skills", "contact project skill"),
+    ("export_import", "export import"),
+    ("search_get_list", "search get list"),
+    ("status_doctor", "status doctor"),
+    ("config_paths", "config paths"),
+    ("serve", "serve"),
+)
+_COMMANDS = {command: module for module, commands in _MODULES for command in commands.split()}
 
 
 class LazyGroup(click.Group):
-    """Knows the names of its commands without importing any of them."""
+    """A group that lists its commands without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -67,7 +54,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in _COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
+            from difflib import get_close_matches  # only a mistake needs it
 
             near = " or ".join(f"`mindex {name}`" for name in get_close_matches(args[0], _COMMANDS, n=2))
             raise UsageError(f"No such command '{args[0]}'", f"did you mean {near}?" if near else "see `mindex --help`")
@@ -96,7 +83,7 @@ def cli(ctx: click.Context, db: str | None, agent: str | None, as_json: bool) ->
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command; every error is one line that says what to do, and never a traceback."""
+    """Run a command and exit. Every error is one line that says what to do, never a traceback."""
     whole_process = arguments is None
     arguments = _global_options_first(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     as_json = "--json" in arguments[: arguments.index("--")] if "--" in arguments else "--json" in arguments
@@ -105,7 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     code = 0
     try:
-        # Not `cli.main`: it has its own ideas of what Ctrl-C and a closed pipe print, and of their exit codes.
+        # Not `cli.main`: it prints other texts for Ctrl-C and a closed pipe, and exits with other codes.
         with cli.make_context("mindex", arguments) as ctx:
             cli.invoke(ctx)
     except click.exceptions.Exit as leaving:
@@ -114,28 +101,28 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo("stopped; what was done is kept, run it again to go on", err=True)
         code = 130
     except click.ClickException as error:
-        code = report_error(_usage(error), as_json)
+        code = report_error(_usage_error(error), as_json)
     except MindexError as error:
         code = report_error(error, as_json)
     except BrokenPipeError:
-        abandon_output()  # the reader of a pipe (`| head`) has seen enough
+        abandon_output()  # the reader of a pipe (`| head`) is done
     except OSError as error:
         code = report_error(MindexError(f"the system refused: {error}", "check the disk and the rights"), as_json)
     except Exception as error:
-        code = report_error(_unexpected(error), as_json)
+        code = report_error(_unexpected_error(error), as_json)
     if whole_process:
-        gc.freeze()  # else all there is is looked through once more on leaving, which takes longer than asking did
+        gc.freeze()  # else Python looks through all objects at exit, which takes longer than a search
     sys.exit(code)
 
 
-def _usage(error: click.ClickException) -> UsageError:
+def _usage_error(error: click.ClickException) -> UsageError:
     command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "mindex"
     return UsageError(error.format_message().rstrip("."), f"see `{command} --help`")
 
 
-def _unexpected(error: Exception) -> MindexError:
-    """A fault of ours: one line like any other error, with the place for whoever mends it."""
-    import traceback
+def _unexpected_error(error: Exception) -> MindexError:
+    """Returns a bug of mindex as one line like any other error, with its place in the code."""
+    import traceback  # only a bug needs it
 
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(place.filename).name}:{place.lineno}"
@@ -143,7 +130,7 @@ def _unexpected(error: Exception) -> MindexError:
 
 
 def _global_options_first(arguments: list[str]) -> list[str]:
-    """`--json`, `--db X` and `--agent X` may stand anywhere: people write them at the end."""
+    """Returns the arguments with `--json`, `--db X` and `--agent X` in front: people write them at the end."""
     front: list[str] = []
     rest: list[str] = []
     waiting = list(arguments)
@@ -155,7 +142,7 @@ def _global_options_first(arguments: list[str]) -> list[str]:
             front.append(argument)
         elif argument in ("--db", "--agent"):
             if not waiting:
-                return [argument]  # what is missing is its value, whatever else there is
+                return [argument]  # its value is missing: click says so
             front += [argument, waiting.pop(0)]
         else:
             rest.append(argument)

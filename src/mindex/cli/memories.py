@@ -1,45 +1,36 @@
-"""Commands that tell: add, update, forget, restore, purge, history, undo, timeline, stats, scan."""
+"""The commands add, update, forget, restore, purge, history and undo."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from mindex.cli.options import combine, id_argument, reason_option, text_or_stdin
 from mindex.cli.output import Context
 from mindex.errors import UsageError
-from mindex.model import KINDS, TYPES
+from mindex.model import TYPES
 from mindex.present import entries, history
 
-F = TypeVar("F", bound=Callable[..., Any])
+# The properties of a memory that `add` and `update` take, by the names of `Memory.add`.
+_property_options = combine(
+    click.option("--type", metavar="T", help=f"One of {', '.join(TYPES)}."),
+    click.option("--importance", type=int, metavar="N", help="1 to 10 (default: by rules)."),
+    click.option("--confidence", type=float, metavar="X", help="0 to 1."),
+    click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again."),
+    click.option("--entity", "entities", multiple=True, metavar="E", help="A name in it (default: found)."),
+    click.option("--summary", metavar="S", help="At most twenty words (default: the first sentence)."),
+    click.option("--source", metavar="S", help="Where it comes from."),
+    click.option("--context", metavar="S", help="What it belongs to."),
+    click.option("--expires", metavar="T", help="When it stops being true: 2027-01-31, 30d."),
+    click.option("--ttl", metavar="30d", help="The same, counted from now."),
+    click.option("--supersedes", metavar="ID", help="Retire that older memory."),
+    click.option("--anchor", metavar="PATH:10-40", help="The lines of a file it is about."),
+)
 
 
-def properties(command: F) -> F:
-    """What can be said of a memory, for `add` and `update` alike; what is not given stays out."""
-    for option in reversed(
-        (
-            click.option("--type", metavar="T", help=f"One of {', '.join(TYPES)}."),
-            click.option("--importance", type=int, metavar="N", help="1 to 10 (default: by rules)."),
-            click.option("--confidence", type=float, metavar="X", help="0 to 1."),
-            click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again."),
-            click.option("--entity", "entities", multiple=True, metavar="E", help="A name in it (default: found)."),
-            click.option("--summary", metavar="S", help="At most twenty words (default: the first sentence)."),
-            click.option("--source", metavar="S", help="Where it comes from."),
-            click.option("--context", metavar="S", help="What it belongs to."),
-            click.option("--expires", metavar="T", help="When it stops being true: 2027-01-31, 30d."),
-            click.option("--ttl", metavar="30d", help="The same, counted from now."),
-            click.option("--supersedes", metavar="ID", help="Retire that older memory."),
-            click.option("--anchor", metavar="PATH:10-40", help="The lines of a file it is about."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given, by the names that the library knows."""
+def _properties(options: dict[str, Any]) -> dict[str, Any]:
+    """Returns the properties that were given. Raises UsageError for both --ttl and --expires."""
     given = {name: value for name, value in options.items() if value is not None and value != ()}
     if "ttl" in given and "expires" in given:
         raise UsageError("--ttl and --expires say the same", "give one of them")
@@ -48,13 +39,9 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def read(text: str) -> str:
-    return sys.stdin.read() if text == "-" else text
-
-
 @click.command("add")
 @click.argument("text", metavar="TEXT|-")
-@properties
+@_property_options
 @click.pass_obj
 def add_command(context: Context, /, text: str, **options: Any) -> None:
     """Remember something; `-` reads it from standard input.
@@ -62,29 +49,29 @@ def add_command(context: Context, /, text: str, **options: Any) -> None:
     The same words again are the same memory. Secrets are left out and named.
     """
     with context.memory() as memory:
-        remembered = memory.add(read(text), **_given(options))
+        remembered = memory.add(text_or_stdin(text), **_properties(options))
     context.emit(remembered, lambda: entries.add_text(remembered))
 
 
 @click.command("update")
-@click.argument("id_", metavar="ID")
+@id_argument
 @click.option("--text", metavar="T|-", help="The new text; `-` reads it from standard input.")
-@click.option("--reason", default="", metavar="R", help="Why, for the history.")
-@properties
+@reason_option
+@_property_options
 @click.pass_obj
 def update_command(context: Context, /, id_: str, text: str | None, reason: str, **options: Any) -> None:
     """Change a memory: what is given is replaced, the rest stays."""
-    changes = _given(options)
+    changes = _properties(options)
     if text is not None:
-        changes["text"] = read(text)
+        changes["text"] = text_or_stdin(text)
     with context.memory() as memory:
         change = memory.update(id_, reason=reason, **changes)
     context.emit(history.change_json(change), lambda: history.change_text(change, "updated"))
 
 
 @click.command("forget")
-@click.argument("id_", metavar="ID")
-@click.option("--reason", default="", metavar="R", help="Why, for the history.")
+@id_argument
+@reason_option
 @click.pass_obj
 def forget_command(context: Context, id_: str, reason: str) -> None:
     """Take a memory out of every search; `restore` brings it back."""
@@ -94,7 +81,7 @@ def forget_command(context: Context, id_: str, reason: str) -> None:
 
 
 @click.command("restore")
-@click.argument("id_", metavar="ID")
+@id_argument
 @click.pass_obj
 def restore_command(context: Context, id_: str) -> None:
     """Bring back what was forgotten or superseded."""
@@ -114,7 +101,7 @@ def purge_command(context: Context, ids: tuple[str, ...]) -> None:
 
 
 @click.command("history")
-@click.argument("id_", metavar="ID")
+@id_argument
 @click.pass_obj
 def history_command(context: Context, id_: str) -> None:
     """Every change of a memory: when, by whom, why, what it was and became."""
@@ -133,39 +120,3 @@ def undo_command(context: Context, reference: str) -> None:
     context.emit(
         history.change_json(change, undid=undone), lambda: history.change_text(change, f"is as before change {undone}")
     )
-
-
-@click.command("timeline")
-@click.argument("query", default="")
-@click.option("--after", required=True, metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01.")
-@click.option("--before", metavar="T", help="Before this time (default: now).")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only what happened to this kind.")
-@click.option("--limit", default=50, show_default=True, help="How many events, at most 200.")
-@click.pass_obj
-def timeline_command(
-    context: Context, query: str, after: str, before: str | None, kinds: tuple[str, ...], limit: int
-) -> None:
-    """What was learnt, said, changed and forgotten between two times."""
-    with context.memory() as memory:
-        events = memory.timeline.events(after, before, query, kinds=kinds, limit=limit)
-    context.emit({"events": events}, lambda: history.timeline_text(events))
-
-
-@click.command("stats")
-@click.pass_obj
-def stats_command(context: Context) -> None:
-    """An agent's memories in numbers."""
-    with context.memory() as memory:
-        numbers = memory.maintenance.statistics()
-    context.emit(numbers, lambda: entries.statistics_text(numbers))
-
-
-@click.command("scan")
-@click.pass_obj
-def scan_command(context: Context) -> None:
-    """Look for secrets in what is stored already; exit 1 when there are any."""
-    with context.memory() as memory:
-        suspects = memory.maintenance.scan()
-    context.emit({"found": suspects}, lambda: entries.secrets_text(suspects))
-    if suspects:
-        sys.exit(1)

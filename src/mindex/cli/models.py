@@ -1,30 +1,29 @@
-"""Commands about models: reembed, models."""
+"""The commands reembed and models."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from mindex.cli.output import Context, ProgressBar
+from mindex.cli.output import Context
+from mindex.cli.progress_bar import ProgressBar
 from mindex.present.models import models_text, reembed_text
 
 
 @click.command("reembed")
-@click.option("--provider", metavar="P", help="Whose model: local, ollama, lmstudio, openai, azure, cloudflare …")
-@click.option("--model", metavar="X", help="Its name, folder or file; `mindex models` lists what is ready-made.")
-@click.option("--url", metavar="U", help="Where its server is.")
+@click.option(
+    "--provider", default="", metavar="P", help="Whose model: local, ollama, lmstudio, openai, azure, cloudflare …"
+)
+@click.option(
+    "--model", default="", metavar="X", help="Its name, folder or file; `mindex models` lists what is ready-made."
+)
+@click.option("--url", default="", metavar="U", help="Where its server is.")
 @click.option("--dimensions", metavar="N", type=click.IntRange(min=0), help="Shorten its vectors to N; 0: do not.")
 @click.option("--force", is_flag=True, help="Embed everything again, also with the model that is used already.")
 @click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and roughly how long it takes.")
 @click.pass_obj
-def reembed_command(
-    context: Context,
-    provider: str | None,
-    model: str | None,
-    url: str | None,
-    dimensions: int | None,
-    force: bool,
-    dry_run: bool,
-) -> None:
+def reembed_command(context: Context, /, **options: Any) -> None:
     """Change the model that this memory is embedded with.
 
     Without options an unfinished change is resumed, else a model or provider that the settings name is changed to.
@@ -34,15 +33,7 @@ def reembed_command(
     name.
     """
     with context.memory() as memory, ProgressBar() as bar:
-        done = memory.models.reembed(
-            provider=provider or "",
-            model=model or "",
-            url=url or "",
-            dimensions=dimensions,
-            force=force,
-            dry_run=dry_run,
-            report=bar,
-        )
+        done = memory.models.reembed(**options, report=bar)
     context.emit(done, lambda: reembed_text(done))
 
 

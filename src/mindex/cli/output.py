@@ -1,4 +1,4 @@
-"""What a command prints: one answer on stdout, as text or JSON; everything else on stderr."""
+"""What a command prints: one result on stdout, as text or JSON; notes and errors on stderr."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import click
 
 from mindex.errors import MindexError
 from mindex.memory import Memory
-from mindex.model import Progress
 from mindex.present.to_json import compact_json
 from mindex.values import dataclass
 
@@ -23,13 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the options before the command said."""
+    """The options that stand before the command."""
 
     db: str | None
     agent: str | None
     as_json: bool
 
     def memory(self, options: Mapping[str, object] | None = None) -> Memory:
+        """Open the memory; notes about its settings go to stderr."""
         memory = Memory(self.db, agent=self.agent, options=options)
         for note in memory.settings.notes:
             click.echo(f"note: {note}", err=True)
@@ -37,56 +37,29 @@ class Context:
 
     @property
     def colour(self) -> bool:
-        """Colour and columns only where a person looks."""
+        """Whether to print colours: only on a terminal."""
         return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
     def emit(self, value: DataclassInstance | Mapping[str, object], text: Callable[[], str]) -> None:
-        """The same content either way."""
+        """Print a result: the value as JSON, or the text."""
         click.echo(compact_json(value) if self.as_json else text())
 
 
 def report_error(error: MindexError, as_json: bool) -> int:
-    """One line on stderr, or one object on stdout; answers the exit code."""
+    """Print an error: one line on stderr, or one object on stdout. Returns the exit code."""
     try:
         if as_json:
             shown = {"kind": error.kind, "message": error.message} | ({"hint": error.hint} if error.hint else {})
             click.echo(json.dumps({"error": shown}, ensure_ascii=False))
             return error.exit_code
         sys.stdout.flush()
-    except OSError:  # it is stdout that fails: a full disk, a closed pipe
+    except OSError:  # stdout itself fails: a full disk, a closed pipe
         abandon_output()
     click.echo("error: " + " ".join(str(error).split()), err=True)
     return error.exit_code
 
 
 def abandon_output() -> None:
-    """Send what is still to be written to stdout nowhere, or Python would complain of it again at exit."""
+    """Discard what is still to be written to stdout, or Python would report it again at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class ProgressBar:
-    """A line on stderr that is written over, on a terminal; nothing anywhere else."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-        self._written = False
-
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._written:
-            sys.stderr.write("\r\x1b[K")
-
-    def __call__(self, progress: Progress) -> None:
-        if not self._shown:
-            return
-        share = progress.done / progress.total if progress.total else 1.0
-        filled = int(24 * share)
-        bar = "█" * filled + "·" * (24 - filled)
-        detail = "".join(character if character.isprintable() else "?" for character in progress.detail)
-        line = f"{progress.stage:>5} {bar} {progress.done}/{progress.total} {detail}"
-        sys.stderr.write(f"\r\x1b[K{line[:100]}")
-        sys.stderr.flush()
-        self._written = True

@@ -1,4 +1,4 @@
-"""`mindex profile`: what is known of the user, with its history."""
+"""The command profile: shows and changes the profile of the user, and its history."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from mindex.cli.options import reason_option
 from mindex.cli.output import Context
 from mindex.errors import UsageError
 from mindex.present import profile as present
@@ -32,7 +33,7 @@ def get(context: Context, path: str) -> None:
 @click.argument("path", required=False)
 @click.argument("value", required=False)
 @click.option("--remove", metavar="PATH", help="Take this place away.")
-@click.option("--reason", default="", metavar="R", help="Why, for the history.")
+@reason_option
 @click.pass_obj
 def set_(context: Context, path: str | None, value: str | None, remove: str | None, reason: str) -> None:
     """Change one place. VALUE is JSON where it reads as JSON (5, true, ["a"]), else a text."""
@@ -44,23 +45,23 @@ def set_(context: Context, path: str | None, value: str | None, remove: str | No
     elif path is None or value is None:
         raise UsageError("a path and a value are needed", "write `mindex profile set user.name Anna --reason …`")
     else:
-        changes = {path: parsed(value)}
+        changes = {path: _json_or_text(value)}
     with context.memory() as memory:
         change = memory.profile.set(changes, reason)
     context.emit(fields_changed_json(change), lambda: fields_changed_text(change, "changed"))
 
 
-def parsed(text: str) -> Any:
-    """JSON where it is some, else the text itself."""
+def _json_or_text(text: str) -> Any:
+    """Returns the value of a text that is JSON, else the text."""
     try:
-        return json.loads(text, parse_constant=_no_json)
+        return json.loads(text, parse_constant=_refuse_constant)
     except ValueError:
         return text
     except RecursionError:
         raise UsageError("the value is nested too deep", "store it flatter, or as a text") from None
 
 
-def _no_json(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(name)  # NaN and Infinity are Python's, not JSON's
 
 
@@ -75,7 +76,7 @@ def history(context: Context) -> None:
 
 @profile_command.command("rollback")
 @click.argument("version", type=int)
-@click.option("--reason", default="", metavar="R", help="Why, for the history.")
+@reason_option
 @click.pass_obj
 def rollback(context: Context, version: int, reason: str) -> None:
     """Bring the profile back to how a version left it; that is a change like any other."""

@@ -1,4 +1,4 @@
-"""`mindex serve`: answers agents over MCP. Imports the SDK only after the options are known to be right."""
+"""The command serve: answers agents over MCP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mindex.cli.output import Context
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import DIALECTS, NATIVE
 
-# What `--build-index` without a path says.
+# The value of `--build-index` without a path.
 _DEFAULT = ""
 
 
@@ -54,9 +54,10 @@ def serve_command(
     """
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    # A server only: `--help` must not load it.
     from mindex.mcp.malloc_arenas import share_one_heap
-    from mindex.mcp.memory_host import Options
-    from mindex.mcp.run import serve
+    from mindex.mcp.run_server import serve
+    from mindex.mcp.server_options import ServerOptions
 
     for folder in (root, source_path):
         if folder is not None and not folder.is_dir():
@@ -64,7 +65,7 @@ def serve_command(
     if context.db and database_path:
         raise UsageError("--db and --database-path are the same", "give one of them")
     build = None if build_index is None else Path(build_index) if build_index else source_path or Path.cwd()
-    options = Options(
+    options = ServerOptions(
         db=context.db,
         seed_db=database_path,
         agent=context.agent,

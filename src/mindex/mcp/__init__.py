@@ -1,1 +1,1 @@
-"""The MCP edge: thin, and silent on stdout."""
+"""The MCP server: tools, resources and prompts over one memory. Nothing but the protocol goes to stdout."""

@@ -1,21 +1,20 @@
-"""The memory of a process that stays: one heap for all its threads."""
+"""One heap for all threads of a server, so that it holds less memory."""
 
 from __future__ import annotations
 
+import ctypes
 import sys
 
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def share_one_heap() -> None:
-    """glibc gives each thread a heap of its own, and what is freed in one serves no other: 20 MB in a busy server.
+    """Make glibc use one heap for all threads. Call it before there are threads.
 
-    To be called before there are threads. Large blocks are the system's own either way, so searches and batches are
-    as fast as before.
+    By default each thread has a heap of its own, and memory that is freed in one serves no other: 20 MB in a busy
+    server. Large blocks come from the system either way, so searches and batches are as fast as before.
     """
     if sys.platform == "linux":
-        import ctypes
-
-        choose = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none, and one heap
-        if choose:
-            choose(_M_ARENA_MAX, 1)
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none, and one heap
+        if mallopt:
+            mallopt(_M_ARENA_MAX, 1)

@@ -1,4 +1,4 @@
-"""The MCP server: one dialect's tools over one service, with files, records, a prompt and completions beside them."""
+"""The MCP server: the tools of one dialect over one memory, with resources, a prompt and completions."""
 
 from __future__ import annotations
 
@@ -16,38 +16,39 @@ from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resou
 from mindex import __version__
 from mindex.errors import MindexError
 from mindex.mcp.dialects import Dialect
+from mindex.mcp.instructions import build_instructions
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.resources import add_completions, add_prompt, add_resources, list_documents
+from mindex.mcp.resources_prompts_completions import add_completions, add_prompt, add_resources, list_documents
+from mindex.mcp.strict_tool import make_tools
 
 # Tools, templates and prompts never change while a server runs.
 _AN_HOUR = CacheHint(ttl_ms=3_600_000, scope="public")
-# The answer to the handshake is on its way before anything else takes the processor.
-_HEAD_START = 0.05
-# Opening takes 15 ms, unless someone else holds the database.
-_PATIENCE = 0.25
+# The reply to the handshake is sent before anything else takes the processor.
+_START_DELAY_SECONDS = 0.05
 
 
 class MindexServer(MCPServer[Any]):
-    """The SDK's server, with a list of resources that is read when it is asked for."""
+    """The SDK's server, with a list of resources that is read anew for each request."""
 
-    def __init__(self, service: MemoryHost, dialect: Dialect) -> None:
-        tools: list[Tool] = [*dialect.tools(service)]
+    def __init__(self, host: MemoryHost, dialect: Dialect) -> None:
+        toolsets = [toolset(host) for toolset in dialect.toolsets]
+        tools: list[Tool] = [tool for one in toolsets for tool in make_tools(one, dialect.on_error)]
         super().__init__(
             "mindex",
             title="mindex",
             version=__version__,
-            instructions=_instructions(service, dialect),
+            instructions=build_instructions(host, dialect),
             tools=tools,
             cache_hints={"tools/list": _AN_HOUR, "prompts/list": _AN_HOUR, "resources/templates/list": _AN_HOUR},
-            middleware=[self._start_after_answer],
+            middleware=[self._start_after_reply],
             log_level="WARNING",
         )
-        self._service = service
+        self._host = host
         self._unknown_tool = dialect.unknown_tool
         self._names = {tool.name for tool in tools}
-        add_resources(self, service)
-        add_prompt(self, service)
-        add_completions(self, service)
+        add_resources(self, host)
+        add_prompt(self, host)
+        add_completions(self, host)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -58,21 +59,13 @@ class MindexServer(MCPServer[Any]):
 
     async def list_resources(self) -> list[Resource]:
         try:
-            return await run_sync(list_documents, self._service)
+            return await run_sync(list_documents, self._host)
         except MindexError as error:
             raise MCPError(INTERNAL_ERROR, str(error)) from error
 
-    async def _start_after_answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Work behind the server's back begins with the first message, whatever it is, and after its answer."""
+    async def _start_after_reply(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Start the background work after the reply to the first message, whatever it is."""
         try:
             return await call_next(ctx)
         finally:
-            asyncio.get_running_loop().call_later(_HEAD_START, self._service.start)
-
-
-def _instructions(service: MemoryHost, dialect: Dialect) -> str:
-    """With what is indexed, unless that cannot be read at once: then the first request says why."""
-    try:
-        return dialect.instructions(service.peek(_PATIENCE))
-    except MindexError:
-        return dialect.instructions(None)
+            asyncio.get_running_loop().call_later(_START_DELAY_SECONDS, self._host.start)

@@ -1,20 +1,21 @@
-"""Tools that say no: unknown arguments are errors, schemas are lean, and errors are sentences a model can act on."""
+"""`StrictTool`: validates the arguments of a tool strictly, publishes a lean schema, and turns errors into sentences.
+
+`@tool(…)` marks a method as a tool; `make_tools` makes the tools of an object's marked methods.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import BeforeValidator, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from mindex.errors import MindexError
-from mindex.present.to_json import Json
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
@@ -24,69 +25,82 @@ _NOT_PUBLISHED = ("title", "default", "minimum", "maximum")
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REFRESHES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-# Nothing told is ever lost to a tool: what is changed or forgotten stays in the history and comes back whole. Calling
-# that destructive would only make clients ask a person before every correction. Erasing for good has no tool.
+# No tool deletes an entry for good: the history keeps what is changed or forgotten. With a destructive hint, clients
+# would ask a person before every correction.
 REVISES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
-# A list in the schema; a model that writes one text instead is understood.
+# A list in the schema; a single text instead of a list is accepted too.
 Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 
-# `int | Unsaid = None`: may be left out, and the schema says no more than integer.
-Unsaid: TypeAlias = SkipJsonSchema[None]
+# `int | Omitted = None`: may be left out, and the schema says no more than integer.
+Omitted: TypeAlias = SkipJsonSchema[None]
 
-# How the seed of a dialect answers a mistake: with a result of its own, or by raising.
-Mistakes = Callable[[ToolError], CallToolResult]
+# Returns the result that the clients of a dialect expect for an error, or raises.
+OnError = Callable[[ToolError], CallToolResult]
+
+Method = TypeVar("Method", bound=Callable[..., CallToolResult])
+
+
+def tool(
+    description: str, annotations: ToolAnnotations, *, name: str = "", on_error: OnError | None = None
+) -> Callable[[Method], Method]:
+    """Mark a method as a tool, called like the method if there is no `name`. Marked twice, it is two tools."""
+
+    def mark(method: Method) -> Method:
+        published = {"name": name or method.__name__, "description": description, "annotations": annotations}
+        method.__dict__.setdefault("tool_marks", []).insert(0, (published, on_error))
+        return method
+
+    return mark
+
+
+def make_tools(toolset: object, on_error: OnError | None = None) -> Iterator[StrictTool]:
+    """Yield the tools of an object, in the order of its marked methods. `on_error` is for tools without their own."""
+    for attribute, method in vars(type(toolset)).items():
+        for published, own_on_error in getattr(method, "tool_marks", ()):
+            made = StrictTool.of(getattr(toolset, attribute), **published)
+            made.on_error = own_on_error or on_error
+            yield made
 
 
 class StrictTool(Tool):
-    """A tool whose arguments are checked to the letter."""
+    """A tool that refuses unknown arguments."""
 
-    mistakes: Mistakes | None = None
+    on_error: OnError | None = None
 
     @classmethod
-    def of(
-        cls,
-        fn: Callable[..., Any],
-        description: str,
-        annotations: ToolAnnotations,
-        *,
-        name: str | None = None,
-        mistakes: Mistakes | None = None,
-    ) -> StrictTool:
-        made = cls.from_function(
-            fn, name=name, description=description, annotations=annotations, structured_output=False
-        )
+    def of(cls, method: Callable[..., Any], **published: Any) -> StrictTool:
+        made = cls.from_function(method, structured_output=False, **published)
         assert isinstance(made, StrictTool)
         model = made.fn_metadata.arg_model
         model.model_config["extra"] = "forbid"
         model.model_rebuild(force=True)
         made.parameters = _lean(model.model_json_schema(by_alias=True))
-        made.mistakes = mistakes
         return made
 
     async def run(
         self,
         arguments: dict[str, Any],
         context: Context[Any, Any],
-        convert_result: bool = False,  # noqa: ARG002 - our tools answer with what goes over the wire
+        convert_result: bool = False,  # noqa: ARG002 - our tools return what goes over the wire
     ) -> CallToolResult:
         try:
             return await self._run(arguments, context)
         except ToolError as error:
-            if self.mistakes is None:
+            if self.on_error is None:
                 raise
-            return self.mistakes(error)
+            return self.on_error(error)
 
     async def _run(self, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
-        # Some clients send null for what they leave out, so it says nothing where the schema does not offer it.
-        given = {name: value for name, value in arguments.items() if value is not None or self._offers_null(name)}
+        # Some clients send null for what they leave out: it counts only where the schema offers it.
+        present = {name: value for name, value in arguments.items() if value is not None or self._offers_null(name)}
         try:
-            validated = self.fn_metadata.validate_arguments(given)
+            validated = self.fn_metadata.validate_arguments(present)
         except ValidationError as error:
-            raise ToolError(self._complaint(error)) from error
-        beside = {self.context_kwarg: context} if self.context_kwarg else {}
+            raise ToolError(self._describe(error)) from error
+        injected = {self.context_kwarg: context} if self.context_kwarg else {}
         try:
-            result = await self.fn_metadata.call_fn(self.fn, self.is_async, validated, beside)
+            result = await self.fn_metadata.call_fn(self.fn, self.is_async, validated, injected)
         except MindexError as error:
             raise ToolError(str(error)) from error
         except (MCPError, ToolError):
@@ -99,13 +113,13 @@ class StrictTool(Tool):
     def _offers_null(self, name: str) -> bool:
         return {"type": "null"} in self.parameters.get("properties", {}).get(name, {}).get("anyOf", ())
 
-    def _complaint(self, error: ValidationError) -> str:
-        """What is wrong with the arguments, and which there are."""
+    def _describe(self, error: ValidationError) -> str:
+        """Returns what is wrong with the arguments, and the names of all arguments."""
         faults = []
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
-            if fault["type"] == "none_required":  # the other half of what may be left out
+            if fault["type"] == "none_required":  # the second fault of an argument that may be left out
                 continue
-            # Names of inner types are pydantic's business: the argument, and where in a list.
+            # Names of inner types are pydantic's own: keep the argument, and the place in a list.
             name = ".".join(str(part) for at, part in enumerate(fault["loc"]) if not at or isinstance(part, int))
             if fault["type"] == "extra_forbidden":
                 faults.append(f"unknown argument '{name}'")
@@ -117,28 +131,8 @@ class StrictTool(Tool):
         return f"{'; '.join(faults)}; {self.name} takes {known}"
 
 
-def answer(text: str, structured: Mapping[str, Json], notes: Sequence[str] = ()) -> CallToolResult:
-    """One answer in both halves. Clients show their model only one of them, so both carry the same."""
-    shown: dict[str, Any] = dict(structured)
-    if notes:
-        told = shown.get("notes")
-        shown["notes"] = [*(told if isinstance(told, list) else []), *notes]
-        text = "\n".join([text, *(f"note: {note}" for note in notes)])
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=shown)
-
-
-def json_answer(shown: Mapping[str, Json], *, is_error: bool = False) -> CallToolResult:
-    """An answer whose text is JSON, indented by two, as several seeds write theirs."""
-    content = TextContent(type="text", text=json_text(shown))
-    return CallToolResult(content=[content], structured_content=dict(shown), is_error=is_error)
-
-
-def json_text(shown: Mapping[str, Json]) -> str:
-    return json.dumps(shown, ensure_ascii=False, indent=2)
-
-
 def _lean(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without what a reader can do without."""
+    """Returns the schema without the keys that are not published."""
     return {
         name: {key: _lean(value) for key, value in part.items()}
         if name == "properties"

@@ -1,26 +1,26 @@
-"""Which tools a server offers: our own, or the names and shapes of another memory server, one module each."""
+"""Which tools a server offers: the native ones, or those of another memory program, one dialect each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.errors import UsageError
 
+# This module must not import the SDK: `mindex serve --help` reads DIALECTS.
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from mindex.mcp.memory_host import MemoryHost
-    from mindex.mcp.strict_tool import StrictTool
-    from mindex.memory import Memory
+    from mindex.mcp.strict_tool import OnError
 
 NATIVE = "native"
-# `--tools NAME` → the module whose `DIALECT` says the rest. Another dialect is one file and one line here.
+# `--tools NAME` → the module with its `DIALECT`. Another dialect is one file and one line here.
 DIALECTS = {
-    NATIVE: "mindex.mcp.native_tools",
+    NATIVE: "mindex.mcp.native",
     "memory-exchange": "mindex.mcp.dialects.memory_exchange",
     "memory-mcp": "mindex.mcp.dialects.memory_mcp",
     "mudpuppy": "mindex.mcp.dialects.mudpuppy",
@@ -28,21 +28,30 @@ DIALECTS = {
     "anthropic": "mindex.mcp.dialects.anthropic",
     "openai": "mindex.mcp.dialects.openai",
 }
+# For dialects whose own score decides the order: importance and recency must not be added to it.
+NO_IMPORTANCE_BOOST: Mapping[str, object] = {"boost.memory": 0.0}
 
 
-def _no_settings(source: Path | None) -> Mapping[str, object]:  # noqa: ARG001 - as every dialect's
+def _no_settings(source: Path) -> Mapping[str, object]:  # noqa: ARG001 - as every dialect's
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What sets one set of tools apart from another."""
+    """One set of tools, and what else differs for its clients."""
 
-    tools: Callable[[MemoryHost], list[StrictTool]]
-    instructions: Callable[[Memory | None], str]
-    exclude: tuple[str, ...] = ()  # what its seed never indexes
-    settings: Callable[[Path | None], Mapping[str, object]] = _no_settings  # its seed's own, some from its source
-    unknown_tool: Callable[[str], CallToolResult] | None = None  # how its seed answers a name that it does not have
+    toolsets: tuple[Callable[[MemoryHost], object], ...]  # their methods marked with `@tool` are the tools, in order
+    instructions: str
+    lists_collections: bool = False  # in its instructions
+    exclude: tuple[str, ...] = ()  # never indexed
+    settings: Mapping[str, object] = field(default_factory=dict)
+    settings_of_source: Callable[[Path], Mapping[str, object]] = _no_settings  # from files in the source folder
+    on_error: OnError | None = None  # the result of an error; None: an error of MCP
+    unknown_tool: Callable[[str], CallToolResult] | None = None  # the result for a tool that it does not have
+
+    def settings_for(self, source: Path | None) -> dict[str, object]:
+        """Returns the settings of a server for this source folder."""
+        return {**self.settings, **(self.settings_of_source(source) if source is not None else {})}
 
 
 def dialect_named(name: str) -> Dialect:

@@ -1,21 +1,22 @@
-"""The memory tool that Claude knows: six commands on files under `/memories`, answered in the words it expects."""
+"""The memory tool of Anthropic: six commands on files under `/memories`, with the texts that Claude expects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import MindexError, UsageError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.strict_tool import REVISES, StrictTool, Unsaid, answer
+from mindex.mcp.strict_tool import REVISES, Omitted, tool
+from mindex.mcp.tool_results import tool_result
 from mindex.memories.notes import ROOT, NoteWrite, checked_path
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.to_json import Json
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 
@@ -26,7 +27,7 @@ _MEMORY = (
     " new file; str_replace: a text that stands in it once; insert: after a line, 0 is the start; delete, rename: a"
     f" file or directory. View {ROOT} before you start, and keep in it what you would need to go on. Never secrets."
 )
-# What a file command needs beside its path.
+# The arguments that a command needs.
 _NEEDS: Mapping[Command, tuple[str, ...]] = {
     "view": ("path",),
     "create": ("path", "file_text"),
@@ -37,49 +38,42 @@ _NEEDS: Mapping[Command, tuple[str, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class AnthropicTools:
-    def __init__(self, service: MemoryHost) -> None:
-        self._service = service
+    host: MemoryHost
 
+    @tool(_MEMORY, REVISES)
     def memory(
         self,
         command: Command,
-        path: Annotated[str | Unsaid, Field(description="Of all commands but rename")] = None,
-        view_range: Annotated[list[int] | Unsaid, Field(description="First and last line, -1: to the end")] = None,
-        file_text: Annotated[str | Unsaid, Field(description="create")] = None,
-        old_str: Annotated[str | Unsaid, Field(description="str_replace")] = None,
-        new_str: Annotated[str | Unsaid, Field(description="str_replace; default: nothing")] = None,
-        insert_line: Annotated[int | Unsaid, Field(description="insert")] = None,
-        insert_text: Annotated[str | Unsaid, Field(description="insert")] = None,
-        old_path: Annotated[str | Unsaid, Field(description="rename")] = None,
-        new_path: Annotated[str | Unsaid, Field(description="rename")] = None,
+        path: Annotated[str | Omitted, Field(description="Of all commands but rename")] = None,
+        view_range: Annotated[list[int] | Omitted, Field(description="First and last line, -1: to the end")] = None,
+        file_text: Annotated[str | Omitted, Field(description="create")] = None,
+        old_str: Annotated[str | Omitted, Field(description="str_replace")] = None,
+        new_str: Annotated[str | Omitted, Field(description="str_replace; default: nothing")] = None,
+        insert_line: Annotated[int | Omitted, Field(description="insert")] = None,
+        insert_text: Annotated[str | Omitted, Field(description="insert")] = None,
+        old_path: Annotated[str | Omitted, Field(description="rename")] = None,
+        new_path: Annotated[str | Omitted, Field(description="rename")] = None,
     ) -> CallToolResult:
-        given: dict[str, str | int | None] = {
-            "path": path,
-            "file_text": file_text,
-            "old_str": old_str,
-            "insert_line": insert_line,
-            "insert_text": insert_text,
-            "old_path": old_path,
-            "new_path": new_path,
-        }
-        files = _Files(self._service.memory)
+        arguments = locals()
+        files = _Files(self.host.memory)
         try:
             for name in _NEEDS[command]:
-                if given[name] is None:
+                if arguments[name] is None:
                     raise UsageError(f"{command} needs {name}")
-            at = checked_path((old_path if command == "rename" else path) or "")
-            done: Mapping[Command, Callable[[], CallToolResult]] = {
-                "view": lambda: files.view(at, view_range),
-                "create": lambda: files.create(at, file_text or ""),
-                "str_replace": lambda: files.str_replace(at, old_str or "", new_str or ""),
-                "insert": lambda: files.insert(at, insert_line or 0, insert_text or ""),
-                "delete": lambda: files.delete(at),
-                "rename": lambda: files.rename(at, checked_path(new_path or "")),
+            file = checked_path((old_path if command == "rename" else path) or "")
+            run: Mapping[Command, Callable[[], CallToolResult]] = {
+                "view": lambda: files.view(file, view_range),
+                "create": lambda: files.create(file, file_text or ""),
+                "str_replace": lambda: files.str_replace(file, old_str or "", new_str or ""),
+                "insert": lambda: files.insert(file, insert_line or 0, insert_text or ""),
+                "delete": lambda: files.delete(file),
+                "rename": lambda: files.rename(file, checked_path(new_path or "")),
             }
-            return done[command]()
+            return run[command]()
         except MindexError as error:
-            return _failed(command, str(error))
+            return _error_result(command, str(error))
 
 
 class _Files:
@@ -94,17 +88,17 @@ class _Files:
         files = self._notes.files(self._agent, path)
         if path not in files:
             if not files and path != ROOT:
-                self._notes.file(self._agent, path)  # says that it is not there
-            return _told(_listing(path, files), path)
+                self._notes.file(self._agent, path)  # raises NotFoundError
+            return _result(_listing(path, files), path)
         lines = _lines(files[path].text)
-        first, last = _span(view_range, len(lines))
+        first, last = _first_and_last(view_range, len(lines))
         shown = _numbered(lines[first - 1 : last], first)
-        self._memory.get(files[path].id)  # who was wanted is remembered
-        return _told(f"Here's the content of {path} with line numbers:\n{shown}", path)
+        self._memory.get(files[path].id)  # counts the access
+        return _result(f"Here's the content of {path} with line numbers:\n{shown}", path)
 
     def create(self, path: str, text: str) -> CallToolResult:
         written = self._notes.create(self._agent, path, text)
-        return self._written(written, path, f"File created successfully at: {path}")
+        return self._write_result(written, path, f"File created successfully at: {path}")
 
     def str_replace(self, path: str, old: str, new: str) -> CallToolResult:
         if not old:
@@ -129,7 +123,7 @@ class _Files:
         first = max(1, line - _AROUND)
         last = line + new.count("\n") + _AROUND
         shown = _numbered(_lines(written.record.text)[first - 1 : last], first)
-        return self._written(written, path, f"The memory file has been edited.\n{shown}")
+        return self._write_result(written, path, f"The memory file has been edited.\n{shown}")
 
     def insert(self, path: str, at: int, text: str) -> CallToolResult:
         def inserted(before: str) -> str:
@@ -143,39 +137,34 @@ class _Files:
             return "\n".join([*lines[:at], text.removesuffix("\n"), *lines[at:]]) + ("\n" if ends else "")
 
         written = self._notes.edit(self._agent, path, inserted, "insert")
-        return self._written(written, path, f"The file {path} has been edited.")
+        return self._write_result(written, path, f"The file {path} has been edited.")
 
     def delete(self, path: str) -> CallToolResult:
         self._notes.delete(self._agent, path)
-        return _told(f"Successfully deleted {path}", path)
+        return _result(f"Successfully deleted {path}", path)
 
     def rename(self, old: str, new: str) -> CallToolResult:
         self._notes.rename(self._agent, old, new)
         self._memory.embedding_queue.embed_all()
-        return _told(f"Successfully renamed {old} to {new}", new)
+        return _result(f"Successfully renamed {old} to {new}", new)
 
-    def _written(self, written: NoteWrite, path: str, text: str) -> CallToolResult:
+    def _write_result(self, written: NoteWrite, path: str, text: str) -> CallToolResult:
         self._memory.embedding_queue.embed_all()
         notes = [f"secrets were left out: {', '.join(written.redacted)}"] if written.redacted else []
-        return _told(text, path, notes)
+        return _result(text, path, notes)
 
 
-# ── as Claude expects it ──────────────────────────────────────────────────────────────────────────────────────
+def _result(text: str, path: str, notes: Sequence[str] = ()) -> CallToolResult:
+    return tool_result(text, {"path": path, "text": text}, notes)
 
 
-def _told(text: str, path: str, notes: Iterable[str] = ()) -> CallToolResult:
-    shown: dict[str, Json] = {"path": path, "text": text}
-    return answer(text, shown, tuple(notes))
-
-
-def _failed(command: Command, message: str) -> CallToolResult:
+def _error_result(command: Command, message: str) -> CallToolResult:
     bare = command == "view" or message.startswith("No replacement")
-    text = message if bare else f"Error: {message}"
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    return tool_result(message if bare else f"Error: {message}", is_error=True)
 
 
 def _listing(path: str, files: Mapping[str, Record]) -> str:
-    """Sizes and paths, two levels deep; a directory is as large as what is in it."""
+    """Returns sizes and paths, two levels deep; a directory is as large as the files in it."""
     sizes: dict[str, int] = {path: 0}
     for name, record in files.items():
         size = len(record.text.encode("utf-8", "surrogatepass"))
@@ -186,19 +175,19 @@ def _listing(path: str, files: Mapping[str, Record]) -> str:
         for depth in range(1, min(len(parts), _DEPTH) + 1):
             place = f"{path}/{'/'.join(parts[:depth])}"
             sizes[place] = sizes.get(place, 0) + size
-    rows = [f"{_human(sizes[place])}\t{place}" for place in sorted(sizes)]
+    rows = [f"{_human_size(sizes[place])}\t{place}" for place in sorted(sizes)]
     head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:"
     return "\n".join([head, *rows])
 
 
-def _human(size: int) -> str:
+def _human_size(size: int) -> str:
     if size < 1024:
         return f"{size}B"
     return f"{size / 1024:.1f}K" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f}M"
 
 
 def _lines(text: str) -> list[str]:
-    """A line's end ends it: what follows the last one is a line only if there is something."""
+    """Returns the lines; a line break at the end starts no line."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
@@ -206,7 +195,8 @@ def _numbered(lines: Iterable[str], first: int) -> str:
     return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, start=first))
 
 
-def _span(view_range: list[int] | None, count: int) -> tuple[int, int]:
+def _first_and_last(view_range: list[int] | None, count: int) -> tuple[int, int]:
+    """Returns the lines to show of so many. Raises UsageError for a range outside of the file."""
     if view_range is None:
         return 1, count
     first, last = view_range if len(view_range) == 2 else (0, 0)
@@ -220,21 +210,16 @@ def _span(view_range: list[int] | None, count: int) -> tuple[int, int]:
 
 
 def _occurrences(text: str, part: str) -> Iterable[int]:
+    """Yields where `part` begins, overlapping ones too."""
     at = text.find(part)
     while at >= 0:
         yield at
         at = text.find(part, at + 1)
 
 
-def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - the same whatever is in it
-    return (
-        f"View {ROOT} with the `memory` tool before anything else: earlier progress stands there. Write down status,"
-        " decisions and what you learn as you go; your context may end at any time."
-    )
+_INSTRUCTIONS = (
+    f"View {ROOT} with the `memory` tool before anything else: earlier progress stands there. Write down status,"
+    " decisions and what you learn as you go; your context may end at any time."
+)
 
-
-def _tools(service: MemoryHost) -> list[StrictTool]:
-    return [StrictTool.of(AnthropicTools(service).memory, _MEMORY, REVISES)]
-
-
-DIALECT = Dialect(tools=_tools, instructions=_instructions)
+DIALECT = Dialect((AnthropicTools,), _INSTRUCTIONS)

@@ -9,9 +9,9 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
-from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, limit_notes
 from mindex.mcp.dialects.memorizer_format import JsonObject, contact_row, given_fields, project_row
-from mindex.mcp.strict_tool import Unsaid
+from mindex.mcp.strict_tool import READS, REVISES, Omitted, tool
 from mindex.model import Record
 
 ContactType = Literal["work", "personal", "ignored"]
@@ -21,66 +21,68 @@ Priority = Literal["high", "medium", "low"]
 Limit = Annotated[int, Field(ge=1, description="Default 50")]
 
 
-class People(Room):
-    """Each public method is one tool."""
-
+class ContactProjectTools(MemorizerTools):
     # ── contacts ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    @tool("Keep a person the user works with.", REVISES)
     def create_contact(
         self,
         name: str,
         email: str,
-        company: str | Unsaid = None,
-        role: str | Unsaid = None,
+        company: str | Omitted = None,
+        role: str | Omitted = None,
         type: Annotated[ContactType, Field(description="Default work")] = "work",
-        notes: str | Unsaid = None,
+        notes: str | Omitted = None,
         agent_id: AgentId = "",
     ) -> CallToolResult:
         record = self._memory.contacts.add(agent=agent_id or None, **given_fields("contact", locals()))
         return self._created("contact_id", record)
 
+    @tool("People the user works with.", READS)
     def list_contacts(
         self,
-        name: Annotated[str | Unsaid, Field(description="A part of it")] = None,
-        email: str | Unsaid = None,
-        company: str | Unsaid = None,
-        type: ContactType | Unsaid = None,
+        name: Annotated[str | Omitted, Field(description="A part of it")] = None,
+        email: str | Omitted = None,
+        company: str | Omitted = None,
+        type: ContactType | Omitted = None,
         limit: Limit = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
         wanted = given_fields("contact", locals())
-        found = self._memory.contacts.list(limit=MOST_LISTED, agent=self._agent(agent_id), **wanted).records
+        found = self._memory.contacts.list(limit=MAX_LISTED, agent=self._agent(agent_id), **wanted).records
         rows: JsonObject = {"contacts": [contact_row(record) for record in found[:limit]], "total_count": len(found)}
-        return self._answer(rows, *cut(limit, len(found)))
+        return self._success(rows, *limit_notes(limit, len(found)))
 
+    @tool("Change a contact.", REVISES)
     def update_contact(
         self,
         contact_id: Number,
-        name: str | Unsaid = None,
-        email: str | Unsaid = None,
-        company: str | Unsaid = None,
-        role: str | Unsaid = None,
-        type: ContactType | Unsaid = None,
-        notes: str | Unsaid = None,
-        agent_id: WhoseId = "",
+        name: str | Omitted = None,
+        email: str | Omitted = None,
+        company: str | Omitted = None,
+        role: str | Omitted = None,
+        type: ContactType | Omitted = None,
+        notes: str | Omitted = None,
+        agent_id: OwnerId = "",
     ) -> CallToolResult:
         changes = given_fields("contact", locals())
-        record = self._numbered("contact", contact_id, agent_id)
+        record = self._by_number("contact", contact_id, agent_id)
         change = self._memory.contacts.update(record.id, "update_contact", **changes)
-        return self._answer({"updated_fields": [*changes]}, *change.notes)
+        return self._success({"updated_fields": [*changes]}, *change.notes)
 
     # ── projects ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    @tool("Keep something the user works on.", REVISES)
     def create_project(
         self,
         name: str,
         status: Annotated[Status, Field(description="Default active")] = "active",
         type: Annotated[ProjectType, Field(description="Default work")] = "work",
-        description: str | Unsaid = None,
-        company: str | Unsaid = None,
-        primary_contact_id: Number | Unsaid = None,
-        participants: Annotated[list[int] | Unsaid, Field(description="Ids of contacts")] = None,
-        priority: Priority | Unsaid = None,
+        description: str | Omitted = None,
+        company: str | Omitted = None,
+        primary_contact_id: Number | Omitted = None,
+        participants: Annotated[list[int] | Omitted, Field(description="Ids of contacts")] = None,
+        priority: Priority | Omitted = None,
         agent_id: AgentId = "",
     ) -> CallToolResult:
         fields = given_fields("project", locals())
@@ -88,48 +90,50 @@ class People(Room):
         record = self._memory.projects.add(agent=agent_id or None, **fields)
         return self._created("project_id", record)
 
+    @tool("What the user works on.", READS)
     def list_projects(
         self,
-        status: Status | Unsaid = None,
-        type: ProjectType | Unsaid = None,
-        company: str | Unsaid = None,
-        contact_id: Annotated[Number | Unsaid, Field(description="Primary contact or participant")] = None,
-        priority: Priority | Unsaid = None,
+        status: Status | Omitted = None,
+        type: ProjectType | Omitted = None,
+        company: str | Omitted = None,
+        contact_id: Annotated[Number | Omitted, Field(description="Primary contact or participant")] = None,
+        priority: Priority | Omitted = None,
         limit: Limit = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
         wanted = given_fields("project", locals())
         agent = self._agent(agent_id)
         if contact_id is not None:
-            wanted["contact"] = self._numbered("contact", contact_id, agent).id
-        found = self._memory.projects.list(limit=MOST_LISTED, agent=agent, **wanted).records
-        numbers = self.numbers_of(found)
+            wanted["contact"] = self._by_number("contact", contact_id, agent).id
+        found = self._memory.projects.list(limit=MAX_LISTED, agent=agent, **wanted).records
+        numbers = self.contact_numbers(found)
         rows: JsonObject = {
             "projects": [project_row(record, numbers) for record in found[:limit]],
             "total_count": len(found),
         }
-        return self._answer(rows, *cut(limit, len(found)))
+        return self._success(rows, *limit_notes(limit, len(found)))
 
+    @tool("Change a project.", REVISES)
     def update_project(
         self,
         project_id: Number,
-        name: str | Unsaid = None,
-        status: Status | Unsaid = None,
-        type: ProjectType | Unsaid = None,
-        description: str | Unsaid = None,
-        company: str | Unsaid = None,
-        primary_contact_id: Number | Unsaid = None,
-        participants: Annotated[list[int] | Unsaid, Field(description="Ids of contacts")] = None,
-        priority: Priority | Unsaid = None,
-        agent_id: WhoseId = "",
+        name: str | Omitted = None,
+        status: Status | Omitted = None,
+        type: ProjectType | Omitted = None,
+        description: str | Omitted = None,
+        company: str | Omitted = None,
+        primary_contact_id: Number | Omitted = None,
+        participants: Annotated[list[int] | Omitted, Field(description="Ids of contacts")] = None,
+        priority: Priority | Omitted = None,
+        agent_id: OwnerId = "",
     ) -> CallToolResult:
         changes = given_fields("project", locals())
-        record = self._numbered("project", project_id, agent_id)
+        record = self._by_number("project", project_id, agent_id)
         changes |= self._contacts(primary_contact_id, participants, record.agent)
         change = self._memory.projects.update(record.id, "update_project", **changes)
-        return self._answer({"updated_fields": [*changes]}, *change.notes)
+        return self._success({"updated_fields": [*changes]}, *change.notes)
 
-    def numbers_of(self, projects: Sequence[Record]) -> dict[str, int]:
+    def contact_numbers(self, projects: Sequence[Record]) -> dict[str, int]:
         """Return the numbers of the contacts that these projects name, forgotten ones too, by their ids."""
         ids: set[str] = set()
         for project in projects:
@@ -143,13 +147,13 @@ class People(Room):
         """Return the fields of a project that name contacts, with their ids for the numbers that the tools take."""
         fields: dict[str, Any] = {}
         if primary is not None:
-            fields["primary_contact_id"] = self._numbered("contact", primary, agent).id
+            fields["primary_contact_id"] = self._by_number("contact", primary, agent).id
         if participants is not None:
-            fields["participants"] = [self._numbered("contact", one, agent).id for one in participants]
+            fields["participants"] = [self._by_number("contact", one, agent).id for one in participants]
         return fields
 
     def _created(self, name: str, record: Record) -> CallToolResult:
         stored = self._memory.entries.get(record.id)
         assert stored is not None
         shown: JsonObject = {name: stored.number, "created_at": to_iso(stored.created_at)}
-        return self._answer(shown, *self._memory.embedding_queue.notes(record.id))
+        return self._success(shown, *self._memory.embedding_queue.notes(record.id))

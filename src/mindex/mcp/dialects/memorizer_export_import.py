@@ -1,6 +1,6 @@
-"""`export_memory` and `import_memory` of the Memorizer dialect: its own files, in one folder that is never left.
+"""`export_memory` and `import_memory` of the Memorizer dialect. They write and read files of one folder only.
 
-The lossless way out is `mindex export`. These are the files that its users read, mend by hand and take back in.
+The lossless export is `mindex export`. These are files that users of Memorizer-MCP read, edit and import again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import Field
 
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
-from mindex.mcp.dialects.memorizer_base import AgentId, Room
+from mindex.mcp.dialects.memorizer_base import AgentId, MemorizerTools
 from mindex.mcp.dialects.memorizer_format import (
     CATEGORIES,
     JsonObject,
@@ -27,20 +27,20 @@ from mindex.mcp.dialects.memorizer_format import (
     utc_text,
 )
 from mindex.mcp.dialects.memorizer_profile_skills import with_default
+from mindex.mcp.strict_tool import REFRESHES, tool
 from mindex.memories.json_paths import leaves
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.to_json import Json
 
 FOLDER_VARIABLE = "MEMORY_EXPORT_PATH"
-_MOST_CONVERSATIONS = 500
-_MOST_BYTES = 32 * 1024 * 1024
-_MOST_NOTES = 20
+_MAX_CONVERSATIONS = 500
+_MAX_BYTES = 32 * 1024 * 1024
+_MAX_NOTES = 20
 
 
-class Files(Room):
-    """Each public method is one tool."""
-
+class ExportImportTools(MemorizerTools):
+    @tool("Write profile, facts and conversations into the export folder.", REFRESHES)
     def export_memory(
         self,
         format: Annotated[Literal["markdown", "json"], Field(description="Default markdown")] = "markdown",
@@ -48,24 +48,25 @@ class Files(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         profile = with_default(self._memory.profile.get(agent=self._agent(agent_id)))
-        facts = list(self._all("memory", agent_id))
-        talks = list(self._all("turn", agent_id, _MOST_CONVERSATIONS)) if include_conversations else None
-        files = _as_json(profile, facts, talks) if format == "json" else _as_markdown(profile, facts, talks)
+        facts = list(self._live_records("memory", agent_id))
+        turns = list(self._live_records("turn", agent_id, _MAX_CONVERSATIONS)) if include_conversations else None
+        files = _as_json(profile, facts, turns) if format == "json" else _as_markdown(profile, facts, turns)
         folder = export_folder(self._memory)
         written: list[Json] = []
         for name, text in files:
             _write(folder, name, text)
             written.append(name)
         data: JsonObject = {"export_path": str(folder), "files_created": written, "exported_at": to_iso(now_ms())}
-        return self._answer(data)
+        return self._success(data)
 
+    @tool("Take a mended profile.json or file of facts back in.", REFRESHES)
     def import_memory(
         self,
         file_path: Annotated[str, Field(description="profile.json or a file of facts, in the export folder")],
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        path = _inside(export_folder(self._memory), file_path)
-        value = _read(path)
+        path = _path_inside(export_folder(self._memory), file_path)
+        value = _read_json(path)
         if path.name.endswith("profile.json"):
             return self._import_profile(value, self._agent(agent_id))
         if "facts" in file_path:
@@ -79,7 +80,7 @@ class Files(Room):
         changes = {name: part for name, part in value.items() if part is not None and part != there.get(name)}
         if changes:
             self._memory.profile.set(changes, "import_memory", agent=agent)
-        return self._answer({"changes_applied": len(changes), "fields_updated": [*changes]})
+        return self._success({"changes_applied": len(changes), "fields_updated": [*changes]})
 
     def _import_facts(self, value: Any, agent: str) -> CallToolResult:
         if not isinstance(value, list) or not all(_is_fact(item) for item in value):
@@ -89,26 +90,26 @@ class Files(Room):
         for place, item in enumerate(value):
             try:
                 changed += self._import_fact(item, agent)
-            except MindexError as error:  # the rest comes in, and this one is named
+            except MindexError as error:  # the others are imported, and a note names this one
                 notes.append(f"fact {place} of the file was left out: {error}")
-        if len(notes) > _MOST_NOTES:
-            notes = [*notes[:_MOST_NOTES], f"{len(notes) - _MOST_NOTES} more were left out"]
-        return self._answer({"changes_applied": len(changed), "fields_updated": [*changed]}, *notes)
+        if len(notes) > _MAX_NOTES:
+            notes = [*notes[:_MAX_NOTES], f"{len(notes) - _MAX_NOTES} more were left out"]
+        return self._success({"changes_applied": len(changed), "fields_updated": [*changed]}, *notes)
 
     def _import_fact(self, item: Mapping[str, Any], agent: str) -> Iterator[str]:
-        """A fact that was mended by hand is known by its id and its time; any other is told anew, and once."""
+        """Update the fact with this id and creation time, or add it. Yields its name if something changed."""
         text, category = item["fact"], item["category"]
-        existing = self._known(item, agent)
+        existing = self._existing(item, agent)
         if existing is None:
-            told = self._memory.add(
+            added = self._memory.add(
                 text,
                 type=category,
                 confidence=float(item.get("confidence") or 1.0),
                 source=str(item.get("source") or ""),
                 agent=agent,
             )
-            record = self._memory.entries.get(told.id)
-            if told.created and record is not None:
+            record = self._memory.entries.get(added.id)
+            if added.created and record is not None:
                 yield f"fact {record.number}"
             return
         changes = {"text": text} if text.strip() != existing.text else {}
@@ -118,7 +119,7 @@ class Files(Room):
             self._memory.update(existing.id, reason="import_memory", **changes)
             yield f"fact {existing.number}"
 
-    def _known(self, item: Mapping[str, Any], agent: str) -> Record | None:
+    def _existing(self, item: Mapping[str, Any], agent: str) -> Record | None:
         number = item.get("id")
         record = self._memory.entries.by_number(agent, number) if isinstance(number, int) else None
         if record is None or record.kind != "memory" or record.retired_at is not None:
@@ -139,12 +140,13 @@ def _is_fact(item: object) -> bool:
 
 
 def export_folder(memory: Memory) -> Path:
-    """Where the seed's users said, or beside the database."""
-    said = os.environ.get(FOLDER_VARIABLE)
-    return Path(said).expanduser() if said else memory.settings.database.absolute().parent / "memory-export"
+    """Returns the folder of the environment variable, by default one beside the database."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    return Path(folder).expanduser() if folder else memory.settings.database.absolute().parent / "memory-export"
 
 
-def _inside(folder: Path, file_path: str) -> Path:
+def _path_inside(folder: Path, file_path: str) -> Path:
+    """Returns the real path. Raises NotFoundError, or ForbiddenPathError for a file outside of the folder."""
     try:
         path = (folder / Path(file_path).expanduser()).resolve(strict=True)
         if not path.is_relative_to(folder.resolve()):
@@ -156,15 +158,15 @@ def _inside(folder: Path, file_path: str) -> Path:
     return path
 
 
-def _read(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is no JSON")
 
     try:
-        if not path.is_file():  # a pipe would be waited for
+        if not path.is_file():  # reading a pipe would block
             raise UsageError(f"{path} is not a file", "name profile.json, or facts/all-facts.json")
-        if path.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"{path} has more than {_MOST_BYTES:,} bytes", "import it in parts")
+        if path.stat().st_size > _MAX_BYTES:
+            raise UsageError(f"{path} has more than {_MAX_BYTES:,} bytes", "import it in parts")
         return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=refuse)
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
@@ -173,7 +175,7 @@ def _read(path: Path) -> Any:
 
 
 def _write(folder: Path, name: str, text: str) -> None:
-    """Whole or not at all, and for nobody else's eyes; a link in its place is replaced, not followed."""
+    """Write a file that only its owner may read, whole or not at all; a link in its place is replaced, not followed."""
     target = folder / name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -191,11 +193,11 @@ def _write(folder: Path, name: str, text: str) -> None:
         raise StoreError(f"{target} cannot be written ({error})", f"set {FOLDER_VARIABLE} to another folder") from error
 
 
-def _as_json(profile: JsonObject, facts: Sequence[Record], talks: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
+def _as_json(profile: JsonObject, facts: Sequence[Record], turns: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
     yield "profile.json", _json(profile)
     yield "facts/all-facts.json", _json([fact_row(record, source=False) for record in facts])
-    if talks is not None:
-        yield "conversations/recent.json", _json([conversation_row(record, session=False) for record in talks])
+    if turns is not None:
+        yield "conversations/recent.json", _json([conversation_row(record, session=False) for record in turns])
 
 
 def _json(value: Json) -> str:
@@ -203,23 +205,23 @@ def _json(value: Json) -> str:
 
 
 def _as_markdown(
-    profile: JsonObject, facts: Sequence[Record], talks: Sequence[Record] | None
+    profile: JsonObject, facts: Sequence[Record], turns: Sequence[Record] | None
 ) -> Iterator[tuple[str, str]]:
     yield "profile.md", _page("Profile", (f"- **{path}**: {value}" for path, value in leaves(profile)))
     counted = []
     for category in CATEGORIES:
-        of_it = [record for record in facts if category_of(record.type) == category]
-        counted.append(f"- {category}: {len(of_it)}")
-        lines = (f"- {_line(record.text)} ({utc_text(record.created_at)[:10]})" for record in of_it)
+        of_category = [record for record in facts if category_of(record.type) == category]
+        counted.append(f"- {category}: {len(of_category)}")
+        lines = (f"- {_one_line(record.text)} ({utc_text(record.created_at)[:10]})" for record in of_category)
         yield f"facts/{category}.md", _page(f"Facts: {category}", lines)
-    if talks is not None:
-        yield "conversations/recent.md", _page("Recent conversations", _talked(talks))
-        counted.append(f"- conversations: {len(talks)}")
+    if turns is not None:
+        yield "conversations/recent.md", _page("Recent conversations", _turn_texts(turns))
+        counted.append(f"- conversations: {len(turns)}")
     yield "summary.md", _page("Summary", [f"Facts: {len(facts)}", "", *counted])
 
 
-def _talked(talks: Iterable[Record]) -> Iterator[str]:
-    for record in talks:
+def _turn_texts(turns: Iterable[Record]) -> Iterator[str]:
+    for record in turns:
         row = conversation_row(record)
         yield f"## {row['created_at']}\n\n**User:** {row['user_message']}\n\n**Agent:** {row['agent_response']}\n"
 
@@ -228,5 +230,5 @@ def _page(title: str, lines: Iterable[str]) -> str:
     return "\n".join([f"# {title}", "", *(list(lines) or ["Nothing yet."]), ""])
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())

@@ -6,15 +6,15 @@ listed and found under the closest category, because no client knows another one
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, cast, get_args
 
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 
 from mindex.clock import parse_time
+from mindex.mcp.tool_results import compact_json_result
 from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.model import Record, Tier
 from mindex.present.to_json import Json
@@ -59,16 +59,11 @@ def succeeded(data: JsonObject, notes: Sequence[str] = ()) -> CallToolResult:
     shown: JsonObject = {"success": True, "data": data}
     if notes:
         shown["notes"] = list(dict.fromkeys(notes))
-    return _enveloped(shown)
+    return compact_json_result(shown)
 
 
 def failed(error: str) -> CallToolResult:
-    return _enveloped({"success": False, "error": error})
-
-
-def _enveloped(shown: JsonObject) -> CallToolResult:
-    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=shown)
+    return compact_json_result({"success": False, "error": error})
 
 
 # ── times and words ───────────────────────────────────────────────────────────────────────────────────────────

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError
-from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, limit_notes
 from mindex.mcp.dialects.memorizer_format import JsonObject, given_fields, skill_row, trigger_of, utc_text
-from mindex.mcp.strict_tool import Unsaid
+from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
 from mindex.memories import json_paths
 
 # A profile that is empty; stored values are shown in their places.
@@ -25,23 +25,23 @@ DEFAULT_PROFILE: JsonObject = {
 
 Trigger = Literal["cron", "manual", "event"]
 Config = Annotated[
-    dict[str, Any] | Unsaid,
+    dict[str, Any] | Omitted,
     Field(description="schedule (cron line) with timezone, or interval_minutes, or at (ISO), or in_minutes"),
 ]
-Plan = Annotated[list[dict[str, Any]] | Unsaid, Field(description="Steps: id, toolName, parameters?, dependsOn?")]
+Plan = Annotated[list[dict[str, Any]] | Omitted, Field(description="Steps: id, toolName, parameters?, dependsOn?")]
 
 
-class Skills(Room):
-    """Each public method is one tool."""
-
+class ProfileSkillTools(MemorizerTools):
     # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────
 
+    @tool("What is known of the user.", READS)
     def get_profile(self, agent_id: AgentId = "") -> CallToolResult:
         memory, agent = self._memory, self._agent(agent_id)
         record = memory.profile.record(agent=agent)
         shown = with_default(memory.profile.get(agent=agent))
-        return self._answer({"profile": shown, "last_updated": utc_text(record.updated_at) if record else None})
+        return self._success({"profile": shown, "last_updated": utc_text(record.updated_at) if record else None})
 
+    @tool("Change places of the profile; its history keeps what was there.", REFRESHES)
     def update_profile(
         self,
         updates: Annotated[
@@ -57,18 +57,19 @@ class Skills(Room):
         notes: tuple[str, ...] = ()
         if changes or not updates:
             notes = self._memory.profile.set(changes, reason, agent=agent).notes
-        return self._answer({"updated_fields": [*updates]}, *notes)
+        return self._success({"updated_fields": [*updates]}, *notes)
 
     # ── skills ────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @tool("Define something to be done by itself: when, and how.", REVISES)
     def store_skill(
         self,
         name: str,
         trigger_type: Trigger,
         instructions: str,
-        description: str | Unsaid = None,
+        description: str | Omitted = None,
         trigger_config: Config = None,
-        required_tools: list[str] | Unsaid = None,
+        required_tools: list[str] | Omitted = None,
         execution_plan: Plan = None,
         max_steps: Annotated[int, Field(ge=1, description="Default 10")] = 10,
         notify_on_completion: Annotated[bool, Field(description="Default true")] = True,
@@ -80,15 +81,16 @@ class Skills(Room):
         stored = self._memory.entries.get(record.id)
         assert stored is not None
         shown: JsonObject = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
-        return self._answer(shown, *self._memory.embedding_queue.notes(record.id))
+        return self._success(shown, *self._memory.embedding_queue.notes(record.id))
 
+    @tool("Skills, of one agent or of all.", READS)
     def list_skills(
         self,
         agent_id: Annotated[str, Field(description="Default: everyone's")] = "",
-        enabled: bool | Unsaid = None,
-        trigger_type: Trigger | Unsaid = None,
+        enabled: bool | Omitted = None,
+        trigger_type: Trigger | Omitted = None,
     ) -> CallToolResult:
-        found = self._memory.skills.list(limit=MOST_LISTED, agent=agent_id or "*").records
+        found = self._memory.skills.list(limit=MAX_LISTED, agent=agent_id or "*").records
         wanted = [
             record
             for record in found
@@ -96,40 +98,43 @@ class Skills(Room):
             and (trigger_type is None or trigger_of(record) == trigger_type)
         ]
         rows: JsonObject = {"skills": [skill_row(record) for record in wanted], "total_count": len(wanted)}
-        return self._answer(rows, *cut(0, len(found)))
+        return self._success(rows, *limit_notes(0, len(found)))
 
-    def get_skill(self, skill_id: Number, agent_id: WhoseId = "") -> CallToolResult:
-        return self._answer({"skill": skill_row(self._numbered("skill", skill_id, agent_id))})
+    @tool("One skill by its id.", READS)
+    def get_skill(self, skill_id: Number, agent_id: OwnerId = "") -> CallToolResult:
+        return self._success({"skill": skill_row(self._by_number("skill", skill_id, agent_id))})
 
+    @tool("Change a skill, or note its last run.", REVISES)
     def update_skill(
         self,
         skill_id: Number,
-        name: str | Unsaid = None,
-        trigger_type: Trigger | Unsaid = None,
-        instructions: str | Unsaid = None,
-        description: str | Unsaid = None,
+        name: str | Omitted = None,
+        trigger_type: Trigger | Omitted = None,
+        instructions: str | Omitted = None,
+        description: str | Omitted = None,
         trigger_config: Config = None,
-        required_tools: list[str] | Unsaid = None,
+        required_tools: list[str] | Omitted = None,
         execution_plan: Plan = None,
-        max_steps: Annotated[int | Unsaid, Field(ge=1)] = None,
-        notify_on_completion: bool | Unsaid = None,
-        notify_interval_minutes: Annotated[int | Unsaid, Field(ge=0)] = None,
-        enabled: bool | Unsaid = None,
-        last_run_at: str | Unsaid = None,
-        last_run_status: str | Unsaid = None,
-        last_run_summary: str | Unsaid = None,
-        last_notified_at: str | Unsaid = None,
-        agent_id: WhoseId = "",
+        max_steps: Annotated[int | Omitted, Field(ge=1)] = None,
+        notify_on_completion: bool | Omitted = None,
+        notify_interval_minutes: Annotated[int | Omitted, Field(ge=0)] = None,
+        enabled: bool | Omitted = None,
+        last_run_at: str | Omitted = None,
+        last_run_status: str | Omitted = None,
+        last_run_summary: str | Omitted = None,
+        last_notified_at: str | Omitted = None,
+        agent_id: OwnerId = "",
     ) -> CallToolResult:
         changes = given_fields("skill", locals())
-        record = self._numbered("skill", skill_id, agent_id)
+        record = self._by_number("skill", skill_id, agent_id)
         change = self._memory.skills.update(record.id, "update_skill", **changes)
-        return self._answer({"updated_fields": [*changes]}, *change.notes)
+        return self._success({"updated_fields": [*changes]}, *change.notes)
 
-    def delete_skill(self, skill_id: Number, agent_id: WhoseId = "") -> CallToolResult:
-        record = self._numbered("skill", skill_id, agent_id)
+    @tool("Delete a skill.", REFRESHES)
+    def delete_skill(self, skill_id: Number, agent_id: OwnerId = "") -> CallToolResult:
+        record = self._by_number("skill", skill_id, agent_id)
         self._memory.skills.delete(record.id, "delete_skill")
-        return self._answer({"deleted_skill": record.title})
+        return self._success({"deleted_skill": record.title})
 
 
 def with_default(profile: Any) -> JsonObject:

@@ -1,22 +1,23 @@
-"""The tools of MemoryExchange: its names, arguments and texts, over our search with its fusion."""
+"""The tools of MemoryExchange: its names, arguments and texts, over our search with its fusion method."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Annotated
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.strict_tool import READS, StrictTool, answer
-from mindex.memory import Memory
+from mindex.mcp.strict_tool import READS, tool
+from mindex.mcp.tool_results import tool_result
 from mindex.model import Collection, GetResult, Hit
 from mindex.present.answer_view import view_answer
 from mindex.present.records_view import view_records
@@ -36,60 +37,61 @@ _SEARCH = (
     "Search the project's documentation for architecture, patterns, conventions and decisions. Use it whenever you need"
     " to know how this project works or what it has settled."
 )
-_GET_FILE = "Read a whole markdown file that search found, or whose path you know."
-_STATUS = "How many files and chunks are indexed, and when: tells why a search finds nothing."
 
 _YAML_BLOCK = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _DOMAIN_LINE = re.compile(r"^[ \t]*[\"']?([\w.-]+)[\"']?:[ \t]*\[([^\]]*)\]", re.MULTILINE)
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryExchangeTools:
-    def __init__(self, service: MemoryHost) -> None:
-        self._service = service
+    host: MemoryHost
 
+    @tool(_SEARCH, READS, name="search_memory_exchange")
+    @tool("The same as search_memory_exchange.", READS, name="search_memory_bank")
     def search(
         self,
         query: Annotated[str, Field(description="What you want to know; be specific")],
         currentFilePath: Annotated[str, Field(description="The file being edited: lifts results of its domain")] = "",
         topK: Annotated[int, Field(description="Number of results, 1-10, default 5")] = 5,
     ) -> CallToolResult:
-        found = self._service.memory.search(
+        found = self.host.memory.search(
             query,
             limit=min(max(topK, 1), _MOST_RESULTS),
             fusion="rrf",
             floor=0,
             current_file=currentFilePath,
             kinds=["chunk"],
-            collections=[source.name] if (source := self._service.source) else [],
+            collections=[source.name] if (source := self.host.source) else [],
         )
-        roots = {collection.name: collection for collection in self._service.memory.collections.list()}
-        text = "".join(_results(found.hits, roots)) if found.hits else _NOTHING
-        return answer(text, view_answer(found).json(), self._service.notes())
+        roots = {collection.name: collection for collection in self.host.memory.collections.list()}
+        text = "".join(_result_texts(found.hits, roots)) if found.hits else _NOTHING
+        return tool_result(text, view_answer(found).json(), self.host.notes())
 
+    @tool("Read a whole markdown file that search found, or whose path you know.", READS)
     def get_memory_file(
-        self,
-        filePath: Annotated[str, Field(description="Path as search shows it, or relative to the source")],
+        self, filePath: Annotated[str, Field(description="Path as search shows it, or relative to the source")]
     ) -> CallToolResult:
         path = filePath.strip().replace("\\", "/")
         if not path:
             raise UsageError("filePath is required.")
-        source = self._service.source
+        source = self.host.source
         if source is not None and not _is_absolute(path):
             path = f"{source.name}/{path.removeprefix('./')}"
         try:
-            record = self._service.memory.lookup.read_file(path)
+            record = self.host.memory.lookup.read_file(path)
         except NotFoundError:
             raise NotFoundError(f"file not found: {filePath}") from None
         except ForbiddenPathError:
             raise ForbiddenPathError("the specified path is outside the memory exchange source directory.") from None
         if source is not None and record.collection != source.name:
             raise NotFoundError(f"file not found: {filePath}")
-        return answer(record.text, view_records(GetResult((record,))).json(), self._service.notes())
+        return tool_result(record.text, view_records(GetResult((record,))).json(), self.host.notes())
 
+    @tool("How many files and chunks are indexed, and when: tells why a search finds nothing.", READS)
     def get_index_status(self) -> CallToolResult:
-        status = self._service.memory.status()
-        source = self._service.source
+        status = self.host.memory.status()
+        source = self.host.source
         collections = [one for one in status.collections if source is None or one.name == source.name]
         chunks = sum(one.chunks for one in collections)
         indexed = max((one.indexed_at for one in collections if one.indexed_at), default=None)
@@ -99,16 +101,16 @@ class MemoryExchangeTools:
             "Index name": _INDEX_NAME,
             "Indexed chunks": chunks,
             "Indexed files": sum(one.documents for one in collections),
-            "Last indexed": _moment(indexed) if indexed else "never",
+            "Last indexed": _local_time(indexed) if indexed else "never",
         }
         lines = ["## Memory Exchange Index Status", "", *(f"- **{name}:** {value}" for name, value in shown.items())]
         if not chunks:
             lines += ["", _EMPTY]
         structured = {name.lower().replace(" ", "_"): value for name, value in shown.items()}
-        return answer("\n".join(lines) + "\n", structured, self._service.notes())
+        return tool_result("\n".join(lines) + "\n", structured, self.host.notes())
 
 
-def _results(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) -> Iterator[str]:
+def _result_texts(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) -> Iterator[str]:
     yield f"Found {len(hits)} relevant memory exchange entries:\n\n"
     for number, hit in enumerate(hits, start=1):
         record = hit.record
@@ -123,8 +125,8 @@ def _results(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) -> It
         yield f"\n{record.text}\n\n"
 
 
-def _moment(milliseconds: int) -> str:
-    """As the seed writes it: `2026-03-01 14:05:09 +01:00`."""
+def _local_time(milliseconds: int) -> str:
+    """Returns a time as MemoryExchange writes it: `2026-03-01 14:05:09 +01:00`."""
     text = datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(" ", "seconds")
     return f"{text[:19]} {text[19:]}"
 
@@ -134,7 +136,7 @@ def _is_absolute(path: str) -> bool:
 
 
 def domain_map(text: str) -> dict[str, str]:
-    """Code path → domain, from the first yaml block of the seed's management file: `  caching: ['src/Caching/']`."""
+    """Returns code path → domain, from the first yaml block of a management file: `  caching: ['src/Caching/']`."""
     block = _YAML_BLOCK.search(text.replace("\r\n", "\n"))
     if block is None:
         return {}
@@ -146,10 +148,8 @@ def domain_map(text: str) -> dict[str, str]:
     }
 
 
-def _settings(source: Path | None) -> dict[str, object]:
-    """The seed's domain map, where the source folder has one."""
-    if source is None:
-        return {}
+def _domain_settings(source: Path) -> dict[str, object]:
+    """Returns the domain map of the source folder, if it has one."""
     try:
         domains = domain_map((source / DOMAIN_MAP).read_text(encoding="utf-8-sig", errors="replace"))
     except OSError:
@@ -157,31 +157,22 @@ def _settings(source: Path | None) -> dict[str, object]:
     return {"index.domains": domains} if domains else {}
 
 
-def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - always one folder, the one the user configured
-    return (
-        "The project's documentation: architecture, conventions, decisions. Call `search_memory_exchange` before you"
-        " answer or decide anything it may have settled, and `get_memory_file` to read a whole page."
-    )
-
-
-def _as_text(error: ToolError) -> CallToolResult:
-    """A mistake is ordinary text to the seed; a failure of ours is an error all the same."""
+def _error_as_text(error: ToolError) -> CallToolResult:
+    """An error is an ordinary text for its clients, unless mindex itself failed."""
     if isinstance(error, UnexpectedToolError):
         raise error
-    return CallToolResult(content=[TextContent(type="text", text=f"Error: {error}")])
+    return tool_result(f"Error: {error}")
 
 
-def _tools(service: MemoryHost) -> list[StrictTool]:
-    offered = MemoryExchangeTools(service)
-    return [
-        StrictTool.of(fn, description, READS, name=name, mistakes=_as_text)
-        for name, fn, description in (
-            ("search_memory_exchange", offered.search, _SEARCH),
-            ("search_memory_bank", offered.search, "The same as search_memory_exchange."),
-            ("get_memory_file", offered.get_memory_file, _GET_FILE),
-            ("get_index_status", offered.get_index_status, _STATUS),
-        )
-    ]
+_INSTRUCTIONS = (
+    "The project's documentation: architecture, conventions, decisions. Call `search_memory_exchange` before you"
+    " answer or decide anything it may have settled, and `get_memory_file` to read a whole page."
+)
 
-
-DIALECT = Dialect(tools=_tools, instructions=_instructions, exclude=("personal/",), settings=_settings)
+DIALECT = Dialect(
+    (MemoryExchangeTools,),
+    _INSTRUCTIONS,
+    exclude=("personal/",),
+    settings_of_source=_domain_settings,
+    on_error=_error_as_text,
+)

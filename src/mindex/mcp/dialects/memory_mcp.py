@@ -1,7 +1,7 @@
 """The tools of Memory MCP v3: its names, arguments and JSON, over our memories with its search.
 
-Found by keyword alone and ranked by its four signals. `metadata` and the rest of `provenance` are kept in the record's
-fields under these names; provenance's source and context are the record's own.
+Memories are found by keyword alone and ranked by its four signals. `metadata` and the rest of `provenance` are stored
+in the record's fields under these names; the source and context of provenance are the record's own.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any, NoReturn
 
@@ -20,23 +21,23 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from mindex.clock import now_ms, parse_expiry
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.dialects import Dialect
-from mindex.mcp.dialects.memory_mcp_defaults import FAMILIES, Family, classify, days_kept, moment_after
-from mindex.mcp.dialects.memory_mcp_recall import Recalled, standard_memory
+from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
+from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row
+from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.strict_tool import READS, REFRESHES, StrictTool, Unsaid, json_answer
+from mindex.mcp.strict_tool import READS, REFRESHES, Omitted, tool
+from mindex.mcp.tool_results import json_result
 from mindex.memories.importance import estimate_importance
 from mindex.memories.validation import MAX_BYTES
-from mindex.memory import Memory
 from mindex.model import Record
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.query import parse
 
 logger = logging.getLogger(__name__)
 
-LEAST_CONTENT, MOST_CONTENT = 5, 10_000
-LEAST_TOKENS, MOST_TOKENS = 100, 5_000
-_NOT_GIVEN = 0.0  # of ttl_days, where null is an answer
+MIN_CONTENT, MAX_CONTENT = 5, 10_000
+MIN_TOKENS, MAX_TOKENS = 100, 5_000
+_NOT_GIVEN = 0.0  # the default of ttl_days, where null has a meaning of its own
 
 _STORE = (
     "Store a memory, or update one by its id. Types: fact, entity, relationship, self (preferences). Summary, entities,"
@@ -46,14 +47,13 @@ _RECALL = (
     "Search memories by keyword. Answers an index of all matches and as many details as max_tokens allows. Plain words,"
     ' or "phrase", OR, NOT, prefix*, {content}: word, {summary}: word.'
 )
-_FORGET = "Forget a memory: it leaves every search, and its history keeps it."
 
 _PROVENANCE = ("source", "timestamp", "context", "user_id")
 _WORD = re.compile(r'[^\s"()]+')
 
 Provenance = Annotated[
-    dict[str, str] | Unsaid,
-    BeforeValidator(lambda given: _without_nulls(given)),
+    dict[str, str] | Omitted,
+    BeforeValidator(lambda value: _without_nulls(value)),
     Field(
         description="Where it comes from",
         json_schema_extra={
@@ -65,29 +65,26 @@ Provenance = Annotated[
 ]
 
 
-def _without_nulls(given: object) -> object:
-    return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
+def _without_nulls(value: object) -> object:
+    return {name: part for name, part in value.items() if part is not None} if isinstance(value, dict) else value
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryMcpTools:
-    """Each method is one tool."""
+    host: MemoryHost
 
-    def __init__(self, service: MemoryHost) -> None:
-        self._service = service
-
-    # ── memory_store ──────────────────────────────────────────────────────────────────────────────────────────
-
+    @tool(_STORE, REFRESHES, name="memory_store")
     def store(
         self,
         content: Annotated[str, Field(description="What to remember, 5-10,000 characters")],
         id: Annotated[str, Field(description="The memory to update")] = "",
-        type: Annotated[Family | Unsaid, Field(description="Default: by rules; ignored on update")] = None,
+        type: Annotated[Family | Omitted, Field(description="Default: by rules; ignored on update")] = None,
         importance: Annotated[
-            float | Unsaid, Field(ge=0, le=10, description="0-10, kept as 1 to 10; default: by rules")
+            float | Omitted, Field(ge=0, le=10, description="0-10, kept as 1 to 10; default: by rules")
         ] = None,
-        entities: Annotated[list[str] | Unsaid, Field(description="Default: found in the content")] = None,
-        tags: list[str] | Unsaid = None,
-        metadata: Annotated[dict[str, Any] | Unsaid, Field(description="Kept with it; merged on update")] = None,
+        entities: Annotated[list[str] | Omitted, Field(description="Default: found in the content")] = None,
+        tags: list[str] | Omitted = None,
+        metadata: Annotated[dict[str, Any] | Omitted, Field(description="Kept with it; merged on update")] = None,
         ttl_days: Annotated[
             float | None,
             Field(gt=0, description="Days to keep it, null: for ever; default: 7 to 365 by importance, 10 for ever"),
@@ -95,73 +92,54 @@ class MemoryMcpTools:
         expires_at: Annotated[str, Field(description="ISO 8601, instead of ttl_days")] = "",
         provenance: Provenance = None,
     ) -> CallToolResult:
-        given: dict[str, Any] = {}
+        properties: dict[str, Any] = {}
         if importance is not None:
-            given["importance"] = max(1, round(importance))
+            properties["importance"] = max(1, round(importance))
         if tags is not None:
-            given["tags"] = tags
-        if entities is not None and (entities or id):  # the seed: an empty list is none given, unless it replaces some
-            given["entities"] = entities
-        given |= _lifetime(ttl_days, expires_at)
-        given |= _origin(provenance or {})
-        stored = (
-            self._update(id, content, given, metadata, provenance)
-            if id
-            else self._create(content, type, given, metadata, provenance)
-        )
-        return json_answer(self._standard(stored))
-
-    def _create(
-        self,
-        content: str,
-        type_: Family | None,
-        given: dict[str, Any],
-        metadata: Mapping[str, Any] | None,
-        provenance: Mapping[str, str] | None,
-    ) -> str:
-        if not LEAST_CONTENT <= len(content) <= MOST_CONTENT:
-            # An internal error to the seed, not a parameter's.
+            properties["tags"] = tags
+        if entities is not None and (entities or id):  # an empty list is none given, unless it replaces others
+            properties["entities"] = entities
+        properties |= _expiry(ttl_days, expires_at) | _source_and_context(provenance or {})
+        if id:
+            record = self._live(id)
+            if content != record.text:
+                properties["text"] = content
+            if metadata is not None or provenance:
+                properties["fields"] = _fields(record.fields, metadata, provenance)
+            if properties:
+                self.host.memory.update(record.id, **properties)
+            return self._stored(record.id)
+        if not MIN_CONTENT <= len(content) <= MAX_CONTENT:
+            # Memory MCP reports this as an internal error, not as a wrong parameter.
             raise MCPError(INTERNAL_ERROR, f"content has {len(content)} characters; use 5 to 10,000")
-        type_ = type_ or classify(content)
-        given.setdefault("importance", estimate_importance(content, type_))
-        if "expires" not in given and (days := days_kept(given["importance"])) is not None:
-            given["expires"] = moment_after(days, now_ms())
+        type_ = type or classify(content)
+        properties.setdefault("importance", estimate_importance(content, type_))
+        if "expires" not in properties and (days := days_kept(properties["importance"])) is not None:
+            properties["expires"] = moment_after(days, now_ms())
         fields = _fields({}, metadata, provenance)
-        return self._service.memory.add(content, type=type_, fields=fields, **given).id
+        return self._stored(self.host.memory.add(content, type=type_, fields=fields, **properties).id)
 
-    def _update(
-        self,
-        id_: str,
-        content: str,
-        given: dict[str, Any],
-        metadata: Mapping[str, Any] | None,
-        provenance: Mapping[str, str] | None,
-    ) -> str:
-        record = self._live(id_)
-        if content != record.text:
-            given["text"] = content
-        if metadata is not None or provenance:
-            given["fields"] = _fields(record.fields, metadata, provenance)
-        if given:
-            self._service.memory.update(record.id, **given)
-        return record.id
+    def _stored(self, id_: str) -> CallToolResult:
+        entries = self.host.memory.entries
+        record = entries.get(id_)
+        assert record is not None
+        return json_result(memory_row(record, entries.usage([id_]).get(id_)))
 
-    # ── memory_recall ─────────────────────────────────────────────────────────────────────────────────────────
-
+    @tool(_RECALL, READS, name="memory_recall")
     def recall(
         self,
         query: str,
         max_tokens: Annotated[
-            int, Field(ge=LEAST_TOKENS, description="Most tokens to return, 100-5000, default 1000")
+            int, Field(ge=MIN_TOKENS, description="Most tokens to return, 100-5000, default 1000")
         ] = 1_000,
-        type: Family | Unsaid = None,
+        type: Family | Omitted = None,
         entities: Annotated[list[str], Field(description="Any of these names")] = [],  # noqa: B006 - never changed
         limit: Annotated[int, Field(ge=1, description="1-50, default 20")] = 20,
         offset: Annotated[int, Field(ge=0, description="Skip so many, default 0")] = 0,
         minImportance: Annotated[float, Field(ge=0, le=10, description="0-10")] = 0,
         includeExpired: bool = False,
     ) -> CallToolResult:
-        memory = self._service.memory
+        memory = self.host.memory
         found = memory.search(
             all_words(query),
             mode="keyword",
@@ -176,45 +154,32 @@ class MemoryMcpTools:
             include_expired=includeExpired,
         )
         signals = memory.entries.usage([hit.record.id for hit in found.hits])
-        return json_answer(Recalled(found, query, signals).within(min(max_tokens, MOST_TOKENS)))
+        return json_result(RecallResult(found, query, signals).within(min(max_tokens, MAX_TOKENS)))
 
-    # ── memory_forget ─────────────────────────────────────────────────────────────────────────────────────────
-
-    def forget(
-        self,
-        id: str,
-        reason: Annotated[str, Field(description="Kept in the history")] = "",
-    ) -> CallToolResult:
-        change = self._service.memory.forget(self._live(id).id, reason)
+    @tool("Forget a memory: it leaves every search, and its history keeps it.", REFRESHES, name="memory_forget")
+    def forget(self, id: str, reason: Annotated[str, Field(description="Kept in the history")] = "") -> CallToolResult:
+        change = self.host.memory.forget(self._live(id).id, reason)
         message = (
             f"Memory forgotten. Reason: {reason or 'not given'}. Its history keeps it: `mindex restore` brings it back."
         )
-        return json_answer({"success": True, "memory_id": change.record, "message": message})
-
-    # ── looking up ────────────────────────────────────────────────────────────────────────────────────────────
+        return json_result({"success": True, "memory_id": change.record, "message": message})
 
     def _live(self, id_: str) -> Record:
-        record = self._service.memory.entries.find(id_.strip())
+        record = self.host.memory.entries.find(id_.strip())
         if record.kind != "memory" or record.retired_at is not None:
             raise NotFoundError(f"memory '{id_}' is not found or forgotten", "recall it first")
         return record
 
-    def _standard(self, id_: str) -> dict[str, Any]:
-        entries = self._service.memory.entries
-        record = entries.get(id_)
-        assert record is not None
-        return dict(standard_memory(record, entries.usage([id_]).get(id_)))
-
 
 def all_words(query: str) -> str:
-    """Plain words as a demand for all of them, from which a search falls back to any. Operators stay as written."""
+    """Returns a query that needs all plain words, from which a search falls back to any. Operators are unchanged."""
     if parse(query).strict:
         return query
     return " ".join(f'"{word}"' for word in _WORD.findall(query)) or query
 
 
-def _lifetime(ttl_days: float | None, expires_at: str) -> dict[str, int | None]:
-    """When it ends, if the caller said so; the date wins, as it does in the seed."""
+def _expiry(ttl_days: float | None, expires_at: str) -> dict[str, int | None]:
+    """Returns the expiry that the caller gave, if any; the date wins, as it does in Memory MCP."""
     if expires_at:
         return {"expires": parse_expiry(expires_at)}
     if ttl_days is None:
@@ -222,7 +187,8 @@ def _lifetime(ttl_days: float | None, expires_at: str) -> dict[str, int | None]:
     return {} if ttl_days == _NOT_GIVEN else {"expires": moment_after(ttl_days, now_ms())}
 
 
-def _origin(provenance: Mapping[str, str]) -> dict[str, str]:
+def _source_and_context(provenance: Mapping[str, str]) -> dict[str, str]:
+    """Returns the properties of the record in a provenance. Raises UsageError if it is not complete."""
     unknown = set(provenance) - set(_PROVENANCE)
     if unknown or (provenance and "source" not in provenance):
         what = f"unknown '{min(unknown)}'" if unknown else "no source"
@@ -231,11 +197,12 @@ def _origin(provenance: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fields(
-    kept: Mapping[str, object], metadata: Mapping[str, Any] | None, provenance: Mapping[str, str] | None
+    stored: Mapping[str, object], metadata: Mapping[str, Any] | None, provenance: Mapping[str, str] | None
 ) -> dict[str, object]:
-    fields = dict(kept)
+    """Returns the fields with metadata merged and provenance replaced. Raises UsageError if they are too large."""
+    fields = dict(stored)
     if metadata is not None:
-        before = kept.get("metadata")
+        before = stored.get("metadata")
         fields["metadata"] = {**(before if isinstance(before, Mapping) else {}), **metadata}
     rest = {name: value for name, value in (provenance or {}).items() if name in ("timestamp", "user_id")}
     if rest:
@@ -246,44 +213,28 @@ def _fields(
     return fields
 
 
-# ── as its clients expect it ──────────────────────────────────────────────────────────────────────────────────
-
-
-def _as_protocol_error(error: ToolError) -> NoReturn:
-    """To this seed a mistake is an error of the protocol, never an answer."""
+def _protocol_error(error: ToolError) -> NoReturn:
+    """For its clients an error is an error of the protocol, never a result."""
     if isinstance(error, UnexpectedToolError):
         logger.error("%s", error, exc_info=error.__cause__)
-    asked_wrongly = isinstance(error.__cause__, ValidationError | UsageError)
-    raise MCPError(INVALID_PARAMS if asked_wrongly else INTERNAL_ERROR, str(error)) from error
+    wrong_argument = isinstance(error.__cause__, ValidationError | UsageError)
+    raise MCPError(INVALID_PARAMS if wrong_argument else INTERNAL_ERROR, str(error)) from error
 
 
 def _unknown_tool(name: str) -> NoReturn:
     raise MCPError(METHOD_NOT_FOUND, f"unknown tool '{name}'; there are memory_store, memory_recall, memory_forget")
 
 
-def _settings(source: object) -> dict[str, object]:  # noqa: ARG001 - as every dialect's
-    """Its four signals are in the score already; ours do not count them again."""
-    return {"boost.memory": 0.0}
+_INSTRUCTIONS = (
+    "Memory across conversations. `memory_recall` before you answer what earlier conversations may have settled;"
+    " `memory_store` facts, preferences, decisions and corrections worth keeping, never secrets; give the id to"
+    " correct one; `memory_forget` what is wrong."
+)
 
-
-def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - the same whatever is in it
-    return (
-        "Memory across conversations. `memory_recall` before you answer what earlier conversations may have settled;"
-        " `memory_store` facts, preferences, decisions and corrections worth keeping, never secrets; give the id to"
-        " correct one; `memory_forget` what is wrong."
-    )
-
-
-def _tools(service: MemoryHost) -> list[StrictTool]:
-    offered = MemoryMcpTools(service)
-    return [
-        StrictTool.of(fn, description, annotations, name=name, mistakes=_as_protocol_error)
-        for name, fn, description, annotations in (
-            ("memory_store", offered.store, _STORE, REFRESHES),
-            ("memory_recall", offered.recall, _RECALL, READS),
-            ("memory_forget", offered.forget, _FORGET, REFRESHES),
-        )
-    ]
-
-
-DIALECT = Dialect(tools=_tools, instructions=_instructions, settings=_settings, unknown_tool=_unknown_tool)
+DIALECT = Dialect(
+    (MemoryMcpTools,),
+    _INSTRUCTIONS,
+    settings=NO_IMPORTANCE_BOOST,
+    on_error=_protocol_error,
+    unknown_tool=_unknown_tool,
+)

@@ -1,7 +1,7 @@
 """The tools of mudpuppy: its names, arguments and JSON, over our memories with its 0.7/0.3 fusion.
 
-Its ids are integers: the record's number, unique per agent. Its six types are shown and filtered as families of ours,
-so that a memory told elsewhere is found and no client meets a type it does not know; the record keeps its own type.
+Its ids are integers: the record's number, unique per agent. Each of its six types is a family of ours: a memory of
+another type is found and shown as its family, because no client knows other types; the record keeps its own type.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -16,10 +17,10 @@ from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from mindex.errors import UsageError
-from mindex.mcp.dialects import Dialect
+from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.strict_tool import READS, REFRESHES, Mistakes, StrictTool, Unsaid, json_answer
-from mindex.memory import Memory
+from mindex.mcp.strict_tool import READS, REFRESHES, Omitted, OnError, tool
+from mindex.mcp.tool_results import json_result
 from mindex.model import Hit, Mode, Record
 from mindex.present.to_json import Json
 
@@ -36,20 +37,30 @@ FAMILIES: Mapping[EntryType, tuple[str, ...]] = {
 _FAMILY_OF: Mapping[str, EntryType] = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
 _ADD = "Remember something across conversations. The same content again answers the id it has already."
-_SEARCH = "Search memories by meaning and by keyword."
-_GET = "One memory by its id, with everything that is known about it."
 _STATS = "The memories in numbers: how many, of which types, how important, how often wanted."
-_DELETE = "Delete a memory: it leaves every search."
+
+_NOT_DELETED: dict[str, Json] = {"success": False, "deleted": False}
 
 Id = Annotated[int, Field(ge=1)]
 
 
+def _error_with(defaults: Mapping[str, Json]) -> OnError:
+    """An error is an ordinary result with `error` and these defaults; a wrong argument is a tool error without them."""
+
+    def result(error: ToolError) -> CallToolResult:
+        if isinstance(error, UnexpectedToolError):
+            raise error
+        wrong_argument = isinstance(error.__cause__, ValidationError | UsageError)
+        return json_result({"error": str(error), **({} if wrong_argument else defaults)}, is_error=wrong_argument)
+
+    return result
+
+
+@dataclass(frozen=True, slots=True)
 class MudpuppyTools:
-    """Each method is one tool."""
+    host: MemoryHost
 
-    def __init__(self, service: MemoryHost) -> None:
-        self._service = service
-
+    @tool(_ADD, REFRESHES, name="memory_add")
     def add(
         self,
         content: Annotated[str, Field(min_length=1)],
@@ -58,11 +69,11 @@ class MudpuppyTools:
         context: str = "",
         confidence: Annotated[float, Field(ge=0, le=1, description="0-1, default 1")] = 1.0,
         importance: Annotated[int, Field(ge=1, le=10, description="1-10, default 5")] = 5,
-        tags: list[str] | Unsaid = None,
-        expiresAt: Annotated[int | Unsaid, Field(description="Unix time in milliseconds")] = None,
+        tags: list[str] | Omitted = None,
+        expiresAt: Annotated[int | Omitted, Field(description="Unix time in milliseconds")] = None,
     ) -> CallToolResult:
-        memory = self._service.memory
-        told = memory.add(
+        memory = self.host.memory
+        added = memory.add(
             content,
             type=entryType,
             source=source,
@@ -72,27 +83,30 @@ class MudpuppyTools:
             tags=tags or (),
             expires=expiresAt,
         )
-        record = memory.entries.get(told.id)
-        shown: dict[str, Json] = {
-            "id": record.number if record else None,
-            "created": told.created,
-            "duplicate": told.duplicate,
-        }
-        if told.redacted:  # beside the seed's three: whoever told a secret has to know that it is not there
-            shown["redacted"] = list(told.redacted)
-        return json_answer(shown)
+        record = memory.entries.get(added.id)
+        number = record.number if record else None
+        result: dict[str, Json] = {"id": number, "created": added.created, "duplicate": added.duplicate}
+        if added.redacted:  # not in mudpuppy: the caller must know that a secret was not stored
+            result["redacted"] = list(added.redacted)
+        return json_result(result)
 
+    @tool(
+        "Search memories by meaning and by keyword.",
+        READS,
+        name="memory_search",
+        on_error=_error_with({"results": [], "total": 0}),
+    )
     def search(
         self,
         query: Annotated[str, Field(min_length=1)],
         mode: Annotated[Mode, Field(description="Default hybrid")] = "hybrid",
         limit: Annotated[int, Field(ge=1, description="1-50, default 10")] = 10,
-        entryTypes: list[EntryType] | Unsaid = None,
-        minImportance: Annotated[int | Unsaid, Field(ge=1, le=10, description="1-10")] = None,
-        minConfidence: Annotated[float | Unsaid, Field(ge=0, le=1, description="0-1")] = None,
-        tags: Annotated[list[str] | Unsaid, Field(description="Any of these")] = None,
+        entryTypes: list[EntryType] | Omitted = None,
+        minImportance: Annotated[int | Omitted, Field(ge=1, le=10, description="1-10")] = None,
+        minConfidence: Annotated[float | Omitted, Field(ge=0, le=1, description="0-1")] = None,
+        tags: Annotated[list[str] | Omitted, Field(description="Any of these")] = None,
     ) -> CallToolResult:
-        found = self._service.memory.search(
+        found = self.host.memory.search(
             query,
             mode=mode,
             fusion="weighted",
@@ -104,16 +118,17 @@ class MudpuppyTools:
             min_confidence=minConfidence,
             tags=tags or (),
         )
-        shown: dict[str, Json] = {"results": [_result(hit) for hit in found.hits], "total": len(found.hits)}
-        if found.notes:  # beside the seed's two: why there are no vectors, or fewer results than asked for
-            shown["notes"] = list(found.notes)
-        return json_answer(shown)
+        result: dict[str, Json] = {"results": [_hit_row(hit) for hit in found.hits], "total": len(found.hits)}
+        if found.notes:  # not in mudpuppy: why there are no vectors, or fewer results than the limit
+            result["notes"] = list(found.notes)
+        return json_result(result)
 
+    @tool("One memory by its id, with everything that is known about it.", READS, name="memory_get")
     def get(self, id: Id) -> CallToolResult:
-        memory = self._service.memory
+        memory = self.host.memory
         record = self._record(id)
         if record is None:
-            return json_answer({"error": f"Memory entry not found: {id}"})
+            return json_result({"error": f"Memory entry not found: {id}"})
         signals = memory.entries.usage([record.id]).get(record.id)  # first: the counts are those before this access
         memory.get(record.id)
         entry: dict[str, Json] = {
@@ -129,14 +144,15 @@ class MudpuppyTools:
         entry["accessCount"] = signals.access_count if signals else 0
         if signals is not None and signals.last_accessed is not None:
             entry["lastAccessedAt"] = signals.last_accessed
-        return json_answer({"entry": entry})
+        return json_result({"entry": entry})
 
+    @tool(_STATS, READS, name="memory_stats")
     def stats(self) -> CallToolResult:
-        numbers = self._service.memory.maintenance.statistics()
+        numbers = self.host.memory.maintenance.statistics()
         by_type: Counter[str] = Counter()
         for type_, count in numbers.by_type.items():
             by_type[_family_of(type_)] += count
-        return json_answer(
+        return json_result(
             {
                 "totalEntries": numbers.total,
                 "byType": dict(by_type),
@@ -148,27 +164,30 @@ class MudpuppyTools:
             }
         )
 
+    @tool(
+        "Delete a memory: it leaves every search.", REFRESHES, name="memory_delete", on_error=_error_with(_NOT_DELETED)
+    )
     def delete(self, id: Id) -> CallToolResult:
-        """The seed deletes for good. Here it is forgotten: out of every search, and `mindex restore` brings it back."""
+        """Forget a memory: no search finds it, and `mindex restore` brings it back. Mudpuppy deletes it for good."""
         record = self._record(id)
         if record is not None:
-            self._service.memory.forget(record.id, "memory_delete")
-        return json_answer({"success": record is not None, "deleted": record is not None})
+            self.host.memory.forget(record.id, "memory_delete")
+        return json_result({"success": record is not None, "deleted": record is not None})
 
     def _record(self, number: int) -> Record | None:
-        """A memory that was not forgotten, by this agent's number for it."""
-        memory = self._service.memory
+        """Returns the memory with this agent's number, or None if there is none or it is forgotten."""
+        memory = self.host.memory
         record = memory.entries.by_number(memory.settings.text("agent"), number)
         if record is None or record.kind != "memory" or (record.retired_at is not None and not record.superseded_by):
             return None
         return record
 
 
-def _result(hit: Hit) -> dict[str, Json]:
+def _hit_row(hit: Hit) -> dict[str, Json]:
     matched: list[Json] = []
     if hit.trace.vector_rank is not None:
         matched.append("vector")
-    if hit.trace.keyword_rank is not None or not matched:  # else it holds the words literally
+    if hit.trace.keyword_rank is not None or not matched:  # without a rank: a substring match
         matched.append("keyword")
     return {
         "id": hit.record.number,
@@ -191,49 +210,20 @@ def _family_of(type_: str) -> EntryType:
     return _FAMILY_OF.get(type_, "fact")
 
 
-# ── as its clients expect it ──────────────────────────────────────────────────────────────────────────────────
-
-
-def _beside(beside: Mapping[str, Json]) -> Mistakes:
-    """A mistake is an ordinary answer with an `error` in it; only what was asked wrongly is a tool error, too."""
-
-    def answered(error: ToolError) -> CallToolResult:
-        if isinstance(error, UnexpectedToolError):
-            raise error
-        asked_wrongly = isinstance(error.__cause__, ValidationError | UsageError)
-        return json_answer({"error": str(error), **({} if asked_wrongly else beside)}, is_error=asked_wrongly)
-
-    return answered
-
-
 def _unknown_tool(name: str) -> CallToolResult:
-    return json_answer({"error": f"Unknown tool: {name}"}, is_error=True)
+    return json_result({"error": f"Unknown tool: {name}"}, is_error=True)
 
 
-def _settings(source: object) -> dict[str, object]:  # noqa: ARG001 - as every dialect's
-    """Its score is 0.7 and 0.3 of the two halves; a memory's standing is not part of it."""
-    return {"boost.memory": 0.0}
+_INSTRUCTIONS = (
+    "Memory across conversations. `memory_search` before you answer what earlier conversations may have settled;"
+    " `memory_add` facts, preferences, decisions and corrections worth keeping, one at a time, never secrets;"
+    " `memory_delete` what is wrong."
+)
 
-
-def _instructions(memory: Memory | None) -> str:  # noqa: ARG001 - the same whatever is in it
-    return (
-        "Memory across conversations. `memory_search` before you answer what earlier conversations may have settled;"
-        " `memory_add` facts, preferences, decisions and corrections worth keeping, one at a time, never secrets;"
-        " `memory_delete` what is wrong."
-    )
-
-
-def _tools(service: MemoryHost) -> list[StrictTool]:
-    offered = MudpuppyTools(service)
-    none_found: dict[str, Json] = {"results": [], "total": 0}
-    not_done: dict[str, Json] = {"success": False, "deleted": False}
-    return [
-        StrictTool.of(offered.add, _ADD, REFRESHES, name="memory_add", mistakes=_beside({})),
-        StrictTool.of(offered.search, _SEARCH, READS, name="memory_search", mistakes=_beside(none_found)),
-        StrictTool.of(offered.get, _GET, READS, name="memory_get", mistakes=_beside({})),
-        StrictTool.of(offered.stats, _STATS, READS, name="memory_stats", mistakes=_beside({})),
-        StrictTool.of(offered.delete, _DELETE, REFRESHES, name="memory_delete", mistakes=_beside(not_done)),
-    ]
-
-
-DIALECT = Dialect(tools=_tools, instructions=_instructions, settings=_settings, unknown_tool=_unknown_tool)
+DIALECT = Dialect(
+    (MudpuppyTools,),
+    _INSTRUCTIONS,
+    settings=NO_IMPORTANCE_BOOST,
+    on_error=_error_with({}),
+    unknown_tool=_unknown_tool,
+)

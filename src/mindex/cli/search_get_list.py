@@ -1,60 +1,59 @@
-"""Commands that ask: search, get, list."""
+"""The commands search, get and list."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from mindex.cli.options import combine, limit_option
 from mindex.cli.output import Context
 from mindex.errors import UsageError
-from mindex.model import KINDS, MODES, Mode
+from mindex.model import KINDS, MODES
 from mindex.present.answer_view import VIEWS, AnswerView, View, view_answer
 from mindex.present.formats import FORMATS, WITHOUT_NOTES, formatted
 from mindex.present.records_view import RecordsView, list_json, list_text, view_records
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
 
-F = TypeVar("F", bound=Callable[..., Any])
+# The filters of `search` and `list`, by the names of `mindex.search.filters.Scope`.
+_scope_options = combine(
+    click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."),
+    click.option("--type", "types", multiple=True, metavar="T", help="Only memories of this type."),
+    click.option("--collection", "collections", multiple=True, metavar="C", help="Only this indexed folder."),
+    click.option("--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
+    click.option("--tag", "tags", multiple=True, metavar="T", help="Only records with any of these tags."),
+    click.option("--all-tags", multiple=True, metavar="T", help="Only records with all of these tags."),
+    click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
+    click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
+    click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01."),
+    click.option("--before", metavar="T", help="Before this time."),
+    click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
+    click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
+    click.option("--as-of", metavar="T", help="What was told as it stood then."),
+)
 
+# How `search` and `get` print.
+_format_options = combine(
+    click.option(
+        "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
+    ),
+    click.option("--budget", type=int, metavar="N", help="Never print more than N tokens."),
+)
 
-def scope_options(command: F) -> F:
-    """The filters that search and list share."""
-    for option in reversed(
-        (
-            click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."),
-            click.option("--type", "types", multiple=True, metavar="T", help="Only memories of this type."),
-            click.option("--collection", "collections", multiple=True, metavar="C", help="Only this indexed folder."),
-            click.option("--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
-            click.option("--tag", "tags", multiple=True, metavar="T", help="Only records with any of these tags."),
-            click.option("--all-tags", multiple=True, metavar="T", help="Only records with all of these tags."),
-            click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
-            click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
-            click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01."),
-            click.option("--before", metavar="T", help="Before this time."),
-            click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
-            click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
-            click.option("--as-of", metavar="T", help="What was told as it stood then."),
-        )
-    ):
-        command = option(command)
-    return command
+_offset_option = click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
 
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
-@click.option("--limit", default=5, show_default=True, help=f"How many results, at most {MAX_LIMIT}.")
-@click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
+@limit_option(5, f"How many results, at most {MAX_LIMIT}.")
+@_offset_option
 @click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
 @click.option("--digest", "view", flag_value="digest", help="Ids and places or first words, ~10-20 tokens a result.")
 @click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
-)
-@click.option("--budget", type=int, metavar="N", help="Never print more than N tokens.")
+@_format_options
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask.")
 @click.option("--fusion", type=click.Choice(list(FUSIONS)), help="How to make one score of two.")
 @click.option("--current-file", default="", metavar="PATH", help="The file you work on: lifts results of its domain.")
@@ -63,51 +62,37 @@ def scope_options(command: F) -> F:
 )
 @click.option("--expand", is_flag=True, help="Have the language model put the question in other words, too.")
 @click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
-@scope_options
+@_scope_options
 @click.pass_obj
 def search_command(
     context: Context,
     /,
     words: tuple[str, ...],
     limit: int,
-    offset: int,
     view: View,
     form: str,
     budget: int | None,
-    mode: Mode,
     fusion: str | None,
-    current_file: str,
-    rerank: bool | None,
-    expand: bool,
     explain: bool,
-    **scope: Any,
+    **options: Any,  # passed on to `Memory.search`
 ) -> None:
     """Search everything that is indexed.
 
     Plain words find what holds any of them, best first. "exact phrase", AND, OR, NOT, prefix*, title:word and
     {content}: word make it strict.
     """
-    _refuse_two_forms(context, form)
+    _check_formats(context, form)
     if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
         raise UsageError("--explain needs room", "use it with --view full or dual, as text or JSON")
     dual = view == "dual"
     with context.memory() as memory:
-        answer = memory.search(
-            " ".join(words),
-            limit=MAX_LIMIT if dual and limit >= 1 else limit,
-            offset=offset,
-            mode=mode,
-            fusion=fusion or "",
-            current_file=current_file,
-            rerank=rerank,
-            expand=expand,
-            **scope,
-        )
+        most = MAX_LIMIT if dual and limit >= 1 else limit
+        answer = memory.search(" ".join(words), limit=most, fusion=fusion or "", **options)
         shown = view_answer(answer, view, budget=budget, explain=explain, details=limit if dual else None)
         _print(context, shown, form)
 
 
-def _refuse_two_forms(context: Context, form: str) -> None:
+def _check_formats(context: Context, form: str) -> None:
     if context.as_json and form not in ("text", "json"):
         raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
 
@@ -123,10 +108,7 @@ def _print(context: Context, shown: AnswerView | RecordsView, form: str) -> None
 
 @click.command("get")
 @click.argument("references", nargs=-1, required=True, metavar="ID|PATH|PATH:10-40|GLOB|…")
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
-)
-@click.option("--budget", type=int, metavar="N", help="Never print more than N tokens.")
+@_format_options
 @click.option("--as-of", metavar="T", help="What was told as it stood then.")
 @click.pass_obj
 def get_command(
@@ -137,12 +119,12 @@ def get_command(
     Also profile or profile.user.name, history:ID, timeline:2026-03..2026-04, due, and ID±2 (or ID~2) for an exchange
     with its neighbours.
     """
-    _refuse_two_forms(context, form)
+    _check_formats(context, form)
     with context.memory() as memory:
         found = memory.get(*references, as_of=as_of)
     if context.as_json or form == "json":
         _print(context, view_records(found, budget=budget), form)
-    else:  # what is missing is said once: as an error
+    else:  # what is missing is printed once: as an error
         shown = view_records(replace(found, missing=(), why=()), budget=budget)
         if shown.rows or shown.notes:
             _print(context, shown, form)
@@ -154,9 +136,9 @@ def get_command(
 
 
 @click.command("list")
-@click.option("--limit", default=20, show_default=True, help=f"How many, at most {MAX_LIMIT}.")
-@click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
-@scope_options
+@limit_option(20, f"How many, at most {MAX_LIMIT}.")
+@_offset_option
+@_scope_options
 @click.pass_obj
 def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> None:
     """List records, newest first."""

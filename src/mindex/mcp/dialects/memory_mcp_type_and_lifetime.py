@@ -1,7 +1,7 @@
-"""What Memory MCP decides for whoever leaves it out: which of its four types a text is, and how long it is kept. Pure.
+"""The defaults of Memory MCP: which of its four types a text has, and how long it is kept. Pure functions.
 
-Our fourteen types fall into its four. A memory told elsewhere is shown and filtered as the family it belongs to, so
-that its clients never meet a type they do not know and still find everything; the record keeps its own type.
+Each of our fourteen types belongs to one of its four, its family. A memory of another type is found and shown as its
+family, because its clients know no other types; the record keeps its own type.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ FAMILIES: Mapping[Family, tuple[str, ...]] = {
     "fact": ("fact", "decision", "event", "insight", "task", "pattern", "reference"),
     "entity": ("entity", "contact", "project"),
     "relationship": ("relationship",),
-    "self": ("self", "preference", "background"),  # the seed: "Self (user preferences)"
+    "self": ("self", "preference", "background"),  # "Self (user preferences)"
 }
 _FAMILY_OF: Mapping[str, Family] = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
 DAY_MS = 86_400_000
 _MOST_DAYS = 2_900_000  # nearly the year 9999
-# Importance from which on a memory is kept so many days; the most important for ever.
+# Least importance → days that a memory is kept; None: for ever.
 _LIFETIMES = ((10, None), (8, 365), (6, 180), (4, 90), (2, 30), (0, 7))
 
 _PRONOUN = re.compile(r"^(?:i|i['’]m|my|me|we|our|the user|the user['’]s|user|user['’]s)\b", re.IGNORECASE)
@@ -46,7 +46,7 @@ def family_of(type_: str) -> Family:
 
 
 def classify(text: str) -> Family:
-    """The type of a text that came without one: who speaks, what is tied to what, what something is; else a fact."""
+    """Returns the type of a text: it says what a person likes, how things relate, or what a thing is; else a fact."""
     text = text.strip()
     if _PRONOUN.match(text) or _LIKING.search(text):
         return "self"
@@ -56,11 +56,12 @@ def classify(text: str) -> Family:
 
 
 def days_kept(importance: float) -> int | None:
-    """How long a memory lives when nobody said; None is for ever."""
+    """Returns how many days a memory is kept if the caller gives no lifetime; None: for ever."""
     return next(days for least, days in _LIFETIMES if importance >= least)
 
 
 def moment_after(days: float, now: int) -> int:
+    """Returns the time in milliseconds. Raises UsageError for a number of days that is out of range."""
     if not 0 < days <= _MOST_DAYS:  # NaN is neither
         raise UsageError(f"ttl_days {days:g} is out of range", "give a number of days, or null to keep it for ever")
     return now + int(days * DAY_MS)

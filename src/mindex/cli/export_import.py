@@ -1,4 +1,4 @@
-"""Commands through which a memory leaves and comes in: export, import."""
+"""The commands export and import."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import IO, cast
 
 import click
 
-from mindex.cli.output import Context, ProgressBar
+from mindex.cli.output import Context
+from mindex.cli.progress_bar import ProgressBar
 from mindex.errors import UsageError
 from mindex.present.to_json import to_json
 from mindex.present.transfer import export_text, import_text
@@ -37,14 +38,14 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
     with context.memory() as memory, ProgressBar() as bar:
         report = memory.transfer.export(place, format=form, agent=context.agent or "*", vectors=vectors, report=bar)  # type: ignore[arg-type]  # click checked it
     if target == "-":
-        told = json.dumps(to_json(report), ensure_ascii=False) if context.as_json else None
-        click.echo(told or export_text(report), err=True)
+        as_json = json.dumps(to_json(report), ensure_ascii=False) if context.as_json else None
+        click.echo(as_json or export_text(report), err=True)
     else:
         context.emit(report, lambda: export_text(report))
 
 
-class _TextOut:
-    """Bytes for a stream that only takes text."""
+class _TextStdout:
+    """Takes bytes for a standard output that only takes text."""
 
     def write(self, data: bytes) -> int:
         return sys.stdout.write(data.decode())
@@ -54,8 +55,8 @@ class _TextOut:
 
 
 def _stdout() -> IO[bytes]:
-    """Standard output without anything changing the ends of its lines."""
-    return cast("IO[bytes]", getattr(sys.stdout, "buffer", None) or _TextOut())
+    """Returns standard output in bytes, so that its line breaks stay as they are."""
+    return cast("IO[bytes]", getattr(sys.stdout, "buffer", None) or _TextStdout())
 
 
 @click.command("import")
@@ -68,12 +69,13 @@ def _stdout() -> IO[bytes]:
 @click.pass_obj
 def import_command(
     context: Context,
+    /,
     path: str,
     source: str | None,
     maps: tuple[str, ...],
-    dry_run: bool,
     strict: bool,
     no_embed: bool,
+    dry_run: bool,
 ) -> None:
     """Bring in an export of mindex, or what another memory kept.
 
@@ -85,7 +87,7 @@ def import_command(
             path,
             source=source or "",
             agent=context.agent or "",
-            agents=_pairs(maps),
+            agents=_agent_map(maps),
             dry_run=dry_run,
             embed=not no_embed,
             report=bar,
@@ -95,11 +97,12 @@ def import_command(
         sys.exit(1)
 
 
-def _pairs(maps: tuple[str, ...]) -> dict[str, str]:
+def _agent_map(maps: tuple[str, ...]) -> dict[str, str]:
+    """Returns old → new agent. Raises UsageError for anything but OLD=NEW."""
     pairs = {}
-    for one in maps:
-        old, equals, new = one.partition("=")
+    for text in maps:
+        old, equals, new = text.partition("=")
         if not (old.strip() and equals and new.strip()):
-            raise UsageError(f"'{one}' maps nobody to anybody", "write --map OLD=NEW")
+            raise UsageError(f"'{text}' maps nobody to anybody", "write --map OLD=NEW")
         pairs[old.strip()] = new.strip()
     return pairs

@@ -1,4 +1,4 @@
-"""Facts and conversations of the Memorizer dialect, and the search over both with its 0.6/0.4 fusion."""
+"""Facts and conversations of the Memorizer dialect, and the search over both with its 0.6/0.4 fusion method."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
-from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Number, Room, WhoseId, cut
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, limit_notes
 from mindex.mcp.dialects.memorizer_format import (
     FAMILIES,
     SEARCH_MODES,
@@ -21,15 +21,14 @@ from mindex.mcp.dialects.memorizer_format import (
     plain,
     start_of,
 )
-from mindex.mcp.strict_tool import Unsaid
+from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
 from mindex.model import AddResult, Answer, Change, Kind
 
-_LEFT_OUT = "secrets were left out"
+_REDACTED = "secrets were left out"
 
 
-class Facts(Room):
-    """Each public method is one tool."""
-
+class FactConversationTools(MemorizerTools):
+    @tool("Keep a fact about the user. The answer names similar facts: update those.", REFRESHES)
     def store_fact(
         self,
         fact: str,
@@ -38,35 +37,37 @@ class Facts(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         memory = self._memory
-        told = memory.add(fact, type=category, source=source, agent=agent_id or None)
-        record = memory.entries.get(told.id)
+        added = memory.add(fact, type=category, source=source, agent=agent_id or None)
+        record = memory.entries.get(added.id)
         assert record is not None
         data: JsonObject = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
-        message = _message(told, category_of(record.type))
+        message = _message(added, category_of(record.type))
         if message:
             data["message"] = message
-        similar = memory.entries.get_many([other.id for other in told.similar])
+        similar = memory.entries.get_many([other.id for other in added.similar])
         if similar:
             data["similar_existing"] = [{"id": other.number, "fact": other.text} for other in similar]
-        return self._answer(data, *told.notes)
+        return self._success(data, *added.notes)
 
+    @tool("Facts, newest first.", READS)
     def list_facts(
         self,
-        category: Category | Unsaid = None,
+        category: Category | Omitted = None,
         limit: Annotated[int, Field(ge=1, description="Default 50")] = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
         memory = self._memory
         types = FAMILIES[category] if category else ()
         filters = memory.filters(kinds=["memory"], types=types, agent=self._agent(agent_id))
-        page = memory.entries.page(filters, limit=min(limit, MOST_LISTED))
+        page = memory.entries.page(filters, limit=min(limit, MAX_LISTED))
         facts: JsonObject = {"facts": [fact_row(record) for record in page.records], "total_count": page.total}
-        return self._answer(facts, *cut(limit))
+        return self._success(facts, *limit_notes(limit))
 
+    @tool("Correct a fact.", REVISES)
     def update_fact(
-        self, fact_id: Number, fact: str, category: Category | Unsaid = None, agent_id: WhoseId = ""
+        self, fact_id: Number, fact: str, category: Category | Omitted = None, agent_id: OwnerId = ""
     ) -> CallToolResult:
-        record = self._numbered("memory", fact_id, agent_id)
+        record = self._by_number("memory", fact_id, agent_id)
         changes: dict[str, Any] = {"text": fact}
         if category is not None and category != category_of(record.type):
             changes["type"] = category
@@ -79,16 +80,16 @@ class Facts(Room):
             "category": category_of(change.after.type),
         }
         if _was_redacted(change, fact):
-            data["message"] = _LEFT_OUT
-        return self._answer(data, *change.notes)
+            data["message"] = _REDACTED
+        return self._success(data, *change.notes)
 
-    def delete_fact(self, fact_id: Number, agent_id: WhoseId = "") -> CallToolResult:
-        """The seed deletes for good. Here it is forgotten: out of every search, and `mindex restore` brings it back."""
-        change = self._memory.forget(self._numbered("memory", fact_id, agent_id).id, "delete_fact")
-        return self._answer({"deleted_fact": change.after.text})
+    @tool("Delete a fact that is wrong: it leaves every search.", REFRESHES)
+    def delete_fact(self, fact_id: Number, agent_id: OwnerId = "") -> CallToolResult:
+        """Forget a fact: no search finds it, and `mindex restore` brings it back. Memorizer-MCP deletes it for good."""
+        change = self._memory.forget(self._by_number("memory", fact_id, agent_id).id, "delete_fact")
+        return self._success({"deleted_fact": change.after.text})
 
-    # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────
-
+    @tool("Search facts and conversations by meaning and by keyword.", READS)
     def retrieve_memories(
         self,
         query: str,
@@ -97,14 +98,38 @@ class Facts(Room):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         facts = self._search("memory", query, limit, agent_id)
-        talks = self._search("turn", query, limit, agent_id) if include_conversations else None
+        turns = self._search("turn", query, limit, agent_id) if include_conversations else None
         data: JsonObject = {
             "facts": [fact_row(hit.record, source=False) for hit in facts.hits],
-            "conversations": [conversation_row(hit.record, session=False) for hit in talks.hits] if talks else [],
-            "search_mode": SEARCH_MODES[facts.tier],  # beside the seed's two: which of the three tiers answered
+            "conversations": [conversation_row(hit.record, session=False) for hit in turns.hits] if turns else [],
+            "search_mode": SEARCH_MODES[facts.tier],  # not in Memorizer-MCP: which of the three tiers answered
         }
-        return self._answer(data, *facts.notes)
+        return self._success(data, *facts.notes)
 
+    @tool("Keep one exchange.", REVISES)
+    def store_conversation(
+        self,
+        user_message: str,
+        agent_response: str,
+        session_id: Annotated[str, Field(description="Default: a new one")] = "",
+        tags: list[str] | Omitted = None,
+        agent_id: AgentId = "",
+    ) -> CallToolResult:
+        record, redacted = self._memory.conversations.add(
+            user_message, agent_response, session_id=session_id, tags=tags or (), agent=agent_id or None, extract=False
+        )
+        notes = self._memory.embedding_queue.notes(record.id)
+        extracted = self._memory.conversations.extract_facts_of(record)  # at once: the result says how many
+        data: JsonObject = {
+            "conversation_id": record.id,
+            "facts_extracted": extracted.facts,
+            "stored_at": to_iso(record.created_at),
+        }
+        if redacted:
+            data["message"] = f"{_REDACTED}: {', '.join(redacted)}"
+        return self._success(data, *notes, *extracted.notes)
+
+    @tool("Search past exchanges, all or between two dates.", READS)
     def search_conversations(
         self,
         query: str,
@@ -119,7 +144,7 @@ class Facts(Room):
             "total_count": found.total,
             "search_mode": SEARCH_MODES[found.tier],
         }
-        return self._answer(rows, *found.notes)
+        return self._success(rows, *found.notes)
 
     def _search(
         self, kind: Kind, query: str, limit: int, agent_id: str, date_from: str = "", date_to: str = ""
@@ -135,41 +160,17 @@ class Facts(Room):
             agent=self._agent(agent_id),
         )
 
-    # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def store_conversation(
-        self,
-        user_message: str,
-        agent_response: str,
-        session_id: Annotated[str, Field(description="Default: a new one")] = "",
-        tags: list[str] | Unsaid = None,
-        agent_id: AgentId = "",
-    ) -> CallToolResult:
-        record, redacted = self._memory.conversations.add(
-            user_message, agent_response, session_id=session_id, tags=tags or (), agent=agent_id or None, extract=False
-        )
-        lacking = self._memory.embedding_queue.notes(record.id)
-        extracted = self._memory.conversations.extract_facts_of(record)  # at once: the seed's answer says how many
-        data: JsonObject = {
-            "conversation_id": record.id,
-            "facts_extracted": extracted.facts,
-            "stored_at": to_iso(record.created_at),
-        }
-        if redacted:
-            data["message"] = f"{_LEFT_OUT}: {', '.join(redacted)}"
-        return self._answer(data, *lacking, *extracted.notes)
-
-
-def _message(told: AddResult, category: Category) -> str:
+def _message(added: AddResult, category: Category) -> str:
     parts = []
-    if told.duplicate:
+    if added.duplicate:
         parts.append(f"this fact is stored already, as {category}; its time was refreshed")
-    if told.similar:
+    if added.similar:
         parts.append("similar facts exist; update or delete those that say the same")
-    if told.redacted:
-        parts.append(f"{_LEFT_OUT}: {', '.join(told.redacted)}")
+    if added.redacted:
+        parts.append(f"{_REDACTED}: {', '.join(added.redacted)}")
     return "; ".join(parts)
 
 
-def _was_redacted(change: Change, said: str) -> bool:
-    return "[redacted:" in change.after.text and "[redacted:" not in said
+def _was_redacted(change: Change, text: str) -> bool:
+    return "[redacted:" in change.after.text and "[redacted:" not in text

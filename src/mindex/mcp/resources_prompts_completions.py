@@ -1,4 +1,4 @@
-"""What a client may read, insert and complete beside the tools: files, records, a prompt, and their names."""
+"""What a server offers beside its tools: files and records as resources, the prompt `recall`, and completions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mindex.present.records_view import view_records
 if TYPE_CHECKING:
     from mindex.mcp.server import MindexServer
 
-# `+`: the path's slashes stand in the address as they are.
+# `+`: the slashes of the path stay as they are.
 DOC = "doc://{+path}"
 MEMORY = "memory://{id}"
 MOST_LISTED = 100
@@ -38,8 +38,8 @@ _ID = re.compile(r"[a-zA-Z0-9]{3,64}")
 _PROMPT_BUDGET = 4_000
 
 
-def list_documents(service: MemoryHost) -> list[Resource]:
-    """The first indexed files; the templates reach the rest."""
+def list_documents(host: MemoryHost) -> list[Resource]:
+    """Returns the first indexed files; the templates reach the rest."""
     return [
         Resource(
             uri=f"doc://{quote(document.collection)}/{quote(document.path)}",
@@ -48,45 +48,45 @@ def list_documents(service: MemoryHost) -> list[Resource]:
             mime_type=_mime(document.path),
             size=document.size,
         )
-        for document in service.memory.collections.documents(limit=MOST_LISTED)
+        for document in host.memory.collections.documents(limit=MOST_LISTED)
     ]
 
 
-def add_resources(server: MindexServer, service: MemoryHost) -> None:
+def add_resources(server: MindexServer, host: MemoryHost) -> None:
     @server.resource(DOC, name="document", description="An indexed file, as it is now", mime_type="text/markdown")
     def document(path: str) -> str:
         try:
-            return service.memory.lookup.read_file(path).text
+            return host.memory.lookup.read_file(path).text
         except MindexError as error:
             raise ResourceNotFoundError(str(error)) from error
 
     @server.resource(MEMORY, name="record", description="One record, by the id that search gives")
     def record(id: str) -> str:
-        found = service.memory.get(id) if _ID.fullmatch(id) else None
+        found = host.memory.get(id) if _ID.fullmatch(id) else None
         if found is None or not found.records:
             raise ResourceNotFoundError(f"no record '{id}'; search for it first")
         return view_records(found).text()
 
 
-def add_prompt(server: MindexServer, service: MemoryHost) -> None:
+def add_prompt(server: MindexServer, host: MemoryHost) -> None:
     @server.prompt(description="What the memory holds about a topic, ready to use")
     def recall(
         topic: Annotated[str, Field(description="What to recall")],
         collection: Annotated[str, Field(description="Only this indexed folder")] = "",
     ) -> str:
         try:
-            found = service.memory.search(topic, collections=[collection] if collection else [])
+            found = host.memory.search(topic, collections=[collection] if collection else [])
         except MindexError as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
         shown = view_answer(found, budget=_PROMPT_BUDGET)
-        notes = "".join(f"\nnote: {note}" for note in service.notes())
+        notes = "".join(f"\nnote: {note}" for note in host.notes())
         return (
             f"What the memory holds about: {topic}\n\n{shown.text()}{notes}\n\n"
             "Answer from these passages and name their paths; say where they do not answer, and read more with `get`."
         )
 
 
-def add_completions(server: MindexServer, service: MemoryHost) -> None:
+def add_completions(server: MindexServer, host: MemoryHost) -> None:
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
         reference: PromptReference | ResourceTemplateReference,
@@ -94,15 +94,15 @@ def add_completions(server: MindexServer, service: MemoryHost) -> None:
         context: CompletionContext | None,  # noqa: ARG001 - no completion depends on another argument
     ) -> Completion | None:
         if isinstance(reference, ResourceTemplateReference) and argument.name == "path":
-            return await run_sync(_paths, service, argument.value)
+            return await run_sync(_paths, host, argument.value)
         if isinstance(reference, PromptReference) and argument.name == "collection":
-            return await run_sync(_collections, service, argument.value)
+            return await run_sync(_collections, host, argument.value)
         return None
 
 
-def _paths(service: MemoryHost, typed: str) -> Completion:
-    """Paths that go on as typed: bare, or below the collection's name when that is what was typed."""
-    found = service.memory.collections.documents(typed, limit=_MOST_COMPLETIONS + 1)
+def _paths(host: MemoryHost, typed: str) -> Completion:
+    """Returns paths that begin as typed: bare, or below their collection's name if that was typed."""
+    found = host.memory.collections.documents(typed, limit=_MOST_COMPLETIONS + 1)
     paths = [
         document.path if document.path.startswith(typed) else f"{document.collection}/{document.path}"
         for document in found
@@ -111,8 +111,8 @@ def _paths(service: MemoryHost, typed: str) -> Completion:
     return Completion(values=list(dict.fromkeys(paths[:_MOST_COMPLETIONS])), has_more=more)
 
 
-def _collections(service: MemoryHost, typed: str) -> Completion:
-    names = [one.name for one in service.memory.collections.list() if one.name.startswith(typed)]
+def _collections(host: MemoryHost, typed: str) -> Completion:
+    names = [one.name for one in host.memory.collections.list() if one.name.startswith(typed)]
     return Completion(values=names[:_MOST_COMPLETIONS], total=len(names), has_more=len(names) > _MOST_COMPLETIONS)
 
 

@@ -1,4 +1,4 @@
-"""The timeline of the Memorizer dialect, its numbers, its vectors, and what language models make of facts."""
+"""The timeline, the statistics and the maintenance of the Memorizer dialect."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pydantic import Field
 
 from mindex.analyzer import analyze
 from mindex.errors import ConfigError
-from mindex.mcp.dialects.memorizer_base import MOST_LISTED, AgentId, Room, cut
-from mindex.mcp.dialects.memorizer_contacts_projects import People
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, limit_notes
+from mindex.mcp.dialects.memorizer_contacts_projects import ContactProjectTools
 from mindex.mcp.dialects.memorizer_format import (
     CATEGORIES,
     FAMILIES,
@@ -29,7 +29,7 @@ from mindex.mcp.dialects.memorizer_format import (
     start_of,
     utc_text,
 )
-from mindex.mcp.strict_tool import Unsaid
+from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
 from mindex.model import Change, Kind
 from mindex.present.to_json import Json
 
@@ -44,19 +44,18 @@ _SOURCE_OF: Mapping[Kind, Source] = {
     "project": "projects",
 }
 _MB = 1024 * 1024
-_MOST_MERGES = 200
+_MAX_MERGES = 200
 
 
-class Upkeep(Room):
-    """Each public method is one tool."""
-
+class MaintenanceTools(MemorizerTools):
     # ── the timeline ──────────────────────────────────────────────────────────────────────────────────────────
 
+    @tool("What was learnt, said or changed between two dates, oldest first.", READS)
     def query_timeline(
         self,
         date_from: Annotated[str, Field(description="YYYY-MM-DD")],
         date_to: Annotated[str, Field(description="YYYY-MM-DD, that day included; default today")] = "",
-        categories: Annotated[list[Source] | Unsaid, Field(description="Default all")] = None,
+        categories: Annotated[list[Source] | Omitted, Field(description="Default all")] = None,
         query: str = "",
         limit: Annotated[int, Field(ge=1, description="Default 50")] = 50,
         agent_id: AgentId = "",
@@ -68,12 +67,16 @@ class Upkeep(Room):
         total = 0
         for change in self._memory.entries.changes(start_of(date_from), end_of(until)):
             record = change.after
-            if agent not in ("*", record.agent) or _SOURCE_OF.get(record.kind) not in sources or _is_blank(change):
+            if (
+                agent not in ("*", record.agent)
+                or _SOURCE_OF.get(record.kind) not in sources
+                or _made_empty_profile(change)
+            ):
                 continue
             if wanted and wanted.isdisjoint((*analyze(record.text).words, *analyze(record.title).words)):
                 continue
             total += 1
-            if len(events) < min(limit, MOST_LISTED):
+            if len(events) < min(limit, MAX_LISTED):
                 events.append(self._event(change))
         data: JsonObject = {
             "events": events,
@@ -81,7 +84,7 @@ class Upkeep(Room):
             "date_range": {"from": date_from, "to": until},
             "sources_queried": [*sources],
         }
-        return self._answer(data, *cut(limit))
+        return self._success(data, *limit_notes(limit))
 
     def _event(self, change: Change) -> JsonObject:
         record = change.after
@@ -94,7 +97,7 @@ class Upkeep(Room):
         }
 
     def _details(self, change: Change) -> JsonObject:
-        """The row as it was after the change, its id under the name that the other tools have for it."""
+        """Returns the row as it was after the change, with the id under its name in the other tools."""
         record = change.after
         if record.kind == "profile":
             return {"history_id": change.change, "change_reason": change.reason or None}
@@ -103,7 +106,10 @@ class Upkeep(Room):
             "turn": ("conversation_id", lambda: conversation_row(record)),
             "skill": ("skill_id", lambda: skill_row(record)),
             "contact": ("contact_id", lambda: contact_row(record)),
-            "project": ("project_id", lambda: project_row(record, People(self._service).numbers_of([record]))),
+            "project": (
+                "project_id",
+                lambda: project_row(record, ContactProjectTools(self.host).contact_numbers([record])),
+            ),
         }
         name, row = rows[record.kind]
         shown = row()
@@ -111,19 +117,20 @@ class Upkeep(Room):
 
     # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────
 
+    @tool("The memory in numbers, and how it is searched.", READS)
     def get_memory_stats(self, agent_id: AgentId = "") -> CallToolResult:
         memory, agent = self._memory, self._agent(agent_id)
         numbers = memory.maintenance.statistics(agent)
         by_category: Counter[str] = Counter()
         for type_, count in numbers.by_type.items():
             by_category[category_of(type_)] += count
-        talks = memory.filters(kinds=["turn"], agent=agent)
-        newest = memory.entries.page(talks, limit=1)
-        oldest = memory.entries.page(talks, limit=1, offset=max(0, newest.total - 1))
+        turns = memory.filters(kinds=["turn"], agent=agent)
+        newest = memory.entries.page(turns, limit=1)
+        oldest = memory.entries.page(turns, limit=1, offset=max(0, newest.total - 1))
         embedder, status = memory.models.embedder, memory.status()
         by_vector = embedder is not None and embedder.loaded
         capabilities: JsonObject = {
-            "sqlite_vec_loaded": embedder is not None,  # what the seed needs it for: vectors can be searched
+            "sqlite_vec_loaded": embedder is not None,  # Memorizer-MCP needs sqlite-vec to search vectors
             "embedding_provider": status.embedding.provider,
             "vector_search_enabled": embedder is not None,
             "fts5_available": True,
@@ -139,14 +146,15 @@ class Upkeep(Room):
             "search_capabilities": capabilities,
         }
         loading = embedder is not None and not embedder.loaded
-        return self._answer(data, *(["the embedding model is not loaded yet"] if loading else []))
+        return self._success(data, *(["the embedding model is not loaded yet"] if loading else []))
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
+    @tool("Give vectors to what has none; call it until remaining is 0.", REFRESHES)
     def backfill_embeddings(
         self,
         batch_size: Annotated[int, Field(ge=1, le=200, description="1-200, default 50")] = 50,
-        agent_id: AgentId = "",  # noqa: ARG002 - vectors are given to whoever has none
+        agent_id: AgentId = "",  # noqa: ARG002 - records of all agents are embedded
     ) -> CallToolResult:
         embedded, remaining = self._memory.maintenance.backfill(batch=batch_size, limit=batch_size)
         failed = min(remaining, batch_size - embedded)
@@ -156,10 +164,11 @@ class Upkeep(Room):
             "failed": failed,
             "remaining": remaining,
         }
-        return self._answer(data)
+        return self._success(data)
 
     # ── what needs a language model ────────────────────────────────────────────────────────────────────────────────
 
+    @tool("Extract facts from conversations; needs a generator.", REFRESHES)
     def backfill_extract_facts(
         self,
         batch_size: Annotated[int, Field(ge=1, le=50, description="1-50, default 10")] = 10,
@@ -171,15 +180,16 @@ class Upkeep(Room):
             "facts_extracted": found.facts,
             "remaining": found.remaining,
         }
-        return self._answer(data, *found.notes)
+        return self._success(data, *found.notes)
 
+    @tool("Merge facts that say the same; needs a generator.", REVISES)
     def synthesize_facts(
         self,
-        category: Category | Unsaid = None,
+        category: Category | Omitted = None,
         max_facts_per_category: Annotated[int, Field(ge=1, le=200, description="1-200, default 100")] = 100,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        """The seed's ages nothing and asks nobody: it merges at once. Here the originals stay in the history."""
+        """Merge facts of any age at once, as Memorizer-MCP does. Here the originals stay in the history."""
         if self._memory.models.generator is None:
             raise ConfigError(
                 "facts cannot be merged: no language model is configured", "merge them with update_fact and delete_fact"
@@ -188,12 +198,12 @@ class Upkeep(Room):
         merges = deletions = updates = 0
         summaries: JsonObject = {}
         notes: list[str] = []
-        for one in chosen:
+        for name in chosen:
             found = self._memory.maintenance.consolidate(
                 older_than=None,
-                types=FAMILIES[one],
+                types=FAMILIES[name],
                 apply=True,
-                limit=_MOST_MERGES,
+                limit=_MAX_MERGES,
                 most=max_facts_per_category,
                 agent=self._agent(agent_id),
             )
@@ -203,7 +213,7 @@ class Upkeep(Room):
             updates += sum(proposal.updated for proposal in done)
             notes += found.notes
             if done:
-                summaries[one] = " ".join(proposal.result for proposal in done)
+                summaries[name] = " ".join(proposal.result for proposal in done)
         data: JsonObject = {
             "categories_processed": len(chosen),
             "merges": merges,
@@ -211,16 +221,16 @@ class Upkeep(Room):
             "updates": updates,
             "summaries": summaries,
         }
-        return self._answer(data, *notes)
+        return self._success(data, *notes)
 
 
-def _is_blank(change: Change) -> bool:
-    """An empty profile that was made to be filled: nobody said anything yet."""
+def _made_empty_profile(change: Change) -> bool:
+    """Whether the change only made an empty profile."""
     return change.after.kind == "profile" and change.before is None and not change.after.text
 
 
 def _event_type(change: Change) -> str:
-    """The seed deletes rows with their traces, so it has no word for that; here what was deleted stays in sight."""
+    """Returns the type of an event. Memorizer-MCP has no `deleted`: it removes the events of a deleted row."""
     if change.after.kind == "profile":
         return "changed"
     if change.before is None:

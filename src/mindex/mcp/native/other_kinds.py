@@ -1,4 +1,4 @@
-"""What `remember` and `update` do with anything but a memory: exchanges, the profile, contacts, projects, skills."""
+"""The tools `remember` and `update` for other kinds than memories: turns, the profile, contacts, projects, skills."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from mindex.present.history import fields_changed_json, fields_changed_text
 from mindex.present.to_json import Json
 
 KINDS = ("memory", "turn", "profile", *get_args(ThingKind))
-_OF_A_TURN = ("user_message", "agent_response", "session_id", "at")
+_TURN_FIELDS = ("user_message", "agent_response", "session_id", "at")
 
-Said = tuple[str, dict[str, Json]]
+# A result as text and as JSON.
+TextAndJson = tuple[str, dict[str, Json]]
 
 
-def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], tags: Sequence[str]) -> Said:
-    """Keep something of another kind; answers what to say of it, as text and as JSON."""
+def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], tags: Sequence[str]) -> TextAndJson:
+    """Add an entry of another kind. Raises UsageError for an unknown kind or field."""
     if kind == "turn":
-        return _turn(memory, {**({"user_message": text} if text else {}), **fields}, tags)
+        return _add_turn(memory, {**({"user_message": text} if text else {}), **fields}, tags)
     if kind not in KINDS:
         raise UsageError(f"a {kind} cannot be remembered", f"use one of {', '.join(KINDS)}")
     if text or tags:
@@ -31,42 +32,39 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
     if kind == "profile":
         change = memory.profile.set(fields)
         return fields_changed_text(change, "changed"), fields_changed_json(change)
-    record = memory.things(kind).add(**_named(kind, fields))
+    record = memory.things(kind).add(**_known_fields(kind, fields))
     notes = memory.embedding_queue.notes(record.id)
     return thing_added_text(record, notes), thing_added_json(record, notes)
 
 
-def _turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> Said:
-    unknown = sorted(set(fields) - set(_OF_A_TURN))
-    if unknown:
-        raise UsageError(f"a turn has no '{unknown[0]}'", f"use {', '.join(_OF_A_TURN)}")
-    said = {name: str(value) for name, value in fields.items() if value is not None}
+def _add_turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> TextAndJson:
+    texts = {name: str(value) for name, value in _known_fields("turn", fields).items() if value is not None}
     turn, redacted = memory.conversations.add(
-        said.get("user_message", ""),
-        said.get("agent_response", ""),
-        session_id=said.get("session_id", ""),
+        texts.get("user_message", ""),
+        texts.get("agent_response", ""),
+        session_id=texts.get("session_id", ""),
         tags=tags,
-        at=said.get("at"),
+        at=texts.get("at"),
     )
     beside = ExtractionReport(notes=memory.embedding_queue.notes(turn.id))
     return turn_added_text(turn, redacted, beside), turn_added_json(turn, redacted, beside)
 
 
-def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> Said:
-    """Change fields of a contact, project or skill, or places of the profile."""
+def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> TextAndJson:
+    """Change fields of a contact, project or skill, or values of the profile."""
     record = memory.entries.find(id_)
     if record.kind == "profile":
         change = memory.profile.set(fields, reason, agent=record.agent)
     elif record.kind in FIELDS:
-        change = memory.things(record.kind).update(record.id, reason, **_named(record.kind, fields))
+        change = memory.things(record.kind).update(record.id, reason, **_known_fields(record.kind, fields))
     else:
         raise UsageError(f"a {record.kind} has no fields to change", "give what changes by its own name")
     return fields_changed_text(change, "updated"), fields_changed_json(change)
 
 
-def _named(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that are safe to give by name: an unknown one is an error that says which there are."""
-    known = [field.name for field in FIELDS[kind]]  # type: ignore[index]  # checked by name
+def _known_fields(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields, safe to pass as keywords. Raises UsageError for an unknown one."""
+    known = _TURN_FIELDS if kind == "turn" else [field.name for field in FIELDS[kind]]  # type: ignore[index]  # checked by name
     unknown = sorted(set(fields) - set(known))
     if unknown:
         raise UsageError(f"a {kind} has no '{unknown[0]}'", f"use {', '.join(known)}")

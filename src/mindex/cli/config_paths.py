@@ -1,39 +1,15 @@
-"""Commands that tell how things stand: status, doctor, config, paths."""
+"""The commands config and paths."""
 
 from __future__ import annotations
-
-import sys
 
 import click
 
 from mindex.cli.output import Context
 from mindex.config import Configured, bare_address, cache_folder, load_settings, user_config
-from mindex.present.doctor import checks_json, checks_text
-from mindex.present.status import status_text
 from mindex.present.text import aligned
 from mindex.present.to_json import Json
 
-_WIDEST_VALUE = 32  # most are shorter; a long one moves only its own line apart
-
-
-@click.command("status")
-@click.pass_obj
-def status_command(context: Context) -> None:
-    """What is in the memory, where it is, and what is still pending."""
-    with context.memory() as memory:
-        status = memory.status()
-    context.emit(status, lambda: status_text(status))
-
-
-@click.command("doctor")
-@click.pass_obj
-def doctor_command(context: Context) -> None:
-    """Check the database, the indexes, the folders and the model; say how to mend what is broken."""
-    with context.memory() as memory:
-        checks = memory.doctor()
-    context.emit(checks_json(checks), lambda: checks_text(checks))
-    if not all(check.ok for check in checks):
-        sys.exit(1)
+_WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
 
 
 @click.command("config")

@@ -1,0 +1,19 @@
+"""The native tools of mindex, in their fixed order: few, with lean schemas."""
+
+from __future__ import annotations
+
+from mindex.mcp.dialects import Dialect
+from mindex.mcp.native.index_status import IndexTools
+from mindex.mcp.native.remember_update_forget import WriteTools
+from mindex.mcp.native.search_get import SearchTools
+
+_INSTRUCTIONS = (
+    "mindex is this machine's memory: indexed documents (handbooks, notes, architecture, decisions, conventions)"
+    " and what agents were told. Search it before answering or deciding anything that the user's project, team or"
+    " past work may have settled already, and before searching files by hand. `search` finds passages and memories;"
+    " `get` reads them whole. `remember` facts, preferences, decisions and corrections worth keeping beyond this"
+    " conversation, never secrets; `update` what has changed, `forget` what is wrong. `index` takes in a"
+    " folder; `status` tells what is there."
+)
+
+DIALECT = Dialect((SearchTools, WriteTools, IndexTools), _INSTRUCTIONS, lists_collections=True)

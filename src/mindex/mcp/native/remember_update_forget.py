@@ -1,0 +1,140 @@
+"""The native tools `remember`, `update` and `forget`. The history keeps all they change, and it can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from mcp_types import CallToolResult
+from pydantic import BeforeValidator, Field
+
+from mindex.errors import NotFoundError, UsageError
+from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.native import other_kinds
+from mindex.mcp.strict_tool import REFRESHES, REVISES, Omitted, Texts, tool
+from mindex.mcp.tool_results import tool_result
+from mindex.model import TYPES, Change
+from mindex.present.entries import add_text
+from mindex.present.history import change_json, change_text
+from mindex.present.to_json import to_json
+
+_REMEMBER = (
+    "Keep a fact, preference, decision or correction beyond this conversation: one per call, in a sentence that is"
+    " clear without it. The answer names similar memories: update or supersede those."
+)
+# What `remember` and `update` take of a memory.
+_PROPERTIES = "text type importance confidence tags entities summary context source expires supersedes".split()
+_LATEST = "true"
+
+Importance = Annotated[int | Omitted, Field(description="1-10, default: by rules")]
+Confidence = Annotated[float | Omitted, Field(description="0-1, default 1")]
+Names = Annotated[Texts | Omitted, Field(description="Names in it, default: found")]
+Reason = Annotated[str, Field(description="For the history")]
+Expires = Annotated[str | Omitted, Field(description="30d or a date")]
+Fields = Annotated[
+    dict[str, Any] | Omitted,
+    Field(
+        description="Of other kinds: name, email, …; turn: user_message, agent_response, session_id; profile: path:"
+        " value; skill: trigger_type, trigger_config, instructions"
+    ),
+]
+Undo = Annotated[
+    str | Omitted,
+    # Models write numbers and `true`, whatever the schema says.
+    BeforeValidator(lambda value: {True: _LATEST, False: None}[value] if isinstance(value, bool) else _text(value)),
+    Field(description="A change's number, or true for the latest"),
+]
+
+
+def _text(value: object) -> object:
+    return str(value) if isinstance(value, int) else value
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTools:
+    host: MemoryHost
+
+    @tool(_REMEMBER, REFRESHES)
+    def remember(
+        self,
+        text: str = "",
+        type: Annotated[str, Field(description=f"Default {', '.join(TYPES)}")] = "fact",
+        importance: Importance = None,
+        confidence: Confidence = None,
+        tags: Texts = (),
+        entities: Names = None,
+        summary: str = "",
+        context: Annotated[str, Field(description="What it belongs to")] = "",
+        source: Annotated[str, Field(description="Where it comes from")] = "",
+        expires: Expires = None,
+        supersedes: Annotated[str, Field(description="Id of the memory this replaces")] = "",
+        kind: Annotated[str, Field(description=f"Default {', '.join(other_kinds.KINDS)}")] = "memory",
+        fields: Fields = None,
+    ) -> CallToolResult:
+        if kind != "memory":
+            message, structured = other_kinds.remember(self.host.memory, kind, text, fields or {}, tags)
+            return tool_result(message, structured, self.host.notes())
+        if fields:
+            raise UsageError("a memory has no fields", "say it in the text, or name its kind")
+        result = self.host.memory.add(**_properties(locals()))
+        return tool_result(add_text(result), to_json(result), self.host.notes())
+
+    @tool("Change a memory: give what changes; or restore it, or undo a change.", REVISES)
+    def update(
+        self,
+        id: str,
+        text: str | Omitted = None,
+        type: str | Omitted = None,
+        importance: int | Omitted = None,
+        confidence: float | Omitted = None,
+        tags: Texts | Omitted = None,
+        entities: Texts | Omitted = None,
+        summary: str | Omitted = None,
+        context: str | Omitted = None,
+        source: str | Omitted = None,
+        expires: Annotated[str | Omitted, Field(description="Empty: never")] = None,
+        supersedes: str | Omitted = None,
+        fields: Annotated[dict[str, Any] | Omitted, Field(description="Of other kinds")] = None,
+        restore: Annotated[bool, Field(description="Bring back what was forgotten or superseded")] = False,
+        undo: Undo = None,
+        reason: Reason = "",
+    ) -> CallToolResult:
+        changes = _properties(locals())
+        if bool(changes) + bool(fields) + restore + (undo is not None) != 1:
+            several = changes or fields or restore or undo
+            what = "say either what changes, or its fields, or restore, or undo" if several else "say what changes"
+            raise UsageError("update does one thing at a time", what)
+        memory = self.host.memory
+        if fields:
+            message, structured = other_kinds.update(memory, id, fields, reason)
+            return tool_result(message, structured, self.host.notes())
+        if undo is not None:
+            return self._undo(id, undo)
+        if restore:
+            return self._changed(memory.restore(id, reason), "restored")
+        return self._changed(memory.update(id, reason=reason, **changes), "updated")
+
+    def _undo(self, id_: str, reference: str) -> CallToolResult:
+        """Undo a change by its number, which must be one of this memory: a wrong number undoes no other memory."""
+        changes = self.host.memory.history(id_)
+        wanted = str(changes[-1].change) if reference == _LATEST else reference
+        if wanted not in {str(change.change) for change in changes}:
+            numbers = ", ".join(str(change.change) for change in changes[-10:])
+            raise NotFoundError(f"'{id_}' has no change {reference}", f"its latest are {numbers}")
+        change, undone = self.host.memory.undo(wanted)
+        shown = change_json(change, undid=undone)
+        return tool_result(change_text(change, f"is as before change {undone}"), shown, self.host.notes())
+
+    @tool("Take a memory that is wrong or unwanted out of every search; `update` restores it.", REFRESHES)
+    def forget(self, id: str, reason: Reason = "") -> CallToolResult:
+        change = self.host.memory.forget(id, reason)
+        return tool_result(change_text(change, "forgotten"), change_json(change, forgotten=True), self.host.notes())
+
+    def _changed(self, change: Change, what: str) -> CallToolResult:
+        return tool_result(change_text(change, what), change_json(change), self.host.notes())
+
+
+def _properties(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the properties of a memory among the arguments of a tool, without those that are None."""
+    return {name: arguments[name] for name in _PROPERTIES if arguments[name] is not None}

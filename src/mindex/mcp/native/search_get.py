@@ -1,0 +1,105 @@
+"""The native tools `search` and `get`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from mindex.errors import NotFoundError
+from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.strict_tool import READS, Texts, tool
+from mindex.mcp.tool_results import tool_result
+from mindex.model import Mode
+from mindex.present.answer_view import View, view_answer
+from mindex.present.records_view import view_records
+from mindex.search.pipeline import MAX_LIMIT
+
+DEFAULT_BUDGET = 4_000
+# Clients cut longer results in the middle of a sentence.
+MAX_BUDGET = 25_000
+
+_SEARCH = (
+    'Search indexed documents and memories. Plain words are best; "phrase", AND, OR, NOT, prefix*, title:word are'
+    " strict. Notes say when nothing is relevant."
+)
+_GET = (
+    "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also"
+    " profile[.path], history:ID, timeline:FROM..TO, due (skills), ID±2 (an exchange with its neighbours)."
+)
+_VIEWS = "full: texts (default); compact: a line each; digest: id and place; dual: index, then texts"
+
+Budget = Annotated[int, Field(description="Most tokens to return, 50-25000, default 4000")]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTools:
+    host: MemoryHost
+
+    @tool(_SEARCH, READS)
+    def search(
+        self,
+        query: str,
+        limit: Annotated[int, Field(description="1-50, default 5")] = 5,
+        offset: Annotated[int, Field(description="Skip so many, default 0")] = 0,
+        view: Annotated[View, Field(description=_VIEWS)] = "full",
+        budget: Budget = DEFAULT_BUDGET,
+        mode: Annotated[Mode, Field(description="Default hybrid")] = "hybrid",
+        current_file: Annotated[str, Field(description="File being edited: lifts its domain")] = "",
+        kind: Annotated[Texts, Field(description="chunk (of a file), memory, turn, profile, …")] = (),
+        type: Annotated[Texts, Field(description="Of memories: fact, decision, …")] = (),
+        collection: Texts = (),
+        path: Annotated[str, Field(description="Glob or folder")] = "",
+        tags: Annotated[Texts, Field(description="Any of these")] = (),
+        all_tags: Texts = (),
+        entities: Annotated[Texts, Field(description="Names, any of these")] = (),
+        min_importance: Annotated[int, Field(ge=1, le=10, description="1-10")] = 0,
+        min_confidence: Annotated[float, Field(ge=0, le=1, description="0-1")] = 0,
+        after: Annotated[str, Field(description="7d, 2w, 2026-03, 2026-03-01")] = "",
+        before: str = "",
+        as_of: Annotated[str, Field(description="Memories as they stood then")] = "",
+        include_expired: bool = False,
+        explain: Annotated[bool, Field(description="Why each ranks where it does")] = False,
+    ) -> CallToolResult:
+        dual = view == "dual"
+        found = self.host.memory.search(
+            query,
+            limit=MAX_LIMIT if dual and limit >= 1 else limit,
+            offset=offset,
+            mode=mode,
+            current_file=current_file,
+            kinds=kind,
+            types=type,
+            collections=collection,
+            path=path,
+            tags=tags,
+            all_tags=all_tags,
+            entities=entities,
+            min_importance=min_importance or None,
+            min_confidence=min_confidence or None,
+            after=after or None,
+            before=before or None,
+            as_of=as_of or None,
+            include_expired=include_expired,
+        )
+        budget, notes = self._budget_and_notes(budget)
+        found = replace(found, notes=(*found.notes, *notes))
+        shown = view_answer(found, view, budget=budget, explain=explain, details=limit if dual else None)
+        return tool_result(shown.text(), shown.json())
+
+    @tool(_GET, READS)
+    def get(self, refs: Texts, budget: Budget = DEFAULT_BUDGET, as_of: str = "") -> CallToolResult:
+        found = self.host.memory.get(*refs, as_of=as_of or None)
+        if not found.records and found.missing:
+            why = "; ".join(found.why)[:200] or "search for it first"
+            raise NotFoundError(f"nothing found for {', '.join(found.missing)[:200]}", why)
+        budget, notes = self._budget_and_notes(budget)
+        shown = view_records(found, budget=budget, notes=notes)
+        return tool_result(shown.text(), shown.json())
+
+    def _budget_and_notes(self, budget: int) -> tuple[int, tuple[str, ...]]:
+        """Returns the budget, at most MAX_BUDGET, and the notes of the result."""
+        cut = (f"budget cut to {MAX_BUDGET}",) if budget > MAX_BUDGET else ()
+        return min(budget, MAX_BUDGET), (*cut, *self.host.notes())

@@ -1,0 +1,20 @@
+"""The options of a server, from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    db: str | None = None
+    seed_db: str | None = None  # `--database-path`: the program that a dialect replaces may have its database there
+    agent: str | None = None
+    root: Path = field(default_factory=Path.cwd)
+    source: Path | None = None
+    exclude: tuple[str, ...] = ()
+    build: Path | None = None
+    watch: bool = False
+    settings: Mapping[str, object] = field(default_factory=dict)

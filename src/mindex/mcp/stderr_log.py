@@ -1,0 +1,14 @@
+"""Lines for the server's log. It is stderr, because stdout belongs to the protocol."""
+
+from __future__ import annotations
+
+import sys
+
+
+def log_line(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def log_note(note: str) -> None:
+    log_line(f"note: {note}")
