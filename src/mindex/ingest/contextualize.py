@@ -10,7 +10,7 @@ import re
 import threading
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from queue import SimpleQueue
 from time import monotonic
@@ -105,55 +105,48 @@ def _generate_all(generator: Generator, requests: Iterator[_Request], job: _Job,
     job.remember_failures()
 
 
+@dataclass(slots=True)
 class _Job:
     """Stores answers, counts them, and remembers what failed. Only the thread that runs the job uses it."""
 
-    def __init__(
-        self,
-        store: Store,
-        model: str,
-        redactor: Redactor,
-        on_stored: Callable[[], None],
-        report: Callable[[Progress], None] | None,
-    ) -> None:
-        self._store = store
-        self._model = model
-        self._redactor = redactor
-        self._on_stored = on_stored
-        self._report = report
-        self._total = 0
-        self._done = 0
-        self._without_vectors = 0
-        self._answered = False
-        self._unanswered: list[str] = []  # keys of requests that failed
-        self._unusable: list[str] = []  # keys of requests whose answers could not be used
-        self._failure: MindexError | None = None
-        self._failed = 0
-        self.failed_in_a_row = 0
-        self.written = 0
+    store: Store
+    model: str
+    redactor: Redactor
+    on_stored: Callable[[], None]
+    report: Callable[[Progress], None] | None
+    total: int = 0
+    done: int = 0
+    written: int = 0
+    without_vectors: int = 0
+    answered: bool = False
+    unanswered: list[str] = field(default_factory=list)  # keys of requests that failed
+    unusable: list[str] = field(default_factory=list)  # keys of requests whose answers could not be used
+    failure: MindexError | None = None
+    failed: int = 0
+    failed_in_a_row: int = 0
 
     def requests(self, ids: Sequence[str], collections: Sequence[str]) -> Iterator[_Request]:
         """Yield what to ask the model, page by page; a cached answer is stored without asking.
 
         Chunks that the model failed on come last: a few of them in a row would look like a model that is down.
         """
-        self._total = len(ids)
+        self.total = len(ids)
         retries: list[_Request] = []
-        documents = {one.id: one for name in collections for one in self._store.files.documents(name).values()}
+        documents = {one.id: one for name in collections for one in self.store.files.documents(name).values()}
         siblings: tuple[str, tuple[Record, ...]] = ("", ())
         for start in range(0, len(ids), _PAGE):
             page: list[_Request] = []
-            for record in self._store.retrieval.records(ids[start : start + _PAGE]):
+            for record in self.store.retrieval.records(ids[start : start + _PAGE]):
                 document = documents.get(record.document)
                 if document is None or record.context:  # deleted or done since it was listed
-                    self._done += 1
+                    self.done += 1
                     continue
                 if siblings[0] != document.id:
-                    siblings = (document.id, self._store.files.chunks(document.id))
+                    siblings = (document.id, self.store.files.chunks(document.id))
                 parts = _prompt_parts(document, siblings[1], record)
-                key = _cache_key(self._model, document, record)
+                key = _cache_key(self.model, document, record)
                 page.append(_Request(record, key, _prompt(parts), " ".join(parts.values())))
-            known = self._store.caches.get_many(CONTEXT_CACHE, [request.key for request in page])
+            known = self.store.caches.get_many(CONTEXT_CACHE, [request.key for request in page])
             retries += [request for request in page if known.get(request.key) == _RETRY_LAST]
             page = [request for request in page if known.get(request.key) != _RETRY_LAST]
             cached = [(request.record.id, known[request.key].decode()) for request in page if known.get(request.key)]
@@ -170,56 +163,56 @@ class _Job:
                 raise answer
             context = self._context(answer, request.about)
         except MindexError as error:  # strict mode refuses a text with a secret
-            self._failure = error
-            self._failed += 1
+            self.failure = error
+            self.failed += 1
             self.failed_in_a_row += 1
             unusable = not isinstance(error, GenerationError) or isinstance(error, UnusableAnswer)
-            (self._unusable if unusable else self._unanswered).append(request.key)
+            (self.unusable if unusable else self.unanswered).append(request.key)
             return
         self.failed_in_a_row = 0
-        self._answered = True
+        self.answered = True
         self._store_contexts([(request.record.id, context)])
-        self._store.caches.put(CONTEXT_CACHE, request.key, context.encode())
+        self.store.caches.put(CONTEXT_CACHE, request.key, context.encode())
 
     def _context(self, answer: str, about: str) -> str:
         """Return the sentences of an answer; raise UnusableAnswer when they share no word with what they are about."""
-        context = self._redactor.redact_text(plain_answer(answer, LONGEST_CONTEXT)).strip()
+        context = self.redactor.redact_text(plain_answer(answer, LONGEST_CONTEXT)).strip()
         if _words(context).isdisjoint(_words(about)):
             raise UnusableAnswer("the language model speaks of something else than the document", "try another model")
         return context
 
     def stop(self, error: MindexError) -> None:
-        self._failure = error
+        self.failure = error
         self.failed_in_a_row = MOST_FAILURES
 
     def remember_failures(self) -> None:
         """Do not ask a model that otherwise answers well again about chunks whose answers could not be used."""
-        reliable = self._answered and self.failed_in_a_row < MOST_FAILURES
-        marks = dict.fromkeys(self._unanswered, _RETRY_LAST)
-        marks |= dict.fromkeys(self._unusable, b"" if reliable else _RETRY_LAST)
-        self._store.caches.put_many(CONTEXT_CACHE, marks, now=True)
+        reliable = self.answered and self.failed_in_a_row < MOST_FAILURES
+        marks = dict.fromkeys(self.unanswered, _RETRY_LAST)
+        marks |= dict.fromkeys(self.unusable, b"" if reliable else _RETRY_LAST)
+        self.store.caches.put_many(CONTEXT_CACHE, marks, now=True)
 
     def _store_contexts(self, contexts: Sequence[tuple[str, str]]) -> None:
         if not contexts:
             return
-        stored = self._store.files.set_contexts(contexts)
+        stored = self.store.files.set_contexts(contexts)
         self.written += stored
-        self._without_vectors += stored
-        if self._without_vectors >= _EMBED_AFTER:
-            self._without_vectors = 0
-            self._on_stored()
+        self.without_vectors += stored
+        if self.without_vectors >= _EMBED_AFTER:
+            self.without_vectors = 0
+            self.on_stored()
 
     def _advance(self, count: int, detail: str = "") -> None:
-        self._done += count
-        if self._report is not None and count:
-            self._report(Progress("context", self._done, self._total, detail))
+        self.done += count
+        if self.report is not None and count:
+            self.report(Progress("context", self.done, self.total, detail))
 
     def note(self) -> str:
-        if self._failure is None:
+        if self.failure is None:
             return ""
         if self.failed_in_a_row >= MOST_FAILURES:
-            return f"contexts stopped after {self.written}: {self._failure}"
-        return f"{self._failed} chunks got no context: {self._failure}"
+            return f"contexts stopped after {self.written}: {self.failure}"
+        return f"{self.failed} chunks got no context: {self.failure}"
 
 
 # ── the prompt ────────────────────────────────────────────────────────────────────────────────────────────────

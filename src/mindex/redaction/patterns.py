@@ -108,6 +108,7 @@ _STATED = (
 )
 _STATED_CJK = rf"[ ]*+(?:是|为|為|は|는|은)[ ]*+(?>(?P<q>[\"'`“「『])?)(?P<v>[!-~]{{6,{LIMIT}}}+)"
 _VALUE_FIRST = r"(?<!\S)(?P<v>\S{6,64}+)[ ](?:is|as)[ ](?:my|our|the|his|her|a)[ ](?:[\w-]{1,20}[ ]){0,2}" + _PASSWORD
+_VALUE_FIRST_HINTS = ("passw", "Passw", "passphrase")
 _TAGGED = rf">(?P<v>[^<>\s]{{6,{LIMIT}}}+)</"
 
 _AUTHORIZATION = (
@@ -167,12 +168,7 @@ RULES: tuple[Rule, ...] = (
     _any_case("password", _PASSWORD + _ASSIGNED, _PASSWORD_WORDS, is_assigned_password),
     _any_case("password", _PASSWORD + _STATED, _PASSWORD_WORDS, is_stated_password),
     _any_case("password", _PASSWORD + _STATED_CJK, _CJK_WORDS, is_stated_password),
-    Rule(
-        "password",
-        re.compile(_VALUE_FIRST, re.IGNORECASE),
-        hints=("passw", "Passw", "passphrase"),
-        check=is_value_first,
-    ),
+    Rule("password", re.compile(_VALUE_FIRST, re.IGNORECASE), hints=_VALUE_FIRST_HINTS, check=is_value_first),
     _any_case("secret", _SECRET + _TAGGED, _SECRET_WORDS, is_stated_secret),
     _any_case("secret", _SECRET + _ASSIGNED, _SECRET_WORDS, is_assigned_secret),
     _any_case("secret", _SECRET + _STATED, _SECRET_WORDS, is_stated_secret),
