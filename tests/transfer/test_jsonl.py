@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.memory import Memory
 from mindex.model import Model, RecordVectors
-from mindex.store.export_rows import ExportRow
+from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow
 from mindex.transfer import jsonl_export
 from mindex.transfer.format_detection import load_importer
 from mindex.transfer.iso_times import iso_from_ms, ms_from_iso
@@ -180,7 +180,7 @@ def test_the_header_has_the_number_of_records_and_no_time(memory: Memory, tmp_pa
     memory.add("Two", agent="b")
     memory.transfer.export(tmp_path / "a.jsonl")
     header, *records = lines(tmp_path / "a.jsonl")
-    assert header == {"mindex": 1, "schema": memory.status().schema, "records": 2, "last_numbers": {"b": 1, "main": 1}}
+    assert header == {"mindex": 1, "schema": EXPORT_SCHEMA, "records": 2, "last_numbers": {"b": 1, "main": 1}}
     assert [(record["agent"], record["number"]) for record in records] == [("b", 1), ("main", 1)]
     memory.transfer.export(tmp_path / "b.jsonl")
     assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
