@@ -30,7 +30,7 @@ from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import MINILM, LocalEmbedder
 from mindex.store.base import DocumentUpdate
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.open import open_store
 
 # Added to each of a real vector's 384 numbers: the cosine between a vector and its variation is about .93.
 NOISE = 0.02
@@ -175,7 +175,7 @@ class Ground:
         root.mkdir(exist_ok=True)
         embedder = create_embedder(ProviderSettings(made.provider, made.model)) if made else None
         model = embedder.model if embedder else MINILM
-        store = SqliteStore(path)
+        store = open_store(path)
         store.files.put_collection(Collection("corpus", str(root)))
         wanted = enumerate(passages)
         while records := [_record(index, passage) for index, passage in islice(wanted, _BATCH)]:

@@ -238,13 +238,10 @@ class Settings:
         return value
 
     @cached_property
-    def database(self) -> Path:
+    def database(self) -> str:
+        """The path of a database file, or the URL of another engine's database."""
         db = self.text("db")
-        if "://" in db:
-            raise ConfigError(
-                f"no engine for {db.partition('://')[0]}:// is installed", "name a file, for example memory.db"
-            )
-        return Path(db).expanduser() if db else default_database()
+        return db if "://" in db else str(Path(db).expanduser() if db else default_database())
 
     @property
     def secrets_mode(self) -> SecretsMode:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
-from mindex.config import Settings, load_settings
+from mindex.config import Settings, default_database, load_settings
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import UsageError
@@ -72,6 +72,11 @@ class Memory:
     ) -> None:
         self.close()
 
+    @property
+    def folder(self) -> Path:
+        """Where other files of this memory belong: beside a database file, in the user's data folder for a server."""
+        return self.store.folder or default_database().parent
+
     def close(self) -> None:
         self.stop_background_work()
         self._services.search.close()
@@ -106,8 +111,7 @@ class Memory:
         """Records in scope, newest first, at most 50."""
         if limit < 1 or offset < 0:
             raise UsageError("limit starts at 1 and offset at 0", f"use a limit of 1 to {MAX_LIMIT}")
-        limit, offset = min(limit, MAX_LIMIT), min(offset, 2**62)
-        return self.store.retrieval.list(filters or self.filters(), limit=limit, offset=offset)
+        return self.store.retrieval.list(filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=offset)
 
     def history(self, id_: str) -> tuple[Change, ...]:
         """Every change of an entry, oldest first."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mindex.evaluate.cached_models import open_cache
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.base import Store
 
 GARDEN = {
     "g1": ("Watering", "Tomatoes in pots need water every morning in July, and twice on hot days."),
@@ -57,7 +57,7 @@ def no_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def cache(no_model: None) -> Iterator[SqliteStore]:
+def cache(no_model: None) -> Iterator[Store]:
     store = open_cache()
     yield store
     store.close()
@@ -71,7 +71,7 @@ def with_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def model_cache(with_model: None) -> Iterator[SqliteStore]:
+def model_cache(with_model: None) -> Iterator[Store]:
     store = open_cache()
     yield store
     store.close()

@@ -16,7 +16,8 @@ from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import read_set
 from mindex.model import Model
 from mindex.providers.generate.base import Prompt
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.base import Store
+from mindex.store.open import open_store
 from tests.running import wait_until
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Counting:
         return f"an answer to {prompt.user}"
 
 
-def test_no_text_is_embedded_twice_and_the_order_is_kept(cache: SqliteStore) -> None:
+def test_no_text_is_embedded_twice_and_the_order_is_kept(cache: Store) -> None:
     model = Counting()
     embedder = CachedEmbedder(model, cache)
     first = embedder.embed(["aa", "b", "aa"])
@@ -81,21 +82,21 @@ def test_vectors_are_there_for_the_next_process(no_model: None) -> None:
     assert model.read == ["aa"]
 
 
-def test_another_model_reads_for_itself(cache: SqliteStore) -> None:
+def test_another_model_reads_for_itself(cache: Store) -> None:
     CachedEmbedder(Counting(), cache).embed(["aa"])
     other = Counting(replace(Model("test", "letters", 3), name="other"))
     CachedEmbedder(other, cache).embed(["aa"])
     assert other.read == ["aa"]
 
 
-def test_a_model_that_learns_its_dimensions_late_is_the_same_model(cache: SqliteStore) -> None:
+def test_a_model_that_learns_its_dimensions_late_is_the_same_model(cache: Store) -> None:
     CachedEmbedder(Counting(Model("test", "letters", 0)), cache).embed(["aa"])
     later = Counting(Model("test", "letters", 3))
     CachedEmbedder(later, cache).embed(["aa"])
     assert (later.read, later.loads) == ([], 1)
 
 
-def test_a_question_is_not_a_text(cache: SqliteStore) -> None:
+def test_a_question_is_not_a_text(cache: Store) -> None:
     model = Counting()
     embedder = CachedEmbedder(model, cache)
     embedder.embed(["aa"])
@@ -105,7 +106,7 @@ def test_a_question_is_not_a_text(cache: SqliteStore) -> None:
     assert model.read == ["aa", "aa"]
 
 
-def test_a_question_asked_afresh_is_embedded_each_time(cache: SqliteStore) -> None:
+def test_a_question_asked_afresh_is_embedded_each_time(cache: Store) -> None:
     model = Counting()
     embedder = CachedEmbedder(model, cache)
     embedder.fresh = True
@@ -118,7 +119,7 @@ def test_a_question_asked_afresh_is_embedded_each_time(cache: SqliteStore) -> No
     assert model.read == ["why"] * 3
 
 
-def test_no_pair_is_scored_twice(cache: SqliteStore) -> None:
+def test_no_pair_is_scored_twice(cache: Store) -> None:
     model = Counting()
     reranker = CachedReranker(model, cache)
     assert reranker.score("q", ["one", "three"]) == [3 / 7, 5 / 7]
@@ -129,7 +130,7 @@ def test_no_pair_is_scored_twice(cache: SqliteStore) -> None:
     assert reranker.calls == 4
 
 
-def test_the_same_prompt_is_answered_once(cache: SqliteStore) -> None:
+def test_the_same_prompt_is_answered_once(cache: Store) -> None:
     model = Counting()
     generator = CachedGenerator(model, cache)
     for _ in range(2):
@@ -150,7 +151,7 @@ def test_a_cache_folder_that_cannot_be_used_is_an_error_that_says_what_to_set(
 
 
 def test_a_bounded_cache_lets_the_oldest_go_and_one_of_no_rows_keeps_nothing(tmp_path: Path) -> None:
-    bounded, none = SqliteStore(tmp_path / "a.db", cache_rows=10), SqliteStore(tmp_path / "b.db", cache_rows=0)
+    bounded, none = open_store(tmp_path / "a.db", cache_rows=10), open_store(tmp_path / "b.db", cache_rows=0)
     bounded.caches.put_many("kind", {f"old{number}": b"x" for number in range(8)}, now=True)
     stored = now_ms()
     wait_until(lambda: now_ms() > stored, what="the clock's next tick")
@@ -168,7 +169,7 @@ def test_a_bounded_cache_lets_the_oldest_go_and_one_of_no_rows_keeps_nothing(tmp
 # ── the memory that is measured ───────────────────────────────────────────────────────────────────────────────
 
 
-def test_asking_leaves_no_trace(tmp_path: Path, garden: Path, cache: SqliteStore) -> None:
+def test_asking_leaves_no_trace(tmp_path: Path, garden: Path, cache: Store) -> None:
     """Neither a cached question nor an access count may change the answer to the next question."""
     found = read_set(garden)
     with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:

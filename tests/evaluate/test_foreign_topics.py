@@ -8,7 +8,7 @@ from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions
 from mindex.evaluate.foreign_topics import foreign_topics
 from mindex.evaluate.language_detection import language_of
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.base import Store
 from tests.evaluate.conftest import beir_set, titled_set
 
 SPANISH = {
@@ -35,7 +35,7 @@ def test_a_language_is_known_by_its_script_or_its_small_words(language: str, tex
     assert language_of(texts) == language
 
 
-def test_foreign_questions_are_refused_and_own_ones_answered(garden: Path, stars: Path, cache: SqliteStore) -> None:
+def test_foreign_questions_are_refused_and_own_ones_answered(garden: Path, stars: Path, cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), cache)
     assert [(pair.questions, pair.texts) for pair in found.pairs] == [("stars", "garden"), ("garden", "stars")]
     assert found.floor == pytest.approx(0.12, abs=0.2)
@@ -46,7 +46,7 @@ def test_foreign_questions_are_refused_and_own_ones_answered(garden: Path, stars
         assert pair.refused >= 0.5
 
 
-def test_the_floor_of_the_settings_decides_what_is_silent(garden: Path, stars: Path, cache: SqliteStore) -> None:
+def test_the_floor_of_the_settings_decides_what_is_silent(garden: Path, stars: Path, cache: Store) -> None:
     nothing = foreign_topics([garden, stars], EvaluationOptions(settings={"search.floor": "1.0"}), cache)
     assert all(pair.refused == pair.silenced == 1.0 for pair in nothing.pairs)
     everything = foreign_topics([garden, stars], EvaluationOptions(settings={"search.floor": "0.0"}), cache)
@@ -54,7 +54,7 @@ def test_the_floor_of_the_settings_decides_what_is_silent(garden: Path, stars: P
     assert [pair.auroc for pair in nothing.pairs] == [pair.auroc for pair in everything.pairs]
 
 
-def test_other_floors_are_told_without_asking_again(garden: Path, stars: Path, cache: SqliteStore) -> None:
+def test_other_floors_are_told_without_asking_again(garden: Path, stars: Path, cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), cache)
     assert [one.silenced for one in found.floors] == sorted(one.silenced for one in found.floors)
     assert [one.refused for one in found.floors] == sorted(one.refused for one in found.floors)
@@ -65,7 +65,7 @@ def test_other_floors_are_told_without_asking_again(garden: Path, stars: Path, c
         assert one.lowest_refused == pytest.approx(min(pair.refused for pair in really.pairs))
 
 
-def test_only_sets_in_one_language_are_paired(tmp_path: Path, garden: Path, stars: Path, cache: SqliteStore) -> None:
+def test_only_sets_in_one_language_are_paired(tmp_path: Path, garden: Path, stars: Path, cache: Store) -> None:
     spanish = titled_set(tmp_path / "pan", SPANISH, SPANISH_QUESTIONS)
     found = foreign_topics([garden, spanish, stars], EvaluationOptions(), cache)
     assert found.languages == {"garden": "en", "pan": "es", "stars": "en"}
@@ -75,7 +75,7 @@ def test_only_sets_in_one_language_are_paired(tmp_path: Path, garden: Path, star
         foreign_topics([garden, spanish], EvaluationOptions(), cache)
 
 
-def test_a_foreign_question_is_put_to_one_group_like_any_other(tmp_path: Path, stars: Path, cache: SqliteStore) -> None:
+def test_a_foreign_question_is_put_to_one_group_like_any_other(tmp_path: Path, stars: Path, cache: Store) -> None:
     corpus = [
         {
             "_id": f"{group}{n}",
@@ -97,13 +97,13 @@ def test_a_foreign_question_is_put_to_one_group_like_any_other(tmp_path: Path, s
     assert (pair.own, pair.foreign, pair.silenced) == (2, 4, 0.0)
 
 
-def test_a_sample_bounds_the_questions_of_each_pair(garden: Path, stars: Path, cache: SqliteStore) -> None:
+def test_a_sample_bounds_the_questions_of_each_pair(garden: Path, stars: Path, cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(sample=3), cache)
     assert {(pair.own, pair.foreign) for pair in found.pairs} == {(3, 3)}
 
 
 @pytest.mark.model
-def test_with_the_real_model_topics_are_told_apart(garden: Path, stars: Path, model_cache: SqliteStore) -> None:
+def test_with_the_real_model_topics_are_told_apart(garden: Path, stars: Path, model_cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), model_cache)
     assert found.model == "all-MiniLM-L6-v2"
     assert all(pair.auroc > 0.95 and pair.silenced == 0.0 and pair.refused >= 0.75 for pair in found.pairs)

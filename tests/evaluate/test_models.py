@@ -10,7 +10,7 @@ import pytest
 
 from mindex.errors import GenerationError, UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.base import Store
 from tests.evaluate.conftest import titled_set
 from tests.generating import Fails, chat_server
 from tests.running import run_here
@@ -42,7 +42,7 @@ def test_a_reranker_is_measured_beside_hybrid_and_timed_only_while_it_works(gard
 VARIANTS = {"lexical": ["kumquat fruit ripe", "kumquat season"], "semantic": [], "answer": ""}
 
 
-def test_expanded_questions_are_measured_and_their_model_is_asked_once(tmp_path: Path, cache: SqliteStore) -> None:
+def test_expanded_questions_are_measured_and_their_model_is_asked_once(tmp_path: Path, cache: Store) -> None:
     texts = {"d1": ("Season", "The season begins in May."), "d2": ("Other", "Nothing of the kind.")}
     folder = titled_set(tmp_path / "s", texts, {"q1": ("kumquat harvest", {"d1": 1})})
     with chat_server(json.dumps(VARIANTS)) as server:
@@ -58,7 +58,7 @@ def test_expanded_questions_are_measured_and_their_model_is_asked_once(tmp_path:
         assert len(server.asked) == before
 
 
-def test_a_model_that_fails_is_not_measured_unnoticed(tmp_path: Path, cache: SqliteStore) -> None:
+def test_a_model_that_fails_is_not_measured_unnoticed(tmp_path: Path, cache: Store) -> None:
     texts = {"d1": ("Season", "The kumquat season begins in May.")}
     folder = titled_set(tmp_path / "s", texts, {"q1": ("kumquat season", {"d1": 1})})
     with chat_server(lambda *_: Fails(500)) as server:  # it says that it is ready, and fails at its work
@@ -68,7 +68,7 @@ def test_a_model_that_fails_is_not_measured_unnoticed(tmp_path: Path, cache: Sql
     assert any(note.startswith("hybrid+expand: 1 of 1 answers: not expanded") for note in found.notes), found.notes
 
 
-def test_a_model_that_cannot_be_had_is_an_error(tmp_path: Path, garden: Path, cache: SqliteStore) -> None:
+def test_a_model_that_cannot_be_had_is_an_error(tmp_path: Path, garden: Path, cache: Store) -> None:
     with chat_server("") as server:
         settings = {key: str(value) for key, value in server.options.items()}
     with pytest.raises(GenerationError):  # the server is gone

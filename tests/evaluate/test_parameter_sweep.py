@@ -7,7 +7,7 @@ import pytest
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess
 from mindex.evaluate.parameter_sweep import held_out_choices, sweep
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.base import Store
 from tests.evaluate.conftest import titled_set
 
 
@@ -31,7 +31,7 @@ def test_one_set_alone_leaves_nothing_out() -> None:
     assert held_out_choices({"now": {"a": 0.5}, "other": {"a": 0.6}}) == ()
 
 
-def test_every_value_is_tried_on_every_set(garden: Path, stars: Path, cache: SqliteStore) -> None:
+def test_every_value_is_tried_on_every_set(garden: Path, stars: Path, cache: Store) -> None:
     swept = {"search.candidates": ["1", "200"], "boost.domain": ["1.3", "2"]}
     first, second = sweep([garden, stars], swept, EvaluationOptions(), cache, variant="keyword", metric="recall@10")
     assert (first.key, first.baseline, list(first.scores)) == ("search.candidates", "200", ["200", "1"])
@@ -45,7 +45,7 @@ def test_every_value_is_tried_on_every_set(garden: Path, stars: Path, cache: Sql
     assert [one.name for one in first.left_out] == ["garden", "stars"]
 
 
-def test_a_setting_that_changes_what_is_stored_is_swept_as_well(tmp_path: Path, cache: SqliteStore) -> None:
+def test_a_setting_that_changes_what_is_stored_is_swept_as_well(tmp_path: Path, cache: Store) -> None:
     texts = {"d1": ("A", "kumquat"), "d2": ("B", f"quince {'filler ' * 100}")}
     folder = titled_set(tmp_path / "s", texts, {"q1": ("quince", {"d2": 1})})
     (found,) = sweep([folder], {"index.max_bytes": ["100", "5000"]}, EvaluationOptions(), cache, variant="keyword")
@@ -53,7 +53,7 @@ def test_a_setting_that_changes_what_is_stored_is_swept_as_well(tmp_path: Path, 
     assert found.scores["5000"] == {"s": 1.0}
 
 
-def test_a_value_that_is_none_is_an_error_before_anything_is_measured(garden: Path, cache: SqliteStore) -> None:
+def test_a_value_that_is_none_is_an_error_before_anything_is_measured(garden: Path, cache: Store) -> None:
     for swept in ({"search.weights.blend": ["0.5", "much"]}, {"search.weights.blend": ["7"]}):
         with pytest.raises(UsageError, match=r"--sweep search\.weights\.blend="):
             sweep([garden], swept, EvaluationOptions(), cache)

@@ -13,7 +13,7 @@ from mindex.evaluate.measured_memory import MeasuredMemory
 from mindex.evaluate.populate import as_markdown, populated_set
 from mindex.evaluate.question_sets import Text, read_set
 from mindex.memory import Memory
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.base import Store
 from tests.conftest import write
 from tests.evaluate.conftest import GARDEN, beir_set, lines_of
 from tests.running import finish, start, wait_until
@@ -48,9 +48,7 @@ AWKWARD = (
 
 
 @pytest.mark.parametrize("number", range(len(AWKWARD)))
-def test_a_text_is_found_under_its_own_id_whatever_it_looks_like(
-    tmp_path: Path, cache: SqliteStore, number: int
-) -> None:
+def test_a_text_is_found_under_its_own_id_whatever_it_looks_like(tmp_path: Path, cache: Store, number: int) -> None:
     others = corpus_of("something else", "and something more")
     corpus = [*others, {"_id": "the one", "text": AWKWARD[number]}]
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "the one", 1)]))
@@ -61,7 +59,7 @@ def test_a_text_is_found_under_its_own_id_whatever_it_looks_like(
         assert [populated.id_of(hit.record) for hit in hits] == ["the one"]
 
 
-def test_every_line_of_an_awkward_text_is_kept(tmp_path: Path, cache: SqliteStore) -> None:
+def test_every_line_of_an_awkward_text_is_kept(tmp_path: Path, cache: Store) -> None:
     corpus = corpus_of(*AWKWARD)
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "d0", 1)]))
     with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:
@@ -78,7 +76,7 @@ def test_every_line_of_an_awkward_text_is_kept(tmp_path: Path, cache: SqliteStor
 # ── groups and turns ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_each_group_is_a_collection_of_its_own(tmp_path: Path, cache: SqliteStore) -> None:
+def test_each_group_is_a_collection_of_its_own(tmp_path: Path, cache: Store) -> None:
     corpus = [
         {"_id": f"{group} {number}", "text": f"word number {number}", "group": group}
         for group in ("a group/with a slash", "another")
@@ -92,7 +90,7 @@ def test_each_group_is_a_collection_of_its_own(tmp_path: Path, cache: SqliteStor
         assert sorted(populated.id_of(hit.record) for hit in hits) == ["another 0", "another 1", "another 2"]
 
 
-def test_a_turn_is_told_with_speaker_and_date_to_its_groups_agent(tmp_path: Path, cache: SqliteStore) -> None:
+def test_a_turn_is_told_with_speaker_and_date_to_its_groups_agent(tmp_path: Path, cache: Store) -> None:
     said = {"_id": "t1", "text": "I bought a boat.", "speaker": "Ada", "date": "2023-05-08T13:56", "group": "talk"}
     other = {**said, "_id": "t2", "group": "elsewhere", "speaker": "Ben", "session": 2}
     asked = [{"_id": "q1", "text": "Who bought a boat?", "group": "talk"}]
@@ -109,7 +107,7 @@ def test_a_turn_is_told_with_speaker_and_date_to_its_groups_agent(tmp_path: Path
         assert "Ben" in memory.search("boat", agent=populated.groups["elsewhere"]).hits[0].record.text
 
 
-def test_the_same_words_said_twice_are_two_turns(tmp_path: Path, cache: SqliteStore) -> None:
+def test_the_same_words_said_twice_are_two_turns(tmp_path: Path, cache: Store) -> None:
     corpus = [
         {"_id": f"t{number}", "text": "Good morning.", "speaker": "Ada", "date": "2023-05-08"} for number in (1, 2)
     ]
@@ -123,7 +121,7 @@ def test_the_same_words_said_twice_are_two_turns(tmp_path: Path, cache: SqliteSt
 # ── real files ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_real_files_are_indexed_where_they_are_and_left_as_they_are(tmp_path: Path, cache: SqliteStore) -> None:
+def test_real_files_are_indexed_where_they_are_and_left_as_they_are(tmp_path: Path, cache: Store) -> None:
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "deep/one.md", 1)])
     write(folder / "files", {"deep/one.md": "# One\n\nkumquat\n", "two.md": "# Two\n\nother\n"})
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
@@ -136,7 +134,7 @@ def test_real_files_are_indexed_where_they_are_and_left_as_they_are(tmp_path: Pa
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-def test_what_could_not_be_indexed_is_said(tmp_path: Path, cache: SqliteStore) -> None:
+def test_what_could_not_be_indexed_is_said(tmp_path: Path, cache: Store) -> None:
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "one.md", 1)])
     write(folder / "files", {"one.md": "words", "large.md": "x" * 2000})
     with populated_set(read_set(folder), {"index.max_bytes": "1000"}, cache) as populated:
@@ -144,7 +142,7 @@ def test_what_could_not_be_indexed_is_said(tmp_path: Path, cache: SqliteStore) -
         assert populated.notes[0].startswith("large.md was left out: too large")
 
 
-def test_a_set_of_which_nothing_can_be_indexed_is_an_error(tmp_path: Path, cache: SqliteStore) -> None:
+def test_a_set_of_which_nothing_can_be_indexed_is_an_error(tmp_path: Path, cache: Store) -> None:
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "one.pdf", 1)])
     write(folder / "files", {"one.pdf": "words"})
     with pytest.raises(UsageError, match="nothing of"), populated_set(read_set(folder), {}, cache):
@@ -162,7 +160,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_nothing_is_left_in_the_temporary_folder(
-    tmp_path: Path, garden: Path, cache: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, garden: Path, cache: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = temporary(monkeypatch, tmp_path)
     with populated_set(read_set(garden), {}, cache):
@@ -173,7 +171,7 @@ def test_nothing_is_left_in_the_temporary_folder(
     assert list(folder.iterdir()) == []
 
 
-def test_a_corpus_that_was_filled_before_is_taken_as_it_was(garden: Path, cache: SqliteStore) -> None:
+def test_a_corpus_that_was_filled_before_is_taken_as_it_was(garden: Path, cache: Store) -> None:
     with populated_set(read_set(garden), {}, cache) as first:
         pass
     with populated_set(read_set(garden), {}, cache) as again:
@@ -183,7 +181,7 @@ def test_a_corpus_that_was_filled_before_is_taken_as_it_was(garden: Path, cache:
         assert same.database == again.database  # how it is asked changes nothing in it
 
 
-def test_another_corpus_or_another_way_in_is_filled_anew(garden: Path, cache: SqliteStore) -> None:
+def test_another_corpus_or_another_way_in_is_filled_anew(garden: Path, cache: Store) -> None:
     with populated_set(read_set(garden), {}, cache):
         pass
     with populated_set(read_set(garden), {"secrets.mode": "off"}, cache) as other:
@@ -194,7 +192,7 @@ def test_another_corpus_or_another_way_in_is_filled_anew(garden: Path, cache: Sq
         assert more.documents == len(GARDEN) + 1
 
 
-def test_a_filled_memory_that_is_broken_is_made_again(garden: Path, cache: SqliteStore) -> None:
+def test_a_filled_memory_that_is_broken_is_made_again(garden: Path, cache: Store) -> None:
     with populated_set(read_set(garden), {}, cache):
         pass
     (kept,) = (evaluation_folder() / "filled").iterdir()
@@ -203,9 +201,7 @@ def test_a_filled_memory_that_is_broken_is_made_again(garden: Path, cache: Sqlit
         assert populated.documents == len(GARDEN)
 
 
-def test_only_so_many_filled_memories_are_kept(
-    tmp_path: Path, cache: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_so_many_filled_memories_are_kept(tmp_path: Path, cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mindex.evaluate.populate._MOST_KEPT", 2)
     for number in range(4):
         corpus = corpus_of(f"word {number}")
@@ -214,7 +210,7 @@ def test_only_so_many_filled_memories_are_kept(
     assert sorted(path.name[:2] for path in (evaluation_folder() / "filled").iterdir()) == ["s2", "s3"]
 
 
-def test_a_memory_is_kept_where_the_user_wants_it(tmp_path: Path, garden: Path, cache: SqliteStore) -> None:
+def test_a_memory_is_kept_where_the_user_wants_it(tmp_path: Path, garden: Path, cache: Store) -> None:
     with populated_set(read_set(garden), {}, cache, keep=tmp_path / "kept"):
         pass
     with Memory(tmp_path / "kept" / "garden" / "memory.db") as memory:

@@ -12,13 +12,13 @@ from mindex.evaluate.measured_memory import MeasuredMemory
 from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import QuestionSet, read_set
 from mindex.evaluate.run_questions import QuestionRunner, measure, question_runner_for
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.base import Store
 from tests.conftest import write
 from tests.evaluate.conftest import beir_set, titled_set
 
 
 @contextmanager
-def asking(folder: Path, cache: SqliteStore) -> Iterator[tuple[QuestionSet, QuestionRunner]]:
+def asking(folder: Path, cache: Store) -> Iterator[tuple[QuestionSet, QuestionRunner]]:
     found = read_set(folder)
     with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as memory:
         yield found, question_runner_for(found, populated, memory)
@@ -29,9 +29,7 @@ def sections(word: str, count: int) -> str:
     return "\n\n".join(f"## Part {number}\n\n{f'{word} ' * 20}{number}" for number in range(count))
 
 
-def test_a_document_stands_where_its_best_chunk_stands_and_crowds_nobody_out(
-    tmp_path: Path, cache: SqliteStore
-) -> None:
+def test_a_document_stands_where_its_best_chunk_stands_and_crowds_nobody_out(tmp_path: Path, cache: Store) -> None:
     corpus = [{"_id": "long", "title": "Long", "text": sections("kumquat", 70)}]
     corpus += [{"_id": f"d{number}", "title": "", "text": f"One kumquat{' and a word' * 50}."} for number in range(12)]
     asked = [{"_id": "q1", "text": "kumquat"}]
@@ -42,7 +40,7 @@ def test_a_document_stands_where_its_best_chunk_stands_and_crowds_nobody_out(
         assert len(set(outcome.ranked)) == len(outcome.ranked) == 13
 
 
-def test_a_question_is_put_to_its_own_group(tmp_path: Path, cache: SqliteStore) -> None:
+def test_a_question_is_put_to_its_own_group(tmp_path: Path, cache: Store) -> None:
     corpus = [{"_id": f"{group}{n}", "text": f"kumquat {n}", "group": group} for group in "ab" for n in range(3)]
     asked = [{"_id": "q1", "text": "kumquat", "group": "b"}, {"_id": "q2", "text": "kumquat"}]
     judged = [("q1", "b1", 1), ("q2", "a1", 1)]
@@ -52,7 +50,7 @@ def test_a_question_is_put_to_its_own_group(tmp_path: Path, cache: SqliteStore) 
         assert len(second) == 6
 
 
-def test_a_question_about_a_talk_is_put_to_its_own_talk(tmp_path: Path, cache: SqliteStore) -> None:
+def test_a_question_about_a_talk_is_put_to_its_own_talk(tmp_path: Path, cache: Store) -> None:
     corpus = [
         {"_id": f"{group}{n}", "text": f"kumquat {n}", "group": group, "speaker": "Ada", "date": "2024-01-02"}
         for group in "ab"
@@ -66,7 +64,7 @@ def test_a_question_about_a_talk_is_put_to_its_own_talk(tmp_path: Path, cache: S
         assert len(second) == 6
 
 
-def test_turns_and_texts_in_groups_are_refused(tmp_path: Path, cache: SqliteStore) -> None:
+def test_turns_and_texts_in_groups_are_refused(tmp_path: Path, cache: Store) -> None:
     corpus = [
         {"_id": "a", "text": "kumquat", "group": "a", "speaker": "Ada", "date": "2024-01-02"},
         {"_id": "b", "text": "kumquat", "group": "b"},
@@ -76,7 +74,7 @@ def test_turns_and_texts_in_groups_are_refused(tmp_path: Path, cache: SqliteStor
         pass
 
 
-def test_lines_count_only_where_the_answer_stands(tmp_path: Path, cache: SqliteStore) -> None:
+def test_lines_count_only_where_the_answer_stands(tmp_path: Path, cache: Store) -> None:
     first, second = f"kumquat kumquat kumquat\n\n{'filler ' * 300}", f"The kumquat is ripe in May.\n\n{'more ' * 300}"
     long = f"# One\n\n{first}\n\n# Two\n\n{second}\n"
     asked = "- question: kumquat\n  answer: a.md\n  lines: 7-9\n- question: the kumquat\n  answer: a.md\n"
@@ -87,7 +85,7 @@ def test_lines_count_only_where_the_answer_stands(tmp_path: Path, cache: SqliteS
         assert by_file == ("a.md",)
 
 
-def test_a_group_of_ones_own_notes_is_a_folder(tmp_path: Path, cache: SqliteStore) -> None:
+def test_a_group_of_ones_own_notes_is_a_folder(tmp_path: Path, cache: Store) -> None:
     files = {"work/a.md": "kumquat one", "home/b.md": "kumquat two"}
     asked = "- question: kumquat\n  answer: home/b.md\n  group: home\n"
     with asking(write(tmp_path / "notes", {**files, "questions.yaml": asked}), cache) as (found, runner):
@@ -97,7 +95,7 @@ def test_a_group_of_ones_own_notes_is_a_folder(tmp_path: Path, cache: SqliteStor
 # ── what is measured ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_measures_of_a_set_by_keyword(garden: Path, cache: SqliteStore) -> None:
+def test_the_measures_of_a_set_by_keyword(garden: Path, cache: Store) -> None:
     found = assess(garden, EvaluationOptions(), cache)
     (variant,) = found.runs
     assert (variant, found.name, found.documents, found.questions, found.model) == ("keyword", "garden", 10, 7, "")
@@ -110,29 +108,29 @@ def test_the_measures_of_a_set_by_keyword(garden: Path, cache: SqliteStore) -> N
     assert 20 < run.tokens < 2000
 
 
-def test_the_same_run_twice_gives_the_same_scores(garden: Path, cache: SqliteStore) -> None:
+def test_the_same_run_twice_gives_the_same_scores(garden: Path, cache: Store) -> None:
     first, second = (assess(garden, EvaluationOptions(), cache).runs["keyword"].per_question for _ in range(2))
     assert first == second
 
 
-def test_a_sample_asks_only_some_questions(garden: Path, cache: SqliteStore) -> None:
+def test_a_sample_asks_only_some_questions(garden: Path, cache: Store) -> None:
     found = assess(garden, EvaluationOptions(sample=2), cache)
     assert found.questions == len(found.runs["keyword"].per_question) == 2
 
 
-def test_settings_of_a_run_reach_the_search_and_the_report(garden: Path, cache: SqliteStore) -> None:
+def test_settings_of_a_run_reach_the_search_and_the_report(garden: Path, cache: Store) -> None:
     found = assess(garden, EvaluationOptions(settings={"search.candidates": "1"}), cache)
     assert found.settings == {"embedding.provider": "none", "search.candidates": "1"}
     assert found.runs["keyword"].per_question["q5"]["recall@10"] <= 0.5  # one candidate is no two answers
 
 
 @pytest.mark.parametrize("key", ["no.such", "db", "agent"])
-def test_a_setting_that_says_nothing_here_is_an_error(garden: Path, cache: SqliteStore, key: str) -> None:
+def test_a_setting_that_says_nothing_here_is_an_error(garden: Path, cache: Store, key: str) -> None:
     with pytest.raises(UsageError, match=key):
         assess(garden, EvaluationOptions(settings={key: "x"}), cache)
 
 
-def test_questions_are_split_by_their_category(tmp_path: Path, cache: SqliteStore) -> None:
+def test_questions_are_split_by_their_category(tmp_path: Path, cache: Store) -> None:
     corpus = [{"_id": "d1", "text": "kumquat"}, {"_id": "d2", "text": "quince"}]
     asked = [
         {"_id": "q1", "text": "kumquat", "difficulty": "easy", "source": "book"},
@@ -154,7 +152,7 @@ def test_questions_are_split_by_their_category(tmp_path: Path, cache: SqliteStor
         assess(folder, EvaluationOptions(category="colour"), cache)
 
 
-def test_the_worst_answers_say_where_the_right_ones_are(tmp_path: Path, cache: SqliteStore) -> None:
+def test_the_worst_answers_say_where_the_right_ones_are(tmp_path: Path, cache: Store) -> None:
     texts = {
         "d1": ("Kumquats", "kumquat kumquat kumquat"),
         "d2": ("Other", "one kumquat among many other words of a longer text"),
@@ -176,7 +174,7 @@ def test_the_worst_answers_say_where_the_right_ones_are(tmp_path: Path, cache: S
     assert expected.hit.trace.keyword_rank == 2
 
 
-def test_silence_is_measured_where_it_is_expected(tmp_path: Path, cache: SqliteStore) -> None:
+def test_silence_is_measured_where_it_is_expected(tmp_path: Path, cache: Store) -> None:
     asked = """
 - question: when is the kumquat ripe
   answer: a.md
@@ -193,7 +191,7 @@ def test_silence_is_measured_where_it_is_expected(tmp_path: Path, cache: SqliteS
     assert (silence.answerable, silence.silenced, silence.unanswerable, silence.refused) == (1, 0, 2, 1)
 
 
-def test_what_answers_say_of_themselves_is_noted(garden: Path, cache: SqliteStore) -> None:
+def test_what_answers_say_of_themselves_is_noted(garden: Path, cache: Store) -> None:
     with asking(garden, cache) as (found, runner):
         run = measure(runner, found.questions, "hybrid")
     assert run.notes == ("7 of 7 answers: no embedder is configured",)
@@ -235,7 +233,7 @@ def test_words_alone_make_no_vectors_and_a_reranker_is_the_local_one_unless_name
 
 
 @pytest.mark.model
-def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model_cache: SqliteStore) -> None:
+def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model_cache: Store) -> None:
     found = assess(garden, EvaluationOptions(), model_cache)
     assert list(found.runs) == ["keyword", "vector", "hybrid"]
     assert found.model == "all-MiniLM-L6-v2"
@@ -244,7 +242,7 @@ def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model
 
 
 @pytest.mark.model
-def test_no_text_is_embedded_twice_between_runs(garden: Path, model_cache: SqliteStore) -> None:
+def test_no_text_is_embedded_twice_between_runs(garden: Path, model_cache: Store) -> None:
     assess(garden, EvaluationOptions(), model_cache)
     model_cache.settle()
     before = model_cache.maintenance.status().caches

@@ -51,5 +51,5 @@ def _json_value(one: Configured) -> Json:
 def paths_command(context: Context) -> None:
     """Where mindex keeps its files."""
     settings = load_settings({"db": context.db, "agent": context.agent})
-    paths = {"db": str(settings.database), "config": str(user_config()), "cache": str(cache_folder())}
+    paths = {"db": settings.database, "config": str(user_config()), "cache": str(cache_folder())}
     context.emit(paths, lambda: "\n".join(aligned([[name, path] for name, path in paths.items()])))

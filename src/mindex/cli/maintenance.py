@@ -40,8 +40,8 @@ def optimize_command(context: Context, caches: bool) -> None:
         before = memory.status().size_bytes
         cleared = memory.maintenance.optimize(caches=caches)
         after = memory.status().size_bytes
-    shown: dict[str, Json] = {"size_before": before, "size_after": after}
-    lines = [f"{before} bytes before, {after} after"]
+    shown: dict[str, Json] = {} if before is None else {"size_before": before, "size_after": after}
+    lines = ["optimized" if before is None else f"{before} bytes before, {after} after"]
     if caches:
         shown["cleared"] = dict(cleared)
         counted = ", ".join(f"{count} {kind}" for kind, count in cleared.items())

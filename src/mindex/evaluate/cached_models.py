@@ -17,7 +17,7 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
-from mindex.store.sqlite.store import SqliteStore
+from mindex.store.open import open_store
 
 if TYPE_CHECKING:
     from mindex.model import VectorArray
@@ -31,11 +31,11 @@ def evaluation_folder() -> Path:
     return cache_folder() / "eval"
 
 
-def open_cache() -> SqliteStore:
+def open_cache() -> Store:
     """Open the cache that all runs on this machine share. Raises StoreError when it cannot be written."""
     hint = "set MINDEX_CACHE_DIR to a folder that can be written"
     try:
-        store = SqliteStore(evaluation_folder() / "models.db", cache_rows=_MOST_ROWS)
+        store = open_store(evaluation_folder() / "models.db", cache_rows=_MOST_ROWS)
     except StoreError as error:
         raise StoreError(f"what models say cannot be kept: {error.message}", hint) from error
     if store.read_only:

@@ -66,7 +66,7 @@ class MeasuredMemory:
     def __init__(self, db: Path, settings: Mapping[str, str], cache: Store) -> None:
         effective_settings = settings_for(settings, db)
         self.providers = CachedProviders(effective_settings, cache)
-        store = open_store(effective_settings.database, keeps_usage=False)
+        store = open_store(effective_settings.database, cache_rows=0, logs_access=False)
         self.memory = Memory(settings=effective_settings, store=store, providers=self.providers)
 
     def __enter__(self) -> MeasuredMemory:

@@ -100,7 +100,7 @@ class Status:
     collections: tuple[CollectionStatus, ...]
     embedding: EmbeddingStatus
     tier: Tier  # how a search would be answered now
-    size_bytes: int
+    size_bytes: int | None
     tier_reason: str = ""  # why not with vectors, if an embedder is configured
     caches: Mapping[str, int] = field(default_factory=dict)
 

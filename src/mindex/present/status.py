@@ -14,7 +14,7 @@ def status_text(status: Status) -> str:
     model += f", {embedding.dimensions} dimensions" if embedding.dimensions else ""
     caches = ", ".join(f"{count} {kind}" for kind, count in status.caches.items())
     lines = [
-        f"db: {status.db} (schema {status.schema}, {status.size_bytes} bytes)",
+        f"db: {status.db} (schema {status.schema}{_size(status)})",
         f"records: {records}",
         f"embedding: {model}, {embedding.pending} pending",
         *_reembedding_lines(embedding),
@@ -36,3 +36,7 @@ def _reembedding_lines(embedding: EmbeddingStatus) -> list[str]:
     change = embedding.reembedding
     progress = f"reembedding: to {change.to}, {change.done} of {change.total} ({change.percent} %)" if change else ""
     return [line for line in (progress, f"note: {embedding.note}" if embedding.note else "") if line]
+
+
+def _size(status: Status) -> str:
+    return "" if status.size_bytes is None else f", {status.size_bytes} bytes"

@@ -27,6 +27,7 @@ from mindex.store.results import TermStatistics as TermStatistics
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from mindex.model import Check, MemoryStatistics, PurgeResult, VectorArray
     from mindex.model.spaces import EmbedderSpec, Space
@@ -391,6 +392,11 @@ class Store(Protocol):
     def capabilities(self) -> frozenset[str]: ...
     @property
     def read_only(self) -> bool: ...
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the database file; None when the engine is a server."""
+        ...
+
     @property
     def files(self) -> FileStore: ...
     @property

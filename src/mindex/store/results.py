@@ -118,7 +118,7 @@ class StoreStatus:
     schema: int
     records: Mapping[str, int]
     collections: Mapping[str, CollectionCount]
-    size_bytes: int
+    size_bytes: int | None  # None where the engine cannot tell
     caches: Mapping[str, int] = field(default_factory=dict)
 
 

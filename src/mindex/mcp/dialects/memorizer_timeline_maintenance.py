@@ -142,7 +142,7 @@ class MaintenanceTools(MemorizerTools):
             "oldest_conversation": utc_text(oldest.records[0].created_at) if oldest.records else None,
             "newest_conversation": utc_text(newest.records[0].created_at) if newest.records else None,
             "facts_by_category": {name: by_category[name] for name in CATEGORIES if by_category[name]},
-            "database_size_mb": round(status.size_bytes / _MB, 2),
+            "database_size_mb": round((status.size_bytes or 0) / _MB, 2),
             "search_capabilities": capabilities,
         }
         loading = embedder is not None and not embedder.loaded

@@ -28,6 +28,9 @@ ORDER BY r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at
 """
 
 
+_LARGEST_OFFSET = 2**62  # SQLite counts in 64 bits
+
+
 class SqliteRetrieval:
     """Implements `mindex.store.base.RetrievalStore`."""
 
@@ -53,6 +56,7 @@ class SqliteRetrieval:
             return tuple(id_ for (id_,) in rows)
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
+        offset = min(offset, _LARGEST_OFFSET)
         scope = condition(filters, now_ms())
         with self._database.read() as connection:
             (total,) = connection.execute(

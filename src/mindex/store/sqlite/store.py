@@ -41,6 +41,10 @@ class SqliteStore:
     def read_only(self) -> bool:
         return self._engine.database.read_only
 
+    @property
+    def folder(self) -> Path:
+        return self._engine.database.path.absolute().parent
+
     def settle(self) -> None:
         self._engine.background.flush()
 
