@@ -34,6 +34,6 @@ def test_a_registered_engine_opens_its_urls(tmp_path: Path, monkeypatch: pytest.
         return open_store(tmp_path / "memory.db", cache_rows=cache_rows, logs_access=logs_access)
 
     register_engine("toy", opener)
-    with Memory("toy://somewhere") as memory:
+    with Memory("toy://somewhere", options={"embedding.provider": "none"}) as memory:
         memory.add("The harbour has three cranes")
     assert opened == [("toy://somewhere", 10_000, True)]
