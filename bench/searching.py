@@ -17,6 +17,7 @@ from mindex.memory import Memory
 from mindex.model import Filters
 from mindex.providers.embed.local import MINILM
 from mindex.search.query import parse
+from mindex.store.base import KeywordQuery
 from mindex.store.sqlite.filter_sql import match_expression
 
 _CANDIDATES = 200  # what each half of a search brings
@@ -92,7 +93,7 @@ def _check_same(memory: Memory, bare: sqlite3.Connection, question: str, express
     """A baseline that does other work than the store would make any ratio look good, or bad."""
     node = parse(question).node
     assert node is not None
-    ours = [hit.score for hit in memory.store.retrieval.keyword(node, Filters(), _CANDIDATES)]
+    ours = [hit.score for hit in memory.store.retrieval.keyword(KeywordQuery(node), Filters(), _CANDIDATES).hits]
     theirs = [max(-score, 1e-9) for _, score in bare.execute(_BARE_FTS, (expression,))]
     if not np.allclose(ours, theirs):
         raise RuntimeError(f"the bare FTS5 query no longer scores as the store does: {question!r}")

@@ -17,6 +17,7 @@ from mindex.memory import Memory
 from mindex.model import Filters, Record
 from mindex.redaction.redactor import Redactor
 from mindex.search.query import parse
+from mindex.store.base import KeywordQuery
 from mindex.store.sqlite.filter_sql import match_expression
 
 _BARE_FTS = f"""
@@ -118,7 +119,9 @@ def lookup(ground: Ground) -> Row:
         ours, baseline = alternate(
             len(texts),
             lambda turn: timed(lambda: memories._similar(prepared[turn], ("fact",))),
-            lambda turn: timed(lambda: memory.store.retrieval.keyword(parse(texts[turn]).node, scope, 200)),  # type: ignore[arg-type]  # plain words
+            lambda turn: timed(
+                lambda: memory.store.retrieval.keyword(KeywordQuery(parse(texts[turn]).node), scope, 200)
+            ),  # type: ignore[arg-type]  # plain words
         )
     ratio = ours.over(baseline)
     return Row(

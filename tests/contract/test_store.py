@@ -30,7 +30,7 @@ from mindex.model import (
     Without,
 )
 from mindex.search.query import parse
-from mindex.store.base import DocumentUpdate, RetryPolicy, Store
+from mindex.store.base import DocumentUpdate, KeywordQuery, RetryPolicy, Store
 from mindex.store.sqlite.store import SqliteStore
 
 MODEL = Model("test", "axes", 64)
@@ -97,7 +97,7 @@ def axis(number: int, lean: float = 0.0) -> list[float]:
 def found(store: Store, query: str, filters: Filters = EVERYTHING, limit: int = 10) -> list[str]:
     node = parse(query).node
     assert node is not None
-    return [hit.id for hit in store.retrieval.keyword(node, filters, limit)]
+    return [hit.id for hit in store.retrieval.keyword(KeywordQuery(node), filters, limit).hits]
 
 
 def nearest(store: Store, vector: list[float], filters: Filters = EVERYTHING, limit: int = 10) -> list[str]:
@@ -193,7 +193,7 @@ def test_list_pages_through_what_is_in_scope_newest_first(store: Store) -> None:
 
 def test_keyword_scores_are_positive_and_best_first(store: Store) -> None:
     store.files.apply([update("a.md", "apple apple pear", "apple", "plum", "fig", "date")])
-    hits = store.retrieval.keyword(AnyOf((Term("appl"), Term("pear"))), EVERYTHING, 10)
+    hits = store.retrieval.keyword(KeywordQuery(AnyOf((Term("appl"), Term("pear")))), EVERYTHING, 10).hits
     assert [hit.id for hit in hits] == ["idamd1", "idamd2"]
     assert hits[0].score > hits[1].score > 0
 
@@ -215,7 +215,7 @@ def test_every_kind_of_query_node_means_the_same_everywhere(
     store: Store, node: KeywordNode, expected: set[str]
 ) -> None:
     store.files.apply([update("a.md", "a red apple", "apples are red", "an appliance", "a pear")])
-    assert {hit.id[-1] for hit in store.retrieval.keyword(node, EVERYTHING, 10)} == expected
+    assert {hit.id[-1] for hit in store.retrieval.keyword(KeywordQuery(node), EVERYTHING, 10).hits} == expected
 
 
 def test_statistics_count_the_records_that_hold_a_token(store: Store) -> None:
@@ -228,7 +228,8 @@ def test_statistics_count_the_records_that_hold_a_token(store: Store) -> None:
 def test_the_tokens_of_a_record_are_those_it_was_indexed_under(store: Store) -> None:
     store.files.apply([update("a.md", "PolicyController runs")])
     asked = ("polici", "control", "policycontrol", "run", "page", "absent")
-    assert store.retrieval.matched_tokens(["idamd1", "nobody"], asked) == {"idamd1": frozenset(asked[:-1])}
+    query = KeywordQuery(Term("run"), tokens=asked, described=5)
+    assert store.retrieval.keyword(query, EVERYTHING, 10).matched_tokens == {"idamd1": frozenset(asked[:-1])}
 
 
 def test_substring_wants_every_word_literally_and_escapes_wildcards(store: Store) -> None:
@@ -553,7 +554,7 @@ def turn(id_: str, session: str, at: int, **more: Any) -> Record:
 
 
 def beside(store: Store, *ids: str, filters: Filters = EVERYONE) -> set[tuple[str, str]]:
-    return set(store.retrieval.adjacent_turns(ids, filters))
+    return set(store.retrieval.ranking_context((), whole=0, filters=filters, adjacent_to=ids).adjacent_turns)
 
 
 def test_exchanges_stand_beside_each_other_in_the_order_of_time_then_of_telling(store: Store) -> None:
@@ -579,18 +580,18 @@ def test_beside_is_who_is_in_scope_and_never_the_next_but_one(store: Store) -> N
     assert beside(store, "one", filters=Filters(agent="b")) == set()
 
 
-def test_turns_are_told_from_other_records(store: Store) -> None:
-    store.files.apply([update("a.md", "apple")])
-    assert store.retrieval.turns_among(["idamd1"]) == frozenset()
-    store.entries.add([turn("one", "s", 1), Record(id="m", kind="memory", text="told", agent="a")], by="me")
-    assert store.retrieval.turns_among(["idamd1", "one", "m", "nobody"]) == {"one"}
-    assert store.retrieval.turns_among([]) == frozenset()
-    assert len(store.retrieval.turns_among([*(f"nobody {n}" for n in range(1200)), "one"])) == 1
+def test_a_hit_says_what_kind_of_record_it_is(store: Store) -> None:
+    store.files.apply([update("a.md", "said")])
+    store.entries.add([turn("one", "s", 1), Record(id="m", kind="memory", text="said so", agent="a")], by="me")
+    for filters in (EVERYONE, Filters(agent="a")):
+        hits = store.retrieval.keyword(KeywordQuery(Term("said")), filters, 10).hits
+        assert {hit.id: hit.kind for hit in hits} == {"idamd1": "chunk", "one": "turn", "m": "memory"}
 
 
 def test_a_single_character_is_held_by_the_pairs_that_it_begins(store: Store) -> None:
     store.files.apply([update("a.md", "东京的值班工程师", "a latin letter v alone")])
-    held = store.retrieval.matched_tokens(["idamd1", "idamd2"], ["东", "东京", "师", "v", "l"])
+    query = KeywordQuery(Term("page"), tokens=("东", "东京", "师", "v", "l"), described=5)
+    held = store.retrieval.keyword(query, EVERYTHING, 10).matched_tokens
     assert held == {"idamd1": {"东", "东京"}, "idamd2": {"v"}}
     assert store.retrieval.term_statistics(["东", "京", "v"]).frequency == {"东": 1, "京": 1, "v": 1}
 

@@ -13,6 +13,7 @@ from mindex.memory import Memory
 from mindex.model import Answer, Hit, Phrase
 from mindex.search.fuse import FUSIONS, REFINES_WORDS, Candidates, fuse
 from mindex.search.query import parse_plain
+from mindex.store.base import KeywordQuery, ScoredRecord
 from tests.conftest import write
 from tests.search.asking import moment, stages
 
@@ -45,6 +46,13 @@ def make(tmp_path: Path) -> Make:
 
 def by_path(answer: Answer) -> dict[str, Hit]:
     return {hit.record.path: hit for hit in answer.hits}
+
+
+def keyword_hits(memory: Memory, query: str) -> tuple[ScoredRecord, ...]:
+    """What the store finds for plain words, with its own scores."""
+    node = parse_plain(query).node
+    assert node is not None
+    return memory.store.retrieval.keyword(KeywordQuery(node), memory.filters(), 200).hits
 
 
 def order(answer: Answer) -> list[str]:
@@ -115,7 +123,7 @@ def test_an_identifier_counts_more_where_its_parts_stand_together(make: Make) ->
 def test_whoever_holds_all_the_words_beats_whoever_repeats_one_of_them(make: Make) -> None:
     with make(REPEATS, HOLDS) as memory:
         assert order(memory.search("spare turbine lathe"))[0] == "holds.md"
-        raw = memory.store.retrieval.keyword(parse_plain("turbine vice").node, memory.filters(), 10)  # type: ignore[arg-type]
+        raw = keyword_hits(memory, "turbine vice")
         paths = {record.id: record.path for record in memory.store.retrieval.records([hit.id for hit in raw])}
         assert [paths[hit.id] for hit in raw[:2]] == ["repeats.md", "holds.md"], "BM25 alone prefers the repetition"
         assert order(memory.search("turbine vice"))[0] == "holds.md"
@@ -176,7 +184,7 @@ def test_the_other_fusions_score_bm25_as_it_is(make: Make, fusion: str, query: s
     """They are formulas of other programs: what goes in is the engine's score, and what comes out is theirs."""
     with make(BESIDE, APART, REPEATS, HOLDS) as memory:
         answer = memory.search(query, fusion=fusion, floor=0, limit=50)
-        raw = memory.store.retrieval.keyword(parse_plain(query).node, memory.filters(), 200)  # type: ignore[arg-type]
+        raw = keyword_hits(memory, query)
         expected = fuse(fusion, Candidates(raw, has_vector=False), memory._services.search._ranking.weights[fusion])
     assert len(answer.hits) == len(raw)
     for hit in answer.hits:

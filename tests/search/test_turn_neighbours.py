@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.memory import Memory
-from mindex.model import Filters, Hit
+from mindex.model import Hit
 from mindex.search.fuse import FUSIONS, LIFTS_NEIGHBOURS, Contribution
 from mindex.search.relevance import beside
 from mindex.search.turn_neighbours import lift_neighbours
@@ -176,11 +176,16 @@ def test_an_exchange_that_shares_nothing_with_the_question_is_not_shown_for_its_
     assert set(found(memory)) == {asked}
 
 
+def adjacent(memory: Memory, ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    context = memory.store.retrieval.ranking_context((), whole=0, filters=memory.filters(), adjacent_to=list(ids))
+    return context.adjacent_turns
+
+
 def test_what_was_lifted_lifts_nobody(memory: Memory) -> None:
     ids = [say(memory, text) for text in (ASKED, ANSWERED, ANSWERED)]
     fused = {ids[0]: Contribution(keyword=1.0), ids[1]: Contribution(keyword=0.1), ids[2]: Contribution(keyword=0.1)}
     certain = {ids[0]: 1.0, ids[1]: 0.02, ids[2]: 0.02}
-    lift_neighbours(memory.store, memory.filters(), fused, certain, SHARE)
+    lift_neighbours(adjacent(memory, fused), fused, certain, SHARE)
     assert certain[ids[1]] == pytest.approx(beside(0.02, 1.0))
     assert certain[ids[2]] == pytest.approx(beside(0.02, 0.02))
     assert fused[ids[2]].neighbours == pytest.approx(SHARE * 0.1)
@@ -189,7 +194,7 @@ def test_what_was_lifted_lifts_nobody(memory: Memory) -> None:
 def test_only_what_was_found_is_lifted(memory: Memory) -> None:
     asked, other = say(memory, ASKED), say(memory, "Thanks.")
     fused, certain = {asked: Contribution(keyword=1.0)}, {asked: 1.0}
-    lift_neighbours(memory.store, memory.filters(), fused, certain, SHARE)
+    lift_neighbours(adjacent(memory, fused), fused, certain, SHARE)
     assert other not in fused
     assert other not in certain
 
@@ -283,5 +288,4 @@ def test_where_nobody_talked_there_are_no_neighbours(memory: Memory) -> None:
     hits = found(memory)
     assert set(hits) == {one, other}
     assert [lifted(hit) for hit in hits.values()] == [0, 0]
-    assert memory.store.retrieval.adjacent_turns([one, other], Filters()) == ()
-    assert memory.store.retrieval.turns_among([one, other]) == frozenset()
+    assert adjacent(memory, [one, other]) == ()

@@ -29,14 +29,17 @@ if TYPE_CHECKING:  # a keyword search uses none of these (tests/test_costs.py)
 
 @dataclass(frozen=True, slots=True)
 class ActiveEmbedder:
-    """The embedder in use, the space it was made for ('' while nothing is embedded), and how it is made again."""
+    """The embedder in use, the space it was made for, and how it is made again.
 
-    space: str
+    `space` is '' while nothing is embedded, and None for an embedder that serves whatever space is active.
+    """
+
+    space: str | None
     embedder: Embedder | None
     embedder_spec: EmbedderSpec | None = None
 
 
-_NO_EMBEDDER = ActiveEmbedder("", None)
+_NO_EMBEDDER = ActiveEmbedder(None, None)
 
 
 class EmbedderSelection:
@@ -60,14 +63,22 @@ class EmbedderSelection:
 
     def use(self, embedder: Embedder) -> None:
         """Use this embedder instead of the one that the settings and the store name."""
-        self._override = ActiveEmbedder("", embedder)
+        self._override = ActiveEmbedder(None, embedder)
+
+    def last_active(self) -> ActiveEmbedder | None:
+        """The embedder of the space that was active when that was last read; None while none was.
+
+        For searches: they notice when another space is active.
+        """
+        if self._override is not None or self._settings.text("embedding.provider") == "none":
+            return self._override or _NO_EMBEDDER
+        active = self._active
+        return active if active is not None and active.space else None
 
     def active(self) -> ActiveEmbedder:
         """The embedder for the next operation, of the space that is active now. Costs one cheap read."""
-        if self._override is not None:
-            return self._override
-        if self._settings.text("embedding.provider") == "none":
-            return _NO_EMBEDDER
+        if self._override is not None or self._settings.text("embedding.provider") == "none":
+            return self._override or _NO_EMBEDDER
         space = self._store.vectors.active_space()
         active = self._active
         if active is not None and active.space == space:

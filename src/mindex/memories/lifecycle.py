@@ -25,7 +25,7 @@ from mindex.memories.summary import summarize
 from mindex.memories.undo import undo
 from mindex.model import AddResult, AnyOf, Change, Filters, Kind, PurgeResult, Record, SimilarMemory, Term
 from mindex.redaction.redactor import Redactor
-from mindex.store.base import Store
+from mindex.store.base import KeywordQuery, Store
 
 _MOST_SIMILAR = 5
 _CANDIDATES = 30
@@ -161,7 +161,8 @@ class EntryWriter:
         if not probes:
             return ()
         scope = Filters(kinds=("memory",), types=types, agent=record.agent)
-        hits = self._store.retrieval.keyword(AnyOf(tuple(Term(word) for word in probes)), scope, _CANDIDATES)
+        query = KeywordQuery(AnyOf(tuple(Term(word) for word in probes)))
+        hits = self._store.retrieval.keyword(query, scope, _CANDIDATES).hits
         near = []
         for other in self._store.retrieval.records([hit.id for hit in hits]):
             share = overlap(words, keywords(other.text))

@@ -6,22 +6,19 @@ corrections were chosen by data, see docs/quality.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Mapping
+from dataclasses import field, replace
 
-from mindex.model import KeywordNode, Query, Record
-from mindex.search.as_of import holding as holding_of_past
-from mindex.search.as_of import keyword as keyword_of_past
+from mindex.model import Query, Record
 from mindex.search.fuse import REFINES_WORDS
 from mindex.search.query import ParsedQuery, any_of
 from mindex.search.relevance import shares
-from mindex.store.base import ScoredRecord, Store, TermStatistics
+from mindex.store.base import KeywordQuery, ScoredRecord, Store
+from mindex.store.rules.bm25 import LEAST_SCORE
 from mindex.values import dataclass
 
 # So many are looked at more closely; whoever stands below them is taken to hold no more than the least of them.
 _LOOKED_AT = 50
-# What was found at all has a score, however little of the question it holds: scores are divided by the best.
-_LEAST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +39,7 @@ class Worded:
 
     hits: tuple[ScoredRecord, ...] = ()
     held: Mapping[str, float] = field(default_factory=dict)
+    active_space: str = ""
 
     @property
     def coverage(self) -> float:
@@ -60,60 +58,45 @@ def by_words(
     """The best records for a question's words. `past` are records as they stood then, if the past is asked about."""
     if parsed.node is None:
         return Worded()
-    statistics = (
-        TermStatistics(0, {})
-        if parsed.strict and not past
-        else store.retrieval.term_statistics(parsed.tokens, query.filters)
+    refines = query.fusion in REFINES_WORDS and not parsed.strict
+    found = store.retrieval.keyword(
+        KeywordQuery(
+            parsed.node,
+            tokens=() if parsed.strict else _sought(parsed),
+            described=_LOOKED_AT if refines else 1,
+            bonus=any_of(parsed.pairs) if refines else None,
+            bonus_weight=refining.pairs,
+            past=tuple(past.values()),
+        ),
+        query.filters,
+        limit,
     )
-    found = _found(store, query, parsed.node, past, statistics, limit)
-    if not found:
-        return Worded()
+    space = found.active_space
+    if not found.hits:
+        return Worded(active_space=space)
     if parsed.strict:  # whoever fulfils a demand holds all of it
-        return Worded(found, {found[0].id: 1.0})
-    if query.fusion not in REFINES_WORDS:
-        return Worded(found, shares(parsed.tokens, _tokens_of(store, parsed, past, [found[0].id]), statistics))
-    scores = {hit.id: hit.score for hit in found}
-    pairs = any_of(parsed.pairs)
-    if pairs is not None:
-        for hit in _found(store, query, pairs, past, statistics, limit):
-            if hit.id in scores:
-                scores[hit.id] += refining.pairs * hit.score
-        scores = _best_first(scores)
-    held = shares(parsed.tokens, _tokens_of(store, parsed, past, list(scores)[:_LOOKED_AT]), statistics)
+        return Worded(found.hits, {found.hits[0].id: 1.0}, space)
+    held = shares(parsed.tokens, _with_parts(parsed, found.matched_tokens), found.statistics)
+    if not refines:
+        return Worded(found.hits, held, space)
     least = min(held.values(), default=1.0)
-    scores = {id_: max(_LEAST, score * held.get(id_, least) ** refining.coverage) for id_, score in scores.items()}
-    return Worded(tuple(ScoredRecord(id_, score) for id_, score in _best_first(scores).items()), held)
+    scored = [
+        replace(hit, score=max(LEAST_SCORE, hit.score * held.get(hit.id, least) ** refining.coverage))
+        for hit in found.hits
+    ]
+    return Worded(tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id))), held, space)
 
 
-def _tokens_of(
-    store: Store, parsed: ParsedQuery, past: Mapping[str, Record], ids: Sequence[str]
-) -> dict[str, frozenset[str]]:
-    """Which of the question's tokens these records hold; whoever holds an identifier whole holds its parts, too."""
-    sought = (*parsed.tokens, *(whole for word in parsed.words for whole in word.identifiers))
-    there = store.retrieval.matched_tokens([id_ for id_ in ids if id_ not in past], sought)
-    there |= {id_: holding_of_past(past[id_], sought) for id_ in ids if id_ in past}
+def _sought(parsed: ParsedQuery) -> tuple[str, ...]:
+    """The tokens that a record may hold of a question: its words, and its identifiers as one token each."""
+    return tuple(dict.fromkeys((*parsed.tokens, *(whole for word in parsed.words for whole in word.identifiers))))
+
+
+def _with_parts(parsed: ParsedQuery, matched: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """The tokens that records hold; a record with a whole identifier holds its parts, too."""
     return {
         id_: tokens.union(
             token for word in parsed.words if not tokens.isdisjoint(word.identifiers) for token in word.words
         )
-        for id_, tokens in there.items()
+        for id_, tokens in matched.items()
     }
-
-
-def _found(
-    store: Store,
-    query: Query,
-    node: KeywordNode,
-    past: Mapping[str, Record],
-    statistics: TermStatistics,
-    limit: int,
-) -> tuple[ScoredRecord, ...]:
-    found = store.retrieval.keyword(node, query.filters, limit)
-    if not past:
-        return found
-    then = keyword_of_past(node, tuple(past.values()), statistics)
-    return tuple(sorted((*found, *then), key=lambda hit: (-hit.score, hit.id))[:limit])
-
-
-def _best_first(scores: Mapping[str, float]) -> dict[str, float]:
-    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))

@@ -5,7 +5,7 @@ Each stage is a small module. A stage that cannot run leaves the one before it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,8 @@ from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.query import MAX_QUERY, ParsedQuery
 from mindex.search.relevance import relevance
 from mindex.search.retrieval import Retrieved, Retriever
-from mindex.search.turn_neighbours import lift_neighbours
-from mindex.store.base import RankingSignals, Store
+from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
+from mindex.store.base import RankingContext, RankingSignals, Store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # what most questions do without is imported by those that ask for it
@@ -33,6 +33,8 @@ _SUBSTRING_WORDS = 20
 # What a question finds in words that a model put into its mouth is a little less certain.
 _SURE_OF_VARIANTS = 0.9
 _DEFAULT_WEIGHTS = {"blend": 0.5, "weighted": 0.7, "minmax": 0.6, "rrf": 60, "signals": 0.4}
+# Boosts move a hit by some places: so many records more than the page needs are read with the ranking signals.
+_SPARE = 10
 # So many are read by a reranker, whatever the page: the order must not depend on how much of it is asked for.
 RERANKED = 40
 
@@ -77,11 +79,16 @@ class SearchPipeline:
         *,
         reranking: Callable[[], RerankStage],
         expander: Callable[[], QueryExpander | None],
+        space: str | None = None,
     ) -> None:
-        """`reranking` and `expander` are made when a question first asks for them."""
+        """`reranking` and `expander` are made when a question first asks for them.
+
+        `space` is the active space that the embedder was selected for; a search raises SpaceChangedError when another
+        one is active. None: any may be.
+        """
         self._store = store
         self._ranking = ranking
-        self._retriever = Retriever(store, embedder, ranking.candidates, ranking.refining)
+        self._retriever = Retriever(store, embedder, ranking.candidates, ranking.refining, space)
         self._reranking = reranking
         self._expander = expander
 
@@ -94,25 +101,27 @@ class SearchPipeline:
             known = self._store.retrieval.ranking_signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
             candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
-        turns = self._store.retrieval.turns_among(list(fused))
-        certain = _relevances(candidates, fused, turns)
+        turns = _turns(candidates)
+        certain = _relevances(candidates, fused)
         if query.expand:
-            notes += self._expand(query, retrieved, fused, certain)
-        if (turns or query.expand) and query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict:
-            lift_neighbours(self._store, query.filters, fused, certain, self._ranking.neighbours)
+            notes += self._expand(query, retrieved, fused, certain, turns)
         floor = self._ranking.floor if query.floor is None else query.floor
+        lifted = turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
+        context = self._context(query, fused, certain, floor, domain, lifted, retrieved.past)
+        lift_neighbours(context.adjacent_turns, fused, certain, self._ranking.neighbours)
         kept = [id_ for id_ in fused if certain[id_] >= floor]
         kept.sort(key=lambda id_: (-fused[id_].total, -certain[id_], id_))
         if not kept:
             literal = self._substring(query, retrieved.parsed, notes)
             if literal is not None:
                 return literal
-            notes += () if retrieved.vacant else (self._nothing(certain),)
+            notes += () if retrieved.vacant else (self._nothing(certain, {**context.records, **retrieved.past}),)
         query, said = self._unless_refused(query, retrieved.parsed, kept)
         notes += said
-        ranked = self._ranked(query, candidates, kept, fused, certain, domain, retrieved.past)
+        ranked = self._ranked(query, context, kept, fused, certain, domain, retrieved.past)
+        records = {**context.records, **retrieved.past}
         if query.rerank:
-            ranked, said = self._rerank(retrieved, ranked)
+            ranked, said = self._rerank(retrieved, ranked, records)
             notes += said
         shown = ranked[query.offset : query.offset + query.limit]
         return Answer(
@@ -121,7 +130,7 @@ class SearchPipeline:
             fusion=query.fusion,
             total=len(kept),
             has_more=query.offset + len(shown) < len(kept),
-            hits=self._hits(shown, candidates, retrieved.past),
+            hits=self._hits(shown, candidates, records),
             notes=notes,
             total_capped=_capped(candidates, certain, floor, self._ranking.candidates),
             offset=query.offset,
@@ -129,7 +138,9 @@ class SearchPipeline:
 
     # ── expand ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _expand(self, query: Query, retrieved: Retrieved, fused: Fused, certain: dict[str, float]) -> tuple[str, ...]:
+    def _expand(
+        self, query: Query, retrieved: Retrieved, fused: Fused, certain: dict[str, float], turns: set[str]
+    ) -> tuple[str, ...]:
         """Add what the question finds in other words; what it finds in its own weighs most."""
         if retrieved.parsed.strict:
             return ("not expanded: operators and quotes mean what they say",)
@@ -144,10 +155,9 @@ class SearchPipeline:
                 added = self._ranking.expansion * (part.keyword + part.vector) / len(found)
                 before = fused.get(id_, Contribution())
                 fused[id_] = replace(before, expansion=before.expansion + added)
+            turns |= _turns(one)
             ids = [hit.id for hit in (*one.keyword, *one.vector)]
-            for id_, sure in _relevances(
-                one, dict.fromkeys(ids, Contribution()), self._store.retrieval.turns_among(ids)
-            ).items():
+            for id_, sure in _relevances(one, dict.fromkeys(ids, Contribution())).items():
                 certain[id_] = max(certain.get(id_, 0.0), _SURE_OF_VARIANTS * sure)
         return (note,)
 
@@ -160,14 +170,16 @@ class SearchPipeline:
         refusal = self._reranking().refused(parsed.text)
         return (replace(query, rerank=False), (refusal,)) if refusal else (query, ())
 
-    def _rerank(self, retrieved: Retrieved, ranked: list[_Ranked]) -> tuple[list[_Ranked], tuple[str, ...]]:
+    def _rerank(
+        self, retrieved: Retrieved, ranked: list[_Ranked], known: dict[str, Record]
+    ) -> tuple[list[_Ranked], tuple[str, ...]]:
         """The first forty in the order that a cross-encoder and the score so far agree on."""
         # It reads what the embedder reads, and as well: an English one would only spoil Chinese. Where none has read
         # the texts, their script must tell.
         from mindex.search.rerank import blended, legible, share
 
         first, rest = ranked[:RERANKED], ranked[RERANKED:]
-        records = self._records([hit.id for hit in first], retrieved.past)
+        records = self._records([hit.id for hit in first], known)
         first = [hit for hit in first if hit.id in records]
         if len(first) < 2:
             return ranked, ()
@@ -192,36 +204,70 @@ class SearchPipeline:
 
     # ── boost ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _context(
+        self,
+        query: Query,
+        fused: Fused,
+        certain: Mapping[str, float],
+        floor: float,
+        domain: str | None,
+        lifted: Collection[str],
+        past: Mapping[str, Record],
+    ) -> RankingContext:
+        """What the store knows of the candidates that boosts and neighbours could bring onto the page, in one call."""
+        lifting = lifting_turns(fused, lifted)
+        most_lift = 2 * self._ranking.neighbours * max((fused[id_].total for id_ in lifting), default=0.0)
+        best = {id_: fused[id_].total + (most_lift if id_ in lifted else 0.0) for id_ in fused}
+        sure = sorted((fused[id_].total for id_ in fused if certain[id_] >= floor), reverse=True)
+        enough = self._least_total(query, sure, domain)
+        ids = [id_ for id_ in fused if best[id_] >= enough and (certain[id_] >= floor or id_ in lifted)]
+        ids = sorted((id_ for id_ in ids if id_ not in past), key=lambda id_: (-fused[id_].total, -certain[id_], id_))
+        if not sure and certain:  # if nothing is shown in the end, a note names the nearest
+            nearest = _most_certain(certain)
+            ids = [nearest, *(id_ for id_ in ids if id_ != nearest)]
+        if not ids:
+            return RankingContext({})
+        return self._store.retrieval.ranking_context(
+            ids, whole=self._needed(query) + _SPARE, filters=query.filters, adjacent_to=lifting
+        )
+
+    def _needed(self, query: Query) -> int:
+        """How many of the best hits the page needs."""
+        needed = query.offset + query.limit
+        return max(needed, RERANKED) if query.rerank and self._ranking.rerank else needed
+
+    def _boosts(self, query: Query) -> Boosts:
+        boosts = self._ranking.boosts
+        # The signals fusion has importance and recency in its score already.
+        return replace(boosts, memory=0.0) if query.fusion in NEEDS_SIGNALS else boosts
+
+    def _least_total(self, query: Query, totals: Sequence[float], domain: str | None) -> float:
+        """The score before boosts below which no boost lifts a hit onto the page; `totals` are sorted, best first."""
+        needed = self._needed(query)
+        if len(totals) <= needed:
+            return 0.0
+        least, most = self._boosts(query).range(
+            domain=domain is not None,
+            files=not query.filters.kinds or "chunk" in query.filters.kinds,
+            entries=query.filters.kinds != ("chunk",),
+        )
+        return totals[needed - 1] * least / most
+
     def _ranked(
         self,
         query: Query,
-        candidates: Candidates,
+        context: RankingContext,
         kept: list[str],
         fused: Fused,
         certain: Mapping[str, float],
         domain: str | None,
         past: Mapping[str, Record],
     ) -> list[_Ranked]:
-        """In order, after boosts, as far as the page needs it. Only those whom boosts could lift are looked at."""
-        needed = query.offset + query.limit
-        if query.rerank:
-            needed = max(needed, RERANKED)
-        boosts = self._ranking.boosts
-        if query.fusion in NEEDS_SIGNALS:  # a memory's standing is in its score already
-            boosts = replace(boosts, memory=0.0)
-        if len(kept) > needed:
-            least, most = boosts.range(
-                domain=domain is not None,
-                files=not query.filters.kinds or "chunk" in query.filters.kinds,
-                entries=query.filters.kinds != ("chunk",),
-            )
-            enough = fused[kept[needed - 1]].total * least / most
-            kept = [id_ for id_ in kept if fused[id_].total >= enough]
-        signals = dict(candidates.signals)
-        signals |= self._store.retrieval.ranking_signals(
-            [id_ for id_ in kept if id_ not in past and id_ not in signals]
-        )
-        signals |= {
+        """The kept hits in order after boosts, as many as the page needs."""
+        enough = self._least_total(query, [fused[id_].total for id_ in kept], domain)
+        kept = [id_ for id_ in kept if fused[id_].total >= enough]
+        boosts = self._boosts(query)
+        signals = dict(context.signals) | {
             id_: RankingSignals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
             for id_ in kept
             if id_ in past
@@ -232,7 +278,7 @@ class SearchPipeline:
             for id_ in kept
             if id_ in signals  # else it has gone since it was retrieved
         ]
-        return sorted(ranked, key=_order)[:needed]
+        return sorted(ranked, key=_order)[: self._needed(query)]
 
     def _stages(
         self, contribution: Contribution, signals: RankingSignals, domain: str | None, now: int, boosts: Boosts
@@ -252,8 +298,8 @@ class SearchPipeline:
 
     # ── answer ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _hits(self, shown: list[_Ranked], candidates: Candidates, past: Mapping[str, Record]) -> tuple[Hit, ...]:
-        records = self._records([hit.id for hit in shown], past)
+    def _hits(self, shown: list[_Ranked], candidates: Candidates, known: dict[str, Record]) -> tuple[Hit, ...]:
+        records = self._records([hit.id for hit in shown], known)
         keyword = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.keyword, start=1)}
         vector = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.vector, start=1)}
         hits = []
@@ -276,10 +322,11 @@ class SearchPipeline:
             hits.append(Hit(records[hit.id], hit.score, hit.relevance, trace))
         return tuple(hits)
 
-    def _records(self, ids: Sequence[str], past: Mapping[str, Record]) -> dict[str, Record]:
-        return {record.id: record for record in self._store.retrieval.records(ids)} | {
-            i: past[i] for i in ids if i in past
-        }
+    def _records(self, ids: Sequence[str], known: dict[str, Record]) -> dict[str, Record]:
+        """Records by id; those that are not known yet are read, and known from then on."""
+        if missing := [id_ for id_ in ids if id_ not in known]:
+            known.update((record.id, record) for record in self._store.retrieval.records(missing))
+        return {id_: known[id_] for id_ in ids if id_ in known}
 
     def _substring(self, query: Query, parsed: ParsedQuery, notes: tuple[str, ...]) -> Answer | None:
         """The last tier: records that hold every word of the question literally, parts of words included."""
@@ -305,9 +352,9 @@ class SearchPipeline:
             offset=query.offset,
         )
 
-    def _nothing(self, certain: Mapping[str, float]) -> str:
-        nearest = max(certain, key=lambda id_: certain[id_], default="")
-        for record in self._store.retrieval.records([nearest]):
+    def _nothing(self, certain: Mapping[str, float], known: dict[str, Record]) -> str:
+        nearest = _most_certain(certain)
+        for record in self._records([nearest], known).values():
             place = f"{record.path}:{record.first_line}" if record.path else record.id
             return f"nothing relevant; the nearest is {place} (relevance {certain[nearest]:.2f})"
         return "nothing relevant"
@@ -317,7 +364,16 @@ def _order(hit: _Ranked) -> tuple[float, float, str]:
     return -hit.score, -hit.relevance, hit.id
 
 
-def _relevances(candidates: Candidates, fused: Fused, turns: frozenset[str]) -> dict[str, float]:
+def _most_certain(certain: Mapping[str, float]) -> str:
+    return max(certain, key=lambda id_: certain[id_], default="")
+
+
+def _turns(candidates: Candidates) -> set[str]:
+    return {hit.id for hit in (*candidates.keyword, *candidates.vector) if hit.kind == "turn"}
+
+
+def _relevances(candidates: Candidates, fused: Fused) -> dict[str, float]:
+    turns = _turns(candidates)
     best = max((hit.score for hit in candidates.keyword), default=1.0)
     words = {hit.id: candidates.coverage * hit.score / best for hit in candidates.keyword} | dict(candidates.held)
     if candidates.strict:

@@ -40,7 +40,7 @@ def shares(tokens: tuple[str, ...], held: Mapping[str, Set[str]], statistics: Te
 
 
 def _idf(frequency: int, records: int) -> float:
-    return log(1 + (records - frequency + 0.5) / (frequency + 0.5))
+    return log(1 + (max(0, records - frequency) + 0.5) / (frequency + 0.5))
 
 
 def relevance(

@@ -10,13 +10,14 @@ from dataclasses import field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
+from mindex.errors import SpaceChangedError
 from mindex.model import Filters, Model, Query, Record
-from mindex.search.as_of import admits
-from mindex.search.as_of import keyword as keyword_of_past
 from mindex.search.fuse import Candidates, standardised
 from mindex.search.keyword_scoring import KeywordWeights, Worded, by_words
 from mindex.search.query import ParsedQuery, parse, parse_plain
-from mindex.store.base import NearestRecords, ScoredRecord, Store, TermStatistics
+from mindex.store.base import NearestRecords, ScoredRecord, Store
+from mindex.store.rules.bm25 import matches
+from mindex.store.rules.filters import admits
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -49,9 +50,18 @@ class Retrieved:
 class Retriever:
     """Brings candidates from one store."""
 
-    def __init__(self, store: Store, embedder: QueryEmbedder | None, limit: int, refining: KeywordWeights) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: QueryEmbedder | None,
+        limit: int,
+        refining: KeywordWeights,
+        space: str | None = None,
+    ) -> None:
+        """`space` is the active space that the embedder was selected for ('': there was none); None: any."""
         self._store = store
         self._embedder = embedder
+        self._space = space
         self._limit = limit
         self._refining = refining
 
@@ -102,7 +112,10 @@ class Retriever:
         return Retrieved(parsed, candidates, tuple(notes), past)
 
     def _by_words(self, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> Worded:
-        return by_words(self._store, query, parsed, past, self._limit, self._refining)
+        words = by_words(self._store, query, parsed, past, self._limit, self._refining)
+        if self._space is not None and words.active_space != self._space and parsed.node is not None:
+            raise SpaceChangedError("everything was embedded anew with another model meanwhile", "ask again")
+        return words
 
     # ── other words for the question ──────────────────────────────────────────────────────────────────────────
 
@@ -132,7 +145,8 @@ class Retriever:
     def _past(self, filters: Filters) -> dict[str, Record]:
         if filters.as_of is None:
             return {}
-        return {record.id: record for record in self._store.entries.states_at(filters.as_of) if admits(filters, record)}
+        states = self._store.entries.states_at(filters.as_of)
+        return {record.id: record for record in states if admits(filters, record, filters.as_of)}
 
     def _with_past(
         self, nearest: NearestRecords, vector: VectorArray, parsed: ParsedQuery, past: Mapping[str, Record]
@@ -141,8 +155,7 @@ class Retriever:
         if not past or len(past) >= _MOST_EMBEDDED or self._embedder is None:
             return nearest, ""
         if parsed.strict and parsed.node is not None:
-            fulfil = {hit.id for hit in keyword_of_past(parsed.node, tuple(past.values()), TermStatistics(1, {}))}
-            past = {id_: record for id_, record in past.items() if id_ in fulfil}
+            past = {id_: record for id_, record in past.items() if matches(parsed.node, record)}
         from mindex.embedding_text import embedding_pieces  # its patterns are for those who embed
 
         pieces = {id_: embedding_pieces(record) for id_, record in past.items()}
@@ -151,7 +164,7 @@ class Retriever:
         if made.vector is None:
             return nearest, f"what changed since then is found by keyword only: {made.note}"
         cosines = iter((made.vector @ vector).tolist())
-        then = [ScoredRecord(id_, max(islice(cosines, len(parts)))) for id_, parts in pieces.items()]
+        then = [ScoredRecord(id_, max(islice(cosines, len(parts))), past[id_].kind) for id_, parts in pieces.items()]
         hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
         return replace(nearest, hits=tuple(hits), size=nearest.size + len(then)), ""
 

@@ -120,14 +120,16 @@ class SearchService:
         """
         if query.mode == "keyword":
             return self._keyword_pipeline.search(query, domain)
+        active = self._selection.last_active() or self._selection.active()
         for _ in range(_MOST_SPACE_CHANGES):
             try:
-                answer = self._pipeline.search(query, domain)
+                answer = self._pipeline_for(active).search(query, domain)
                 return replace(answer, notes=(*answer.notes, *self._selection.notes()))
             except EmbeddingError as error:
                 failure = error
                 if not isinstance(error, SpaceChangedError):
                     break
+                active = self._selection.active()
         answer = self._keyword_pipeline.search(replace(query, mode="keyword"), domain)
         return replace(answer, notes=(*answer.notes, f"no vectors: {failure}"))
 
@@ -157,15 +159,13 @@ class SearchService:
 
     # ── the pipeline ──────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def _pipeline(self) -> SearchPipeline:
-        """For the space that is active now: another process may have changed the model since the last search."""
-        active = self._selection.active()
+    def _pipeline_for(self, active: ActiveEmbedder) -> SearchPipeline:
+        """The pipeline for an embedder; made anew when that is another one than at the last search."""
         current = self._hybrid
         if current is None or current.active is not active:
             embedder = self._query_embedder(active.embedder)
             # A search that still uses the one before finishes with it.
-            current = self._hybrid = _ActivePipeline(active, embedder, self._make_pipeline(embedder))
+            current = self._hybrid = _ActivePipeline(active, embedder, self._make_pipeline(embedder, active.space))
         return current.pipeline
 
     @cached_property
@@ -173,13 +173,14 @@ class SearchService:
         """For searches without vectors: they do not wait for the embedder's module either."""
         return self._make_pipeline(None)
 
-    def _make_pipeline(self, embedder: QueryEmbedder | None) -> SearchPipeline:
+    def _make_pipeline(self, embedder: QueryEmbedder | None, space: str | None = None) -> SearchPipeline:
         return SearchPipeline(
             self._store,
             embedder,
             self._ranking,
             reranking=lambda: self._rerank_stage,
             expander=lambda: self._expander,
+            space=space,
         )
 
     @cached_property

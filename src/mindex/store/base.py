@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import UnsupportedError
-from mindex.model import Change, Collection, Document, Filters, KeywordNode, Model, Record, RecordVectors
+from mindex.model import Change, Collection, Document, Filters, Model, Record, RecordVectors
 from mindex.store.results import Access as Access
 from mindex.store.results import AddOutcome as AddOutcome
 from mindex.store.results import ChunkCounts as ChunkCounts
 from mindex.store.results import CollectionCount as CollectionCount
 from mindex.store.results import DocumentUpdate as DocumentUpdate
+from mindex.store.results import KeywordQuery as KeywordQuery
+from mindex.store.results import KeywordResult as KeywordResult
 from mindex.store.results import NearestRecords as NearestRecords
 from mindex.store.results import Page as Page
+from mindex.store.results import RankingContext as RankingContext
 from mindex.store.results import RankingSignals as RankingSignals
 from mindex.store.results import RetryPolicy as RetryPolicy
 from mindex.store.results import ScoredRecord as ScoredRecord
@@ -242,16 +245,12 @@ class RetrievalStore(Protocol):
         """Records in scope, newest first."""
         ...
 
-    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[ScoredRecord, ...]:
-        """The best records for a keyword query, best first, with positive scores."""
+    def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
+        """The best records for a keyword query, best first, with positive scores. Read from one snapshot."""
         ...
 
-    def term_statistics(self, tokens: Sequence[str], filters: Filters | None = None) -> TermStatistics:
-        """How common tokens are: among the records in scope, where these are few enough to count, else among all."""
-        ...
-
-    def matched_tokens(self, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
-        """Which of these tokens each of these records is indexed under."""
+    def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
+        """How common tokens are among all live records."""
         ...
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
@@ -263,15 +262,17 @@ class RetrievalStore(Protocol):
         ...
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
-        """What ranking needs to know of each of these records."""
+        """What ranking needs to know of each of these records, live or retired."""
         ...
 
-    def turns_among(self, ids: Sequence[str]) -> frozenset[str]:
-        """Those of these records that are turns."""
-        ...
+    def ranking_context(
+        self, ids: Sequence[str], *, whole: int, filters: Filters, adjacent_to: Sequence[str] = ()
+    ) -> RankingContext:
+        """The ranking signals of candidates, the whole records of the first of them, and turns beside some turns.
 
-    def adjacent_turns(self, ids: Sequence[str], filters: Filters) -> tuple[tuple[str, str], ...]:
-        """For each turn among these, pairs (turn, the turn right before or after it in its session), if in scope."""
+        `adjacent_to`: pairs of each turn among these ids and the turn right before or after it in its session, in the
+        order of (created_at, number), if that is in scope.
+        """
         ...
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from mindex.model import Document, Record
+from mindex.model import Document, KeywordNode, Record
 from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRecord:
-    """A record, and how well it fits: the higher, the better."""
+    """A record's id and kind, and how well it fits: the higher, the better."""
 
     id: str
     score: float
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,41 @@ class NearestRecords:
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """How many records there are, in how many of them each token occurs, and how many tokens a record has."""
+    """How many records there are, and in how many of them each token occurs; never in more than there are."""
 
     records: int
     frequency: Mapping[str, int]
-    average_length: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordQuery:
+    """A keyword query, and what else of its result is wanted from the same read.
+
+    `node` decides which records match. `bonus`, where a record matches it as well, adds `bonus_weight` of its own
+    score. `tokens` are counted, and looked up in the best `described` hits. `past` are earlier states of records, which
+    are scored as if they were in the index; the filters are not applied to them.
+    """
+
+    node: KeywordNode
+    tokens: tuple[str, ...] = ()
+    described: int = 0
+    bonus: KeywordNode | None = None
+    bonus_weight: float = 0.0
+    past: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordResult:
+    """What a keyword query found, best first; how common its tokens are, and which of them the best hits hold.
+
+    `statistics` counts among the records in scope, where these are few enough to count, else among all. `active_space`
+    is the fingerprint of the active space: it tells a search that the model was changed, without a call of its own.
+    """
+
+    hits: tuple[ScoredRecord, ...]
+    statistics: TermStatistics
+    matched_tokens: Mapping[str, frozenset[str]]
+    active_space: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +84,18 @@ class RankingSignals:
     created_at: int = 0
     access_count: int = 0
     last_accessed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankingContext:
+    """What ranking needs to know of the candidates, and the whole records of the first of them.
+
+    `adjacent_turns` are pairs of a turn and the one right before or after it in its session.
+    """
+
+    signals: Mapping[str, RankingSignals]
+    adjacent_turns: tuple[tuple[str, str], ...] = ()
+    records: Mapping[str, Record] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

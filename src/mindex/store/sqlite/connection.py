@@ -181,6 +181,19 @@ class Database:
                         self._readers.append(connection)
 
     @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection on which several statements read the state of one moment."""
+        with self.read() as connection:
+            if connection.in_transaction:  # this thread's own
+                yield connection
+                return
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
+
+    @contextlib.contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[sqlite3.Connection]:
         """One short write transaction, begun IMMEDIATE, committed when the block ends well.
 

@@ -213,12 +213,8 @@ class SqliteEntries:
     def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> Iterator[ExportSnapshot]:
         from mindex.store.sqlite.export import export_snapshot
 
-        with self._database.read() as connection:
-            connection.execute("BEGIN")
-            try:
-                yield export_snapshot(connection, agent, vectors=vectors)
-            finally:
-                connection.execute("COMMIT")
+        with self._database.snapshot() as connection:
+            yield export_snapshot(connection, agent, vectors=vectors)
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None

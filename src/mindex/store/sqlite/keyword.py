@@ -1,30 +1,32 @@
-"""The keyword half: finished tokens in FTS5, ranked by its bm25().
+"""Keyword search in a SQLite file: finished tokens in FTS5, ranked by its bm25().
 
 FTS5 reads the whole posting list of every term, so past some hundred thousand records it is the slowest part of a
-search. Everything that asks the index for words goes through this module: a faster one can take its place here.
+search. Everything that reads the index goes through this module: a faster one can take its place here.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import log
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
 from mindex.model import AnyOf, Filters, KeywordNode, Prefix, Record, Term
-from mindex.store.base import ScoredRecord, TermStatistics
+from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
+from mindex.store.rules import bm25
 from mindex.store.sqlite.filter_sql import Condition, batches, condition, marks, match_expression, sees_everything
+from mindex.store.sqlite.spaces import read_roles
+from mindex.values import dataclass
 
 _WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
 _RANKED = f"""
-SELECT r.id, -hit.score FROM (
+SELECT r.id, -hit.score, r.kind FROM (
     SELECT rowid AS key, bm25(records_fts, {_WEIGHTS}) AS score
     FROM records_fts WHERE records_fts MATCH ? ORDER BY score, rowid LIMIT ?
 ) hit JOIN records r ON r.key = hit.key ORDER BY hit.score, hit.key
 """
 _RANKED_IN_SCOPE = f"""
-SELECT r.id, -bm25(records_fts, {_WEIGHTS}) AS score
+SELECT r.id, -bm25(records_fts, {_WEIGHTS}) AS score, r.kind
 FROM records_fts JOIN records r ON r.key = records_fts.rowid
 WHERE records_fts MATCH ? AND {{scope}} ORDER BY score DESC, r.key LIMIT ?
 """
@@ -36,11 +38,14 @@ _COUNT = "SELECT count(*) FROM records_fts WHERE records_fts MATCH ?"
 _COUNT_IN_SCOPE = """
 SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHERE records_fts MATCH ? AND {scope}
 """
-# A scope of at most so many records is counted for itself: how rare a word is among them, not among everybody's. Each
-# word is looked up twice for that, so it has to be small.
+# A scope of at most so many records is counted for itself: how rare a word is among them, not among all. Each word is
+# looked up twice for that, so it has to be small.
 _SMALL_SCOPE = 2_000
 _ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.{column}" for column in COLUMNS) + " || ' '"
 _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+# ── the index ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def index(connection: sqlite3.Connection, key: int, record: Record) -> None:
@@ -53,57 +58,116 @@ def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
     connection.executemany("DELETE FROM records_fts WHERE rowid = ?", [(key,) for key in keys])
 
 
-def ranked(
-    connection: sqlite3.Connection, query: KeywordNode, filters: Filters, limit: int, now: int
+# ── searching ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The records that filters admit. `condition` is None where that is all of them; `size` is counted if small."""
+
+    condition: Condition | None = None
+    size: int | None = None
+
+
+def search(
+    connection: sqlite3.Connection, query: KeywordQuery, filters: Filters, limit: int, now: int
+) -> KeywordResult:
+    """See `RetrievalStore.keyword`. The caller has opened a transaction: all of it is read from one snapshot."""
+    scope = _scope_of(connection, filters, now)
+    hits = _ranked(connection, query, query.node, scope, limit)
+    if query.bonus is not None and hits:
+        bonus = {hit.id: hit.score for hit in _ranked(connection, query, query.bonus, scope, limit)}
+        raised = [replace(hit, score=hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
+        hits = _best_first(raised)
+    statistics = _statistics(connection, query.tokens, scope) if query.tokens else TermStatistics(0, {})
+    described = hits[: query.described]
+    past = {record.id: record for record in query.past}
+    matched = _matched_tokens(connection, [hit.id for hit in described if hit.id not in past], query.tokens)
+    matched |= {hit.id: bm25.matched_tokens(past[hit.id], query.tokens) for hit in described if hit.id in past}
+    return KeywordResult(hits, statistics, matched, read_roles(connection).active)
+
+
+def statistics(connection: sqlite3.Connection, tokens: Sequence[str]) -> TermStatistics:
+    """How common tokens are among all live records."""
+    return _statistics(connection, tokens, _Scope())
+
+
+def _ranked(
+    connection: sqlite3.Connection, query: KeywordQuery, node: KeywordNode, scope: _Scope, limit: int
 ) -> tuple[ScoredRecord, ...]:
-    """The best records for a query, best first; scores are positive."""
-    expression = match_expression(query)
-    if sees_everything(connection, filters, now):
+    """The best records for a node, those of the past among them."""
+    hits = _ranked_in_index(connection, node, scope, limit)
+    if not query.past:
+        return hits
+    counts = _statistics(connection, sorted(bm25.query_tokens(node)), scope)
+    past = bm25.score_records(node, query.past, counts, _average_length(connection))
+    return _best_first((*hits, *past))[:limit]
+
+
+def _best_first(hits: Iterable[ScoredRecord]) -> tuple[ScoredRecord, ...]:
+    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
+
+
+def _ranked_in_index(
+    connection: sqlite3.Connection, node: KeywordNode, scope: _Scope, limit: int
+) -> tuple[ScoredRecord, ...]:
+    if scope.size is not None and (terms := _plain_terms(node)):
+        return _ranked_among_few(connection, terms, scope, limit)
+    expression = match_expression(node)
+    if scope.condition is None:
         rows = connection.execute(_RANKED, (expression, limit))
     else:
-        scope = condition(filters, now)
-        terms = _plain_terms(query)
-        size = _size_if_small(connection, filters, scope) if terms else None
-        if terms and size is not None:
-            return _ranked_within(connection, terms, scope, size, limit)
-        rows = connection.execute(_RANKED_IN_SCOPE.format(scope=scope.sql), (expression, *scope.parameters, limit))
+        query = _RANKED_IN_SCOPE.format(scope=scope.condition.sql)
+        rows = connection.execute(query, (expression, *scope.condition.parameters, limit))
     # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
-    return tuple(ScoredRecord(id_, max(score, 1e-9)) for id_, score in rows)
+    return tuple(ScoredRecord(id_, max(score, bm25.LEAST_SCORE), kind) for id_, score, kind in rows)
 
 
-def _ranked_within(
-    connection: sqlite3.Connection, terms: Sequence[Term], scope: Condition, size: int, limit: int
+def _ranked_among_few(
+    connection: sqlite3.Connection, terms: Sequence[Term], scope: _Scope, limit: int
 ) -> tuple[ScoredRecord, ...]:
     """BM25 as if the scope were all there is: a name that every record of one agent holds says nothing about them.
 
-    FTS5 knows how rare a word is in the whole table only, so each word's share of the score is put right for itself.
+    FTS5 knows how rare a word is in the whole table only, so each word's share of the score is corrected by itself.
     """
+    assert scope.condition is not None and scope.size is not None
     everywhere = statistics(connection, [term.token for term in terms])
     scores: dict[int, float] = {}
-    statement = _TERM_IN_SCOPE.format(scope=scope.sql)
+    query = _TERM_IN_SCOPE.format(scope=scope.condition.sql)
     for term in terms:
-        rows = connection.execute(statement, (match_expression(term), *scope.parameters)).fetchall()
-        right = _idf(len(rows), size) / _idf(everywhere.frequency[term.token], everywhere.records)
+        rows = connection.execute(query, (match_expression(term), *scope.condition.parameters)).fetchall()
+        here = bm25.idf(len(rows), scope.size)
+        correction = here / bm25.idf(everywhere.frequency[term.token], everywhere.records)
         for key, score in rows:
-            scores[key] = scores.get(key, 0.0) + score * right
+            scores[key] = scores.get(key, 0.0) + score * correction
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    ids: dict[int, str] = {}
+    known: dict[int, tuple[str, str]] = {}
     for batch in batches([key for key, _ in best]):
-        ids.update(connection.execute(f"SELECT key, id FROM records WHERE key IN {marks(batch)}", batch))
-    return tuple(ScoredRecord(ids[key], max(score, 1e-9)) for key, score in best if key in ids)
+        found = connection.execute(f"SELECT key, id, kind FROM records WHERE key IN {marks(batch)}", batch)
+        known.update((key, (id_, kind)) for key, id_, kind in found)
+    return tuple(
+        ScoredRecord(known[key][0], max(score, bm25.LEAST_SCORE), known[key][1]) for key, score in best if key in known
+    )
 
 
-def _plain_terms(query: KeywordNode) -> tuple[Term, ...]:
+def _plain_terms(node: KeywordNode) -> tuple[Term, ...]:
     """The words of a query that is nothing but words, any of which will do; else none."""
-    nodes = query.nodes if isinstance(query, AnyOf) else (query,)
-    terms = tuple(node for node in nodes if isinstance(node, Term) and node.column is None)
+    nodes = node.nodes if isinstance(node, AnyOf) else (node,)
+    terms = tuple(one for one in nodes if isinstance(one, Term) and one.column is None)
     return terms if len(terms) == len(nodes) else ()
 
 
-def _size_if_small(connection: sqlite3.Connection, filters: Filters, scope: Condition) -> int | None:
-    """How many records there are to see, if few: of a part that indexes know, whose words or which folder's they are.
+def _scope_of(connection: sqlite3.Connection, filters: Filters, now: int) -> _Scope:
+    if sees_everything(connection, filters, now):
+        return _Scope()
+    scope = condition(filters, now)
+    return _Scope(scope, _size_if_small(connection, filters, scope))
 
-    To count who has a property would mean to look at everybody.
+
+def _size_if_small(connection: sqlite3.Connection, filters: Filters, scope: Condition) -> int | None:
+    """How many records are in scope, if few: of a scope that indexes know, an agent, kind, collection or session.
+
+    To count the records with any other property would mean to read all of them.
     """
     whose = Filters(agent=filters.agent, kinds=filters.kinds, collections=filters.collections, session=filters.session)
     if replace(filters, include_expired=whose.include_expired) != whose:
@@ -115,49 +179,37 @@ def _size_if_small(connection: sqlite3.Connection, filters: Filters, scope: Cond
     return int(size) if size <= _SMALL_SCOPE else None
 
 
-def _idf(holders: int, records: int) -> float:
-    """As FTS5 has it: a word in more than half of all records is worth almost nothing, never less."""
-    return max(1e-6, log((records - holders + 0.5) / (holders + 0.5)))
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def statistics_within(
-    connection: sqlite3.Connection, tokens: Sequence[str], filters: Filters, now: int
-) -> TermStatistics:
-    """How common words are among the records in scope, where these are few; else among all."""
-    if not sees_everything(connection, filters, now):
-        scope = condition(filters, now)
-        size = _size_if_small(connection, filters, scope)
-        if size is not None:
-            statement = _COUNT_IN_SCOPE.format(scope=scope.sql)
-            frequency = {
-                token: int(
-                    connection.execute(statement, (match_expression(_node(token)), *scope.parameters)).fetchone()[0]
-                )
-                for token in dict.fromkeys(tokens)
-            }
-            return TermStatistics(size, frequency, _average_length(connection))
-    return statistics(connection, tokens)
-
-
-def statistics(connection: sqlite3.Connection, tokens: Sequence[str]) -> TermStatistics:
+def _statistics(connection: sqlite3.Connection, tokens: Iterable[str], scope: _Scope) -> TermStatistics:
+    """How common tokens are among the records in scope, where these are few; else among all."""
+    if scope.condition is not None and scope.size is not None:
+        query = _COUNT_IN_SCOPE.format(scope=scope.condition.sql)
+        frequency = {
+            token: _count(connection, query, token, scope.condition.parameters) for token in dict.fromkeys(tokens)
+        }
+        return TermStatistics(scope.size, frequency)
     (records,) = connection.execute("SELECT count(*) FROM records_fts_docsize").fetchone()
     frequency = dict.fromkeys(tokens, 0)
     for token in frequency:
         if is_lone(token):
-            row = connection.execute(_COUNT, (match_expression(_node(token)),)).fetchone()
-        else:
-            row = connection.execute("SELECT doc FROM records_vocabulary WHERE term = ?", (token,)).fetchone()
-        if row:
+            frequency[token] = _count(connection, _COUNT, token)
+        elif row := connection.execute("SELECT doc FROM records_vocabulary WHERE term = ?", (token,)).fetchone():
             frequency[token] = row[0]
-    return TermStatistics(records, frequency, _average_length(connection))
+    return TermStatistics(records, frequency)
 
 
-def _node(token: str) -> KeywordNode:
-    return Prefix(token) if is_lone(token) else Term(token)
+def _count(connection: sqlite3.Connection, query: str, token: str, parameters: Sequence[object] = ()) -> int:
+    node = Prefix(token) if is_lone(token) else Term(token)
+    return int(connection.execute(query, (match_expression(node), *parameters)).fetchone()[0])
 
 
 def _average_length(connection: sqlite3.Connection) -> float:
-    """Tokens per record, from FTS5's own tally: the number of rows and the tokens of each column, as varints."""
+    """Tokens per record, from FTS5's own tally: the number of rows and the tokens of each column, as varints.
+
+    Only FTS5 knows it, and only its shadow table says it; to count the vocabulary takes a second at a million records.
+    """
     row = connection.execute("SELECT block FROM records_fts_data WHERE id = 1").fetchone()
     numbers: list[int] = []
     value = 0
@@ -169,7 +221,7 @@ def _average_length(connection: sqlite3.Connection) -> float:
     return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
 
-def matched_tokens(
+def _matched_tokens(
     connection: sqlite3.Connection, ids: Sequence[str], tokens: Sequence[str]
 ) -> dict[str, frozenset[str]]:
     """Looked up in the stored tokens as they are: taking them apart would cost more than the search."""

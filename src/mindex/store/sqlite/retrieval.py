@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
-from mindex.model import Filters, KeywordNode, Model, Record
-from mindex.store.base import NearestRecords, Page, RankingSignals, ScoredRecord, TermStatistics
-from mindex.store.sqlite import keyword, record_rows, turns
+from mindex.model import Filters, Model, Record
+from mindex.store.results import (
+    KeywordQuery,
+    KeywordResult,
+    NearestRecords,
+    Page,
+    RankingContext,
+    RankingSignals,
+    TermStatistics,
+)
+from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import batches, condition, marks
 
@@ -20,6 +29,18 @@ SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, 0), r.impor
        coalesce(a.count, 0), a.last_at
 FROM records r LEFT JOIN documents d ON d.key = r.document LEFT JOIN accesses a ON a.record = r.key
 WHERE r.id IN {marks}
+"""
+# The turn next to `a` in its session; a forgotten one has no place in it any more.
+_NEXT = """
+(SELECT b.key FROM records b WHERE b.kind = 'turn' AND b.agent = a.agent AND b.retired_at IS NULL
+ AND json_extract(b.fields, '$.session_id') = json_extract(a.fields, '$.session_id')
+ AND (b.created_at, b.number) {beyond} (a.created_at, a.number)
+ ORDER BY b.created_at {order}, b.number {order} LIMIT 1)
+"""
+_ADJACENT = f"""
+SELECT a.id, r.id FROM records a
+JOIN records r ON r.key IN ({_NEXT.format(beyond="<", order="DESC")}, {_NEXT.format(beyond=">", order="ASC")})
+WHERE a.kind = 'turn' AND a.id IN {{marks}} AND {{scope}}
 """
 _HOLDS_WORD = "(r.text LIKE ? ESCAPE '\\' OR r.title LIKE ? ESCAPE '\\')"
 _SUBSTRING = """
@@ -77,35 +98,41 @@ class SqliteRetrieval:
             values = (*(word for word in escaped for _ in range(2)), *scope.parameters, limit)
             return tuple(id_ for (id_,) in connection.execute(query, values))
 
-    def keyword(self, query: KeywordNode, filters: Filters, limit: int) -> tuple[ScoredRecord, ...]:
-        with self._database.read() as connection:
-            return keyword.ranked(connection, query, filters, limit, now_ms())
+    def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
+        with self._database.snapshot() as connection:
+            return keyword.search(connection, query, filters, limit, now_ms())
 
-    def term_statistics(self, tokens: Sequence[str], filters: Filters | None = None) -> TermStatistics:
-        with self._database.read() as connection:
-            if filters is None:
-                return keyword.statistics(connection, tokens)
-            return keyword.statistics_within(connection, tokens, filters, now_ms())
-
-    def matched_tokens(self, ids: Sequence[str], tokens: Sequence[str]) -> dict[str, frozenset[str]]:
-        with self._database.read() as connection:
-            return keyword.matched_tokens(connection, ids, tokens)
+    def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
+        with self._database.snapshot() as connection:
+            return keyword.statistics(connection, tokens)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         return self._engine.vectors.nearest(model, vector, filters, limit)
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
-        found: dict[str, RankingSignals] = {}
         with self._database.read() as connection:
-            for batch in batches(ids):
-                rows = connection.execute(_SIGNALS.format(marks=marks(batch)), batch)
-                found.update((row[0], RankingSignals(*row)) for row in rows)
-        return found
+            return _signals(connection, ids)
 
-    def turns_among(self, ids: Sequence[str]) -> frozenset[str]:
-        with self._database.read() as connection:
-            return turns.turns_among(connection, ids)
+    def ranking_context(
+        self, ids: Sequence[str], *, whole: int, filters: Filters, adjacent_to: Sequence[str] = ()
+    ) -> RankingContext:
+        with self._database.snapshot() as connection:
+            adjacent = _adjacent_turns(connection, adjacent_to, filters) if adjacent_to else ()
+            records = record_rows.read_records(connection, ids[:whole])
+            return RankingContext(_signals(connection, ids), adjacent, {record.id: record for record in records})
 
-    def adjacent_turns(self, ids: Sequence[str], filters: Filters) -> tuple[tuple[str, str], ...]:
-        with self._database.read() as connection:
-            return turns.adjacent(connection, ids, filters, now_ms())
+
+def _signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, RankingSignals]:
+    found: dict[str, RankingSignals] = {}
+    for batch in batches(ids):
+        for id_, kind, domain, instruction, *rest in connection.execute(_SIGNALS.format(marks=marks(batch)), batch):
+            found[id_] = RankingSignals(id_, kind, domain, bool(instruction), *rest)
+    return found
+
+
+def _adjacent_turns(
+    connection: sqlite3.Connection, ids: Sequence[str], filters: Filters
+) -> tuple[tuple[str, str], ...]:
+    scope = condition(filters, now_ms())
+    query = _ADJACENT.format(marks=marks(ids), scope=scope.sql)
+    return tuple(connection.execute(query, (*ids, *scope.parameters)))

@@ -54,23 +54,19 @@ class SqliteVectors:
                 f"the query has {len(query)} dimensions, {model.name} has {model.dimensions}",
                 "check embedding.model, then run `mindex doctor`",
             )
-        with self._database.read() as connection, self._lock:
-            # One snapshot for all of it: a commit between two statements could be missed for good, and a space
-            # that was replaced in the middle would answer with half of its vectors.
-            connection.execute("BEGIN")
-            try:
-                ranked, ids = self._ranked(connection, model, query, filters, limit)
-            finally:
-                connection.execute("COMMIT")
+        # One snapshot for all of it: a commit between two statements could be missed for good, and a space that was
+        # replaced in the middle would answer with half of its vectors.
+        with self._lock, self._database.snapshot() as connection:
+            ranked, known = self._ranked(connection, model, query, filters, limit)
         if ranked is None:
             return NearestRecords((), 0.0, 0.0, 0, 1.0)
         pairs = zip(ranked.keys, ranked.cosines, strict=True)
-        hits = tuple(ScoredRecord(ids[record], cosine) for record, cosine in pairs if record in ids)
+        hits = tuple(ScoredRecord(known[key][0], cosine, known[key][1]) for key, cosine in pairs if key in known)
         return NearestRecords(hits, ranked.mean, ranked.std, ranked.size, ranked.fluency)
 
     def _ranked(
         self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int
-    ) -> tuple[Ranked | None, dict[int, str]]:
+    ) -> tuple[Ranked | None, dict[int, tuple[str, str]]]:
         try:
             rules.require_role(spaces.read_roles(connection), model)
         except SpaceChangedError:
@@ -86,7 +82,7 @@ class SqliteVectors:
         loaded.searches += 1
         allowed = _allowed(connection, filters)
         ranked = loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed)
-        return ranked, _ids(connection, ranked.keys)
+        return ranked, _ids_and_kinds(connection, ranked.keys)
 
     def _refresh(
         self, connection: sqlite3.Connection, fingerprint: str, model: int, dimensions: int, *, codes: bool
@@ -165,21 +161,17 @@ class SqliteVectors:
                 connection.execute("DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)")
 
     def _pack(self, model: int, fingerprint: str, dimensions: int, *, anew: bool) -> None:
-        with self._database.read() as connection, self._lock:
-            connection.execute("BEGIN")
-            try:
-                if spaces.key_of(connection, fingerprint) != model:  # dropped since it was found to be due
-                    return
-                if anew:
-                    index = VectorIndex(dimensions)
-                    (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
-                    _catch_up(connection, model, index, 0)
-                    rows = index.rows()
-                else:
-                    loaded = self._refresh(connection, fingerprint, model, dimensions, codes=True)
-                    rows, seq = loaded.index.rows(), loaded.seq
-            finally:
-                connection.execute("COMMIT")
+        with self._lock, self._database.snapshot() as connection:
+            if spaces.key_of(connection, fingerprint) != model:  # dropped since it was found to be due
+                return
+            if anew:
+                index = VectorIndex(dimensions)
+                (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+                _catch_up(connection, model, index, 0)
+                rows = index.rows()
+            else:
+                loaded = self._refresh(connection, fingerprint, model, dimensions, codes=True)
+                rows, seq = loaded.index.rows(), loaded.seq
         assert rows.codes is not None
         with self._database.write() as connection:
             row = connection.execute(
@@ -285,10 +277,11 @@ def _fetch(connection: sqlite3.Connection, model: int, records: Sequence[int]) -
     return {record: vectors.reshape(-1, dimensions) for record, vectors in found.items()}
 
 
-def _ids(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
+def _ids_and_kinds(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
+    found: dict[int, tuple[str, str]] = {}
     for batch in batches(keys):
-        found.update(connection.execute(f"SELECT key, id FROM records WHERE key IN {marks(batch)}", batch))
+        rows = connection.execute(f"SELECT key, id, kind FROM records WHERE key IN {marks(batch)}", batch)
+        found.update((key, (id_, kind)) for key, id_, kind in rows)
     return found
 
 

@@ -1,0 +1,125 @@
+"""What a keyword query matches, and what a keyword score means: BM25 over finished tokens.
+
+This is the law that every engine follows, and how an engine scores records that are not in its index. The score of a
+record is the sum over the terms of the query of
+
+    idf × frequency × (K1 + 1) / (frequency + K1 × (1 − B + B × length / average length))
+
+where `frequency` counts the occurrences of the term in the record, each multiplied by the weight of its column, and
+`length` the record's tokens. `idf` is ln((N − n + ½) / (n + ½)), but never below 1e-6: N records, of which n hold the
+term. An engine whose ranking function is another one may scale its scores, but not change their ratios by much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log
+
+from mindex.analyzer import COLUMN_WEIGHTS, analyze_record, is_lone
+from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Record, Term, Without
+from mindex.store.results import ScoredRecord, TermStatistics
+
+K1, B = 1.2, 0.75
+# The least score of a match: scores are divided by each other.
+LEAST_SCORE = 1e-9
+_LEAST_IDF = 1e-6
+
+_Leaf = Term | Prefix | Phrase
+_Columns = dict[str, list[str]]
+
+
+def idf(holders: int, records: int) -> float:
+    """The weight of a term that `holders` of `records` hold; almost nothing where that is more than half of them."""
+    odds = (records - holders + 0.5) / (holders + 0.5)
+    return max(_LEAST_IDF, log(odds)) if odds > 1 else _LEAST_IDF
+
+
+def matches(node: KeywordNode, record: Record) -> bool:
+    """Whether a keyword query matches a record."""
+    return _matches(node, _columns(record))
+
+
+def score_records(
+    node: KeywordNode, records: Sequence[Record], statistics: TermStatistics, average_length: float
+) -> list[ScoredRecord]:
+    """The records that match, with their scores, best first. `statistics` counts the tokens of the query."""
+    found = []
+    for record in records:
+        columns = _columns(record)
+        if _matches(node, columns):
+            score = max(LEAST_SCORE, _score(node, columns, statistics, average_length))
+            found.append(ScoredRecord(record.id, score, record.kind))
+    return sorted(found, key=lambda hit: (-hit.score, hit.id))
+
+
+def matched_tokens(record: Record, tokens: Sequence[str]) -> frozenset[str]:
+    """Those of these tokens that a record is indexed under; a single CJK character is by the pairs that it begins."""
+    present = frozenset(token for column in _columns(record).values() for token in column)
+    first = {token[0] for token in present}
+    return frozenset(token for token in tokens if token in present or (is_lone(token) and token in first))
+
+
+def query_tokens(node: KeywordNode) -> frozenset[str]:
+    """The tokens whose frequencies a score depends on."""
+    return frozenset(token for leaf in _leaves(node) for token in _tokens(leaf))
+
+
+def _columns(record: Record) -> _Columns:
+    analysis = analyze_record(record)
+    return {name: getattr(analysis, name).split() for name in COLUMN_WEIGHTS}
+
+
+def _matches(node: KeywordNode, columns: _Columns) -> bool:
+    match node:
+        case AllOf(nodes):
+            return all(_matches(one, columns) for one in nodes)
+        case AnyOf(nodes):
+            return any(_matches(one, columns) for one in nodes)
+        case Without(keep, drop):
+            return _matches(keep, columns) and not _matches(drop, columns)
+        case _:
+            return _frequency(node, columns) > 0
+
+
+def _score(node: KeywordNode, columns: _Columns, statistics: TermStatistics, average_length: float) -> float:
+    length = sum(map(len, columns.values()))
+    norm = K1 * (1 - B + B * length / max(1.0, average_length))
+    score = 0.0
+    for leaf in _leaves(node):
+        frequency = _frequency(leaf, columns)
+        holders = min(statistics.frequency.get(token, 0) for token in _tokens(leaf))
+        score += idf(holders, statistics.records) * frequency * (K1 + 1) / (frequency + norm)
+    return score
+
+
+def _leaves(node: KeywordNode) -> Iterator[_Leaf]:
+    match node:
+        case AllOf(nodes) | AnyOf(nodes):
+            for one in nodes:
+                yield from _leaves(one)
+        case Without(keep, _):
+            yield from _leaves(keep)
+        case _:
+            yield node
+
+
+def _tokens(leaf: _Leaf) -> tuple[str, ...]:
+    return leaf.tokens if isinstance(leaf, Phrase) else (leaf.token,)
+
+
+def _frequency(leaf: _Leaf, columns: _Columns) -> float:
+    """How often a leaf occurs, each occurrence counted by the weight of its column."""
+    return sum(
+        weight * _count(leaf, columns[name]) for name, weight in COLUMN_WEIGHTS.items() if leaf.column in (None, name)
+    )
+
+
+def _count(leaf: _Leaf, tokens: list[str]) -> int:
+    match leaf:
+        case Term(token):
+            return tokens.count(token)
+        case Prefix(token):
+            return sum(one.startswith(token) for one in tokens)
+        case Phrase(phrase):
+            size = len(phrase)
+            return sum(tuple(tokens[i : i + size]) == phrase for i in range(len(tokens) - size + 1))

@@ -1,0 +1,87 @@
+"""How often a search calls its store: each call is a round trip where the store is a server across the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mindex.memory import Memory
+from mindex.store.base import GROUPS, Store
+from mindex.store.open import open_store
+from tests.conftest import write
+from tests.providers.servers import ModelServer
+
+MOST_CALLS = 6
+PAGES = {f"{n}.md": f"# Ship {n}\n\nParcels of ship {n} wait in hall {n} of the harbour.\n" for n in range(30)}
+
+
+class CountingGroup:
+    """A group of a store that notes its calls."""
+
+    def __init__(self, name: str, group: object, calls: list[str]) -> None:
+        self._name, self._group, self._calls = name, group, calls
+
+    def __getattr__(self, name: str) -> object:
+        method = getattr(self._group, name)
+
+        def counted(*arguments: object, **options: object) -> object:
+            self._calls.append(f"{self._name}.{name}")
+            return method(*arguments, **options)
+
+        return counted
+
+
+class CountingStore:
+    """A store that notes every call of its groups."""
+
+    def __init__(self, inner: Store) -> None:
+        self.calls: list[str] = []
+        self._inner = inner
+        for group in GROUPS:
+            setattr(self, group, CountingGroup(group, getattr(inner, group), self.calls))
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CountingStore:
+    return CountingStore(open_store(tmp_path / "memory.db"))
+
+
+@pytest.fixture
+def memory(tmp_path: Path, store: CountingStore, server: ModelServer, alone: Path) -> Iterator[Memory]:
+    options = {"embedding.provider": "ollama", "embedding.url": server.url, "embedding.model": "m"}
+    with Memory(store=store, options=options) as memory:  # type: ignore[arg-type]
+        memory.index(write(tmp_path / "docs", PAGES))
+        memory.add("The harbour master weighs the parcels of ship 7")
+        for text in ("Where are the parcels of ship 9?", "They wait in hall 9.", "Thanks."):
+            memory.conversations.add(text, "Noted.", session_id="harbour")
+        memory.search("a first search selects the embedder")
+        yield memory
+
+
+@pytest.mark.parametrize("limit", [5, 20])
+@pytest.mark.parametrize("query", ["parcels of ship 7", "where do the parcels wait?", "thanks, noted"])
+def test_a_hybrid_search_calls_the_store_at_most_six_times(
+    memory: Memory, store: CountingStore, query: str, limit: int
+) -> None:
+    for _ in range(2):  # a new query is embedded, a known one comes from the cache
+        store.calls.clear()
+        answer = memory.search(query, limit=limit, floor=0)
+        assert (answer.tier, bool(answer.hits)) == ("hybrid", True)
+        assert len(store.calls) <= MOST_CALLS, store.calls
+
+
+def test_a_keyword_search_calls_the_store_at_most_three_times(memory: Memory, store: CountingStore) -> None:
+    store.calls.clear()
+    assert memory.search("parcels of ship 7", mode="keyword").hits
+    assert len(store.calls) <= 3, store.calls
+
+
+def test_a_search_that_finds_nothing_calls_the_store_at_most_six_times(memory: Memory, store: CountingStore) -> None:
+    store.calls.clear()
+    assert memory.search("xylophone", floor=0.99).total == 0
+    assert len(store.calls) <= MOST_CALLS, store.calls
