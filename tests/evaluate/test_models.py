@@ -42,6 +42,7 @@ def test_a_reranker_is_measured_beside_hybrid_and_timed_only_while_it_works(gard
 VARIANTS = {"lexical": ["kumquat fruit ripe", "kumquat season"], "semantic": [], "answer": ""}
 
 
+@pytest.mark.server
 def test_expanded_questions_are_measured_and_their_model_is_asked_once(tmp_path: Path, cache: Store) -> None:
     texts = {"d1": ("Season", "The season begins in May."), "d2": ("Other", "Nothing of the kind.")}
     folder = titled_set(tmp_path / "s", texts, {"q1": ("kumquat harvest", {"d1": 1})})
@@ -58,6 +59,7 @@ def test_expanded_questions_are_measured_and_their_model_is_asked_once(tmp_path:
         assert len(server.asked) == before
 
 
+@pytest.mark.server
 def test_a_model_that_fails_is_not_measured_unnoticed(tmp_path: Path, cache: Store) -> None:
     texts = {"d1": ("Season", "The kumquat season begins in May.")}
     folder = titled_set(tmp_path / "s", texts, {"q1": ("kumquat season", {"d1": 1})})
@@ -68,6 +70,7 @@ def test_a_model_that_fails_is_not_measured_unnoticed(tmp_path: Path, cache: Sto
     assert any(note.startswith("hybrid+expand: 1 of 1 answers: not expanded") for note in found.notes), found.notes
 
 
+@pytest.mark.server
 def test_a_model_that_cannot_be_had_is_an_error(tmp_path: Path, garden: Path, cache: Store) -> None:
     with chat_server("") as server:
         settings = {key: str(value) for key, value in server.options.items()}

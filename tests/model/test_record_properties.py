@@ -8,9 +8,9 @@ from inspect import signature
 from typing import Literal, get_type_hints
 
 import pytest
-from mindex.mcp.write_tools import WritingTools
 
 from mindex.cli.memories import add_command, update_command
+from mindex.mcp.native.remember_update_forget import WriteTools
 from mindex.memories.lifecycle import NewMemory
 from mindex.model import Kind, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, ValueKind, in_order
@@ -63,5 +63,5 @@ def test_commands_and_tools_take_the_editable_properties() -> None:
     others = {"reason", "supersedes", "anchor", "ttl", "id", "id_", "kind", "fields", "restore", "undo", "self"}
     for command in (add_command, update_command):
         assert {str(one.name) for one in command.params} - others == arguments, command.name
-    for tool in (WritingTools.remember, WritingTools.update):
+    for tool in (WriteTools.remember, WriteTools.update):
         assert set(signature(tool).parameters) - others == arguments, tool.__name__
