@@ -219,7 +219,7 @@ async def test_a_seeds_own_database_is_left_alone(
     connection.commit()
     connection.close()
     before = theirs.read_bytes()
-    service = open_service(source, db=None, seed_db=str(theirs))
+    service = open_service(source, db=None, dialect_db=str(theirs))
     service.memory.index(source)
     assert theirs.read_bytes() == before
     assert (tmp_path / "memory_exchange.mindex.db").is_file()

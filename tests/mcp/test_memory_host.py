@@ -138,7 +138,7 @@ def test_watching_indexes_first_and_then_follows_the_files(
     assert reports[0].collections[0].new == 3
 
 
-def test_closing_stops_an_index_that_is_being_make_server(
+def test_closing_stops_an_index_that_is_being_built(
     docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, _ = serve(build=docs)

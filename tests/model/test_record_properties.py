@@ -8,9 +8,9 @@ from inspect import signature
 from typing import Literal, get_type_hints
 
 import pytest
+from mindex.mcp.write_tools import WritingTools
 
 from mindex.cli.memories import add_command, update_command
-from mindex.mcp.write_tools import WritingTools
 from mindex.memories.lifecycle import NewMemory
 from mindex.model import Kind, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, ValueKind, in_order
