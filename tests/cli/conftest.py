@@ -66,7 +66,7 @@ def with_model(handbook_memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Iter
 def own_copy(handbook_memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the handbook's database, with its vectors, that a test may change."""
     handbook_memory.store.settle()
-    with handbook_memory.store._engine.database.write() as connection:  # noqa: F841 - nobody writes while it is copied
+    with handbook_memory.store._engine.database.write() as connection:  # noqa: F841 - locked while it is copied
         copy = Path(shutil.copy(handbook_memory.status().db, tmp_path / "memory.db"))
         log = Path(handbook_memory.status().db + "-wal")
         if log.exists():
@@ -75,8 +75,8 @@ def own_copy(handbook_memory: Memory, tmp_path: Path, monkeypatch: pytest.Monkey
     return copy
 
 
-def tell(db: Path, record: Record) -> None:
-    """Store something that was told; the commands that do so come later."""
+def store_entry(db: Path, record: Record) -> None:
+    """Store an entry with all its properties, times included."""
     with Memory(db) as memory, memory.store._engine.database.write() as connection:
         cursor = connection.execute(
             "INSERT INTO records (id, kind, agent, type, importance, confidence, created_at, updated_at, expires_at,"

@@ -19,7 +19,7 @@ def test_a_record_by_id_and_by_the_start_of_it(mindex: Mindex, shared: Path) -> 
         assert (record["id"], record["text"], record["path"]) == (hit["id"], hit["text"], hit["path"])
 
 
-def test_the_place_of_a_hit_is_something_get_takes(mindex: Mindex, shared: Path) -> None:
+def test_get_takes_the_place_of_a_hit(mindex: Mindex, shared: Path) -> None:
     hits = mindex("search", "redis", "--digest", "--json").json["results"]
     for hit in hits:
         (record,) = mindex("get", hit["at"], "--json").json["records"]
@@ -37,7 +37,7 @@ def test_files_lines_globs_and_lists(mindex: Mindex, shared: Path) -> None:
     assert lines[8] in mindex("get", "redis.md:9-13").out
 
 
-def test_records_are_printed_in_the_forms_of_an_answer(mindex: Mindex, shared: Path) -> None:
+def test_records_are_printed_in_every_format(mindex: Mindex, shared: Path) -> None:
     place = "domains/caching/redis.md:9-13"
     (record,) = mindex("get", place, "--json").json["records"]
     assert mindex("get", place, "--format", "json").json == mindex("get", place, "--json").json
@@ -82,29 +82,29 @@ def test_lines_that_end_before_they_begin_are_a_usage_error(mindex: Mindex, shar
     is_one_error(mindex("get", "redis.md:40-10"), "'redis.md:40-10' ends before it begins", "redis.md:10-40", code=2)
 
 
-def test_lines_beyond_the_end_are_answered_with_how_many_there_are(mindex: Mindex, shared: Path) -> None:
+def test_lines_beyond_the_end_print_the_number_of_lines(mindex: Mindex, shared: Path) -> None:
     has = len((shared / "on-call.md").read_text(encoding="utf-8").splitlines())
     ran = mindex("get", "on-call.md:900-901")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == f"error: nothing found for on-call.md:900-901; on-call.md has {has} lines\n"
-    told = mindex("get", "on-call.md:900-901", "--json").json
-    assert (told["missing"], told["notes"]) == (["on-call.md:900-901"], [f"on-call.md has {has} lines"])
+    message = mindex("get", "on-call.md:900-901", "--json").json
+    assert (message["missing"], message["notes"]) == (["on-call.md:900-901"], [f"on-call.md has {has} lines"])
 
 
-def test_what_is_missing_is_said_once(mindex: Mindex, shared: Path) -> None:
+def test_a_missing_reference_is_printed_once(mindex: Mindex, shared: Path) -> None:
     ran = mindex("get", "on-call.md:1-2", "nowhere.md")
     assert (ran.out + ran.err).count("nowhere.md") == 1
     assert mindex("get", "nowhere.md").out == ""
 
 
-def test_a_small_budget_still_shows_words(mindex: Mindex, shared: Path) -> None:
+def test_a_small_budget_still_shows_text(mindex: Mindex, shared: Path) -> None:
     (record,) = mindex("get", "on-call.md", "--budget", 100, "--format", "json").json["records"]
     assert len(record["text"]) > 150
     text = mindex("get", "on-call.md", "--budget", 60).out
     assert " […truncated]\n\nnote: cut to 60 tokens\n" in text
 
 
-def test_a_csv_that_was_cut_says_so_beside_the_data(mindex: Mindex, shared: Path) -> None:
+def test_a_csv_that_was_cut_has_a_note_on_stderr(mindex: Mindex, shared: Path) -> None:
     ran = mindex("get", "on-call.md", "--budget", 200, "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(ran.out))
     assert row["truncated"] == "true" and row["text"].startswith("# ")
@@ -112,7 +112,7 @@ def test_a_csv_that_was_cut_says_so_beside_the_data(mindex: Mindex, shared: Path
 
 
 @pytest.mark.parametrize("reference", ["", " ", ",", " , "])
-def test_asking_for_nothing_is_a_usage_error(mindex: Mindex, shared: Path, reference: str) -> None:
+def test_an_empty_reference_is_a_usage_error(mindex: Mindex, shared: Path, reference: str) -> None:
     is_one_error(mindex("get", reference), "nothing was asked for", code=2)
 
 
@@ -188,14 +188,14 @@ def test_a_wrong_list_is_a_usage_error(mindex: Mindex, shared: Path, wrong: list
     is_one_error(mindex("list", *wrong), code=2)
 
 
-def test_amounts_beyond_reason_are_cut(mindex: Mindex, shared: Path) -> None:
+def test_limits_that_are_too_large_are_cut(mindex: Mindex, shared: Path) -> None:
     ran = mindex("list", "--limit", 10**30, "--json")
     assert len(ran.json["records"]) == 50
     assert ran.err == "note: limit cut to 50\n"
     assert mindex("list", "--offset", 10**30, "--json").json["records"] == []
 
 
-def test_a_page_of_the_list_beyond_its_end_says_how_many_there_are(mindex: Mindex, shared: Path) -> None:
+def test_a_page_of_the_list_beyond_its_end_prints_the_total(mindex: Mindex, shared: Path) -> None:
     total = mindex("list", "--json").json["total"]
     assert mindex("list", "--offset", 4000).err == f"note: nothing is left after 4000: there are {total}\n"
     assert mindex("list", "--offset", 1).err == ""

@@ -36,14 +36,14 @@ def test_the_report_as_text(mindex: Mindex, handbook: Path) -> None:
     assert ran.err == ""
 
 
-def test_one_of_a_thing_is_said_in_the_singular(mindex: Mindex, tmp_path: Path) -> None:
+def test_one_file_and_one_chunk_are_singular(mindex: Mindex, tmp_path: Path) -> None:
     ran = mindex("index", write(tmp_path / "docs", {"a.md": "one"}))
     assert ": 1 file, 1 new; " in ran.out
     assert ", 1 document, 1 chunk, " in mindex("status").out
     assert mindex("index", "--remove", "docs").out == "removed docs: 1 chunk\n"
 
 
-def test_what_was_left_out_is_named_in_json(mindex: Mindex, handbook: Path) -> None:
+def test_skipped_files_are_named_in_json(mindex: Mindex, handbook: Path) -> None:
     (handbook / "binary.md").write_bytes(b"\0\1\2")
     report = mindex("index", handbook, "--json").json
     assert [set(skip) for skip in report["skipped"]] == [{"path", "reason"}]
@@ -58,7 +58,7 @@ def test_several_folders_and_then_all_of_them_without_naming_any(mindex: Mindex,
     assert {c["name"]: c["files"]["new"] for c in again["collections"]} == {"one": 0, "two": 1}
 
 
-def test_a_name_is_what_a_folder_is_called_from_then_on(mindex: Mindex, handbook: Path) -> None:
+def test_a_name_is_the_name_of_the_collection(mindex: Mindex, handbook: Path) -> None:
     assert mindex("index", handbook, "--name", "team", "--json").json["collections"][0]["name"] == "team"
     assert mindex("search", "redis", "--collection", "team").code == 0
     is_one_error(mindex("index", handbook, handbook.parent, "--name", "x"), "one folder", code=2)
@@ -97,7 +97,7 @@ def test_force_reads_every_file_again(mindex: Mindex, indexed: Path) -> None:
     assert mindex("index", indexed, "--force", "--json").json["collections"][0]["files"]["changed"] == 14
 
 
-def test_a_dry_run_says_what_would_happen_and_does_nothing(mindex: Mindex, handbook: Path) -> None:
+def test_a_dry_run_prints_the_changes_and_makes_none(mindex: Mindex, handbook: Path) -> None:
     report = mindex("index", handbook, "--dry-run", "--json").json
     assert report["collections"][0]["files"]["new"] == 14
     assert mindex("status", "--json").json["collections"] == []
@@ -115,13 +115,15 @@ def test_removing_a_folder_forgets_its_chunks_and_keeps_its_files(mindex: Mindex
 @pytest.mark.parametrize(
     "more", [["--dry-run"], ["--force"], ["--no-embed"], ["--name", "x"], ["--context", "x"], ["."]]
 )
-def test_remove_goes_alone(mindex: Mindex, indexed: Path, more: list[str]) -> None:
+def test_remove_takes_no_other_option(mindex: Mindex, indexed: Path, more: list[str]) -> None:
     is_one_error(mindex("index", "--remove", "handbook", *more), "--remove", code=2)
     assert mindex("status", "--json").json["records"]["chunk"] > 50
 
 
 @pytest.mark.model
-def test_vectors_can_wait_for_backfill(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_embed_leaves_the_vectors_to_backfill(
+    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
     root = write(tmp_path / "docs", {f"{n}.md": f"Station {n} has {n} doors." for n in range(3)})
     report = mindex("index", root, "--no-embed", "--json").json
@@ -139,11 +141,11 @@ def test_the_batch_of_a_backfill_is_kept_in_range(mindex: Mindex, with_model: Me
     assert (ran.code, ran.err) == (0, "note: batch cut to 200\n")
 
 
-def test_backfill_without_a_model_says_what_to_set(mindex: Mindex, indexed: Path) -> None:
+def test_backfill_without_a_model_names_the_setting(mindex: Mindex, indexed: Path) -> None:
     is_one_error(mindex("backfill"), "no embedder", "embedding.provider")
 
 
-def test_optimize_says_what_it_saved(mindex: Mindex, indexed: Path) -> None:
+def test_optimize_prints_the_sizes(mindex: Mindex, indexed: Path) -> None:
     mindex("index", "--remove", "handbook")
     sizes = mindex("optimize", "--json").json
     assert set(sizes) == {"size_before", "size_after"}
@@ -172,7 +174,7 @@ def test_a_folder_inside_an_indexed_one_is_refused_by_name(mindex: Mindex, index
     assert (ran.code, ran.json["error"]["kind"]) == (1, "collection")
 
 
-def test_indexing_here_by_a_dot(mindex: Mindex, handbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dot_is_the_current_folder(mindex: Mindex, handbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(handbook)
     assert mindex("index", ".", "--json").json["collections"][0]["root"] == str(handbook)
 

@@ -50,7 +50,7 @@ def test_mindex_alone_shows_the_help(mindex: Mindex) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(mindex: Mindex, command: str) -> None:
+def test_every_command_has_help(mindex: Mindex, command: str) -> None:
     for flag in ("--help", "-h"):
         ran = mindex(command, flag)
         assert (ran.code, ran.err) == (0, "")
@@ -58,7 +58,7 @@ def test_every_command_explains_itself(mindex: Mindex, command: str) -> None:
         assert len(ran.out.splitlines()[2].strip()) > 10
 
 
-def test_every_option_is_explained() -> None:
+def test_every_option_has_help() -> None:
     for command, parameter in every_option():
         if isinstance(parameter, click.Option):
             assert parameter.help, f"{command} {parameter.name}"
@@ -72,7 +72,7 @@ def test_the_version_is_the_packages(mindex: Mindex) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (["nope"], "No such command 'nope'"),
         (["search"], "Missing argument 'QUERY'"),
@@ -86,19 +86,19 @@ def test_the_version_is_the_packages(mindex: Mindex) -> None:
         (["paths", "--verbose"], "No such option '--verbose'"),
     ],
 )
-def test_a_wrong_call_is_one_line_and_exit_code_2(mindex: Mindex, wrong: list[str], said: str) -> None:
+def test_a_wrong_call_is_one_line_and_exit_code_2(mindex: Mindex, wrong: list[str], message: str) -> None:
     if "--json" not in wrong:
-        is_one_error(mindex(*wrong), said, "--help", code=2)
+        is_one_error(mindex(*wrong), message, "--help", code=2)
     if not wrong[-1].startswith(("--db", "--agent")):
         ran = mindex(*wrong, *([] if "--json" in wrong else ["--json"]))
         assert (ran.code, ran.err) == (2, "")
         assert set(ran.json) == {"error"}
         assert set(ran.json["error"]) == {"kind", "message", "hint"}
         assert ran.json["error"]["kind"] == "usage"
-        assert said in ran.json["error"]["message"]
+        assert message in ran.json["error"]["message"]
 
 
-def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(mindex: Mindex) -> None:
+def test_a_misspelt_command_gets_a_suggestion(mindex: Mindex) -> None:
     is_one_error(mindex("serach", "x"), "No such command 'serach'; did you mean `mindex search`?", code=2)
     assert mindex("serach", "--json").json["error"]["hint"] == "did you mean `mindex search`?"
 
@@ -113,7 +113,7 @@ def test_a_failure_is_the_same_object_for_every_command(mindex: Mindex, tmp_path
     assert ran.json["error"]["hint"]
 
 
-def test_a_fault_of_our_own_is_one_line_too(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_one_line_too(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Memory, "status", lambda _: 1 / 0)
     is_one_error(mindex("status"), "unexpected ZeroDivisionError", "test_main.py", "please report")
     assert mindex("status", "--json").json["error"]["kind"] == "error"
@@ -122,7 +122,7 @@ def test_a_fault_of_our_own_is_one_line_too(mindex: Mindex, monkeypatch: pytest.
 # ── global options ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_global_options_may_stand_anywhere(mindex: Mindex, indexed: Path) -> None:
+def test_global_options_may_follow_the_command(mindex: Mindex, indexed: Path) -> None:
     other = str(indexed.parent / "other.db")
     ways = [
         ["--json", "--db", other, "--agent", "bob", "status"],
@@ -187,7 +187,7 @@ def searched(tmp_path: Path) -> Path:
     return db
 
 
-def test_a_reader_that_has_seen_enough_is_not_an_error(searched: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(searched: Path) -> None:
     process = start("search", "harbour", "--limit", 50, "--db", searched)
     assert process.stdout is not None
     assert process.stdout.readline().startswith("50 of 50")
@@ -198,7 +198,7 @@ def test_a_reader_that_has_seen_enough_is_not_an_error(searched: Path) -> None:
     process.stderr.close()
 
 
-def test_a_reader_that_never_looks_is_not_an_error(searched: Path) -> None:
+def test_a_pipe_that_is_never_read_is_not_an_error(searched: Path) -> None:
     process = start("list", "--limit", 50, "--json", "--db", searched)
     assert process.stdout is not None
     process.stdout.close()
@@ -235,7 +235,7 @@ def test_any_language_under_the_plainest_locale(tmp_path: Path) -> None:
     is_one_error(run("search", "x", "--db", db, "--collection", "Öl", env=plain), "'Öl'", code=2)
 
 
-def test_arguments_that_are_no_text_at_all(tmp_path: Path) -> None:
+def test_arguments_that_are_not_utf_8(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     with Memory(db) as memory:
         memory.index(write(tmp_path / "docs", {"a.md": "words"}))

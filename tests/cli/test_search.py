@@ -12,7 +12,7 @@ from mindex.clock import now_ms
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.tokens import count_tokens
-from tests.cli.conftest import Mindex, tell
+from tests.cli.conftest import Mindex, store_entry
 from tests.conftest import write
 from tests.running import is_one_error
 
@@ -23,7 +23,7 @@ DAY = 24 * 60 * 60
 # ── what is answered ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_answer_names_where_it_was_found_and_how(mindex: Mindex, shared: Path) -> None:
+def test_a_result_names_its_place_and_its_ranks(mindex: Mindex, shared: Path) -> None:
     ran = mindex("search", "Redis eviction")
     assert ran.code == 0
     assert ran.out.startswith("5 of ")
@@ -90,20 +90,20 @@ def test_limit_and_offset_page_through_one_order(mindex: Mindex, shared: Path) -
     assert ids(mindex, "Redis", "--limit", 3, "--offset", 2) == everything[2:5]
 
 
-def test_a_page_beyond_the_end_says_how_many_there_are(mindex: Mindex, shared: Path) -> None:
+def test_a_page_beyond_the_end_prints_the_total(mindex: Mindex, shared: Path) -> None:
     answer = mindex("search", "Redis", "--offset", 4000, "--json").json
     assert answer["results"] == []
     assert answer["notes"][-1] == f"nothing is left after 4000: there are {answer['total']}"
 
 
-def test_words_that_are_not_quoted_are_one_question(mindex: Mindex, shared: Path) -> None:
+def test_words_that_are_not_quoted_are_one_query(mindex: Mindex, shared: Path) -> None:
     one, other = (mindex("search", *words, "--json").json for words in (["Redis eviction"], ["Redis", "eviction"]))
     assert one == other
     is_one_error(mindex("search"), "QUERY", code=2)
 
 
 @pytest.mark.parametrize(("option", "value"), [("--limit", 0), ("--limit", -1), ("--offset", -1), ("--budget", 0)])
-def test_amounts_below_the_least_are_usage_errors(mindex: Mindex, shared: Path, option: str, value: int) -> None:
+def test_limits_below_the_minimum_are_usage_errors(mindex: Mindex, shared: Path, option: str, value: int) -> None:
     is_one_error(mindex("search", "Redis", option, value), str(value), code=2)
 
 
@@ -124,7 +124,7 @@ def test_a_budget_is_never_exceeded(mindex: Mindex, shared: Path, view: str, bud
     assert count_tokens(mindex("search", "Redis", "--view", view, "--limit", 20).out) > budget
 
 
-def test_explain_says_what_each_stage_added(mindex: Mindex, shared: Path) -> None:
+def test_explain_prints_what_each_stage_added(mindex: Mindex, shared: Path) -> None:
     assert "explain" not in mindex("search", "Redis", "--json").json["results"][0]
     hit = mindex("search", "Redis", "--explain", "--json").json["results"][0]
     assert hit["explain"]["keyword_rank"] >= 1
@@ -133,7 +133,7 @@ def test_explain_says_what_each_stage_added(mindex: Mindex, shared: Path) -> Non
 
 
 @pytest.mark.parametrize("where", [["--digest"], ["--compact"], ["--format", "csv"], ["--format", "files"]])
-def test_explain_where_nothing_can_show_it_is_refused(mindex: Mindex, shared: Path, where: list[str]) -> None:
+def test_explain_with_a_short_view_is_refused(mindex: Mindex, shared: Path, where: list[str]) -> None:
     is_one_error(mindex("search", "Redis", "--explain", *where), "--explain", code=2)
 
 
@@ -146,7 +146,7 @@ def test_current_file_lifts_its_own_domain(mindex: Mindex, shared: Path) -> None
     assert score("caching", "--current-file", "domains/api/x.md") == score("caching")
 
 
-def test_modes_choose_the_halves(mindex: Mindex, with_model: Memory) -> None:
+def test_modes_choose_keyword_and_vector_candidates(mindex: Mindex, with_model: Memory) -> None:
     tiers = {mode: mindex("search", "cached data", "--mode", mode, "--json").json["tier"] for mode in
              ("hybrid", "keyword", "vector")}  # fmt: skip
     assert tiers == {"hybrid": "hybrid", "keyword": "keyword", "vector": "vector"}
@@ -161,19 +161,19 @@ def test_fusions_score_in_their_own_way(mindex: Mindex, with_model: Memory) -> N
     assert len(set(scores.values())) == 4
 
 
-def test_explain_has_both_halves_with_a_model(mindex: Mindex, with_model: Memory) -> None:
+def test_explain_has_keyword_and_vector_ranks_with_a_model(mindex: Mindex, with_model: Memory) -> None:
     explain = mindex("search", "how is data cached", "--explain", "--json").json["results"][0]["explain"]
     assert set(explain) >= {"vector_rank", "cosine", "z", "g", "coverage", "relevance", "stages"}
 
 
-def test_a_question_the_handbook_does_not_answer(mindex: Mindex, with_model: Memory) -> None:
+def test_a_query_without_a_relevant_hit_finds_nothing(mindex: Mindex, with_model: Memory) -> None:
     ran = mindex("search", "sourdough bread starter", "--json")
     assert ran.code == 0
     assert ran.json["results"] == []
     assert any(note.startswith("nothing relevant") for note in ran.json["notes"])
 
 
-def test_an_empty_memory_says_how_to_fill_it(mindex: Mindex) -> None:
+def test_an_empty_memory_names_the_commands_that_fill_it(mindex: Mindex) -> None:
     note = "the memory is empty; `mindex index FOLDER` or `mindex add` fills it"
     assert mindex("search", "redis", "--json").json["notes"] == [note]
 
@@ -192,7 +192,7 @@ def test_a_filter_that_nothing_matches_is_named(mindex: Mindex, with_model: Memo
     ]
 
 
-def test_an_agent_that_was_told_nothing_is_no_filter(mindex: Mindex) -> None:
+def test_an_agent_without_entries_is_not_named_as_a_filter(mindex: Mindex) -> None:
     mindex("add", "Redis it is.", "--agent", "bob")
     notes = mindex("search", "redis", "--json").json["notes"]
     assert notes == ["agent main was told nothing yet, and no folder is indexed"]
@@ -220,7 +220,7 @@ def found(mindex: Mindex, *arguments: object) -> set[str]:
     return {hit.get("path") or hit["id"] for hit in ran.json["results"]}
 
 
-def test_the_place_filters(mindex: Mindex, indexed: Path, tmp_path: Path) -> None:
+def test_collection_and_path_filter_by_place(mindex: Mindex, indexed: Path, tmp_path: Path) -> None:
     mindex("index", write(tmp_path / "more", {"notes.md": "# Redis\n\nRedis elsewhere"}))
     assert found(mindex, "redis", "--collection", "more") == {"notes.md"}
     assert "notes.md" in found(mindex, "redis", "--collection", "more", "--collection", "handbook")
@@ -258,7 +258,7 @@ def test_times_filter_by_when_a_file_was_written(mindex: Mindex, tmp_path: Path)
 
 
 @pytest.fixture
-def told(mindex: Mindex, indexed: Path) -> Path:
+def message(mindex: Mindex, indexed: Path) -> Path:
     db = Path(os.environ["MINDEX_DB"])
     now = now_ms()
     common = {"kind": "memory", "created_at": now, "updated_at": now}
@@ -268,11 +268,11 @@ def told(mindex: Mindex, indexed: Path) -> Path:
         Record(id="theirs", agent="bob", type="fact", text="redis theirs", **common),  # type: ignore[arg-type]
         Record(id="expired", agent="main", expires_at=now - 1000, text="redis expired", **common),  # type: ignore[arg-type]
     ):
-        tell(db, record)
+        store_entry(db, record)
     return db
 
 
-def test_the_filters_of_what_was_told(mindex: Mindex, told: Path) -> None:
+def test_the_filters_of_entries(mindex: Mindex, message: Path) -> None:
     assert found(mindex, "redis", "--kind", "memory") == {"mine", "vague"}
     assert {"mine", "domains/caching/redis.md"} <= found(mindex, "redis", "--kind", "memory", "--kind", "chunk")
     assert found(mindex, "redis", "--type", "insight") == {"vague"}
@@ -281,7 +281,7 @@ def test_the_filters_of_what_was_told(mindex: Mindex, told: Path) -> None:
     assert found(mindex, "redis", "--kind", "memory", "--include-expired") == {"mine", "vague", "expired"}
 
 
-def test_another_agents_words_are_seen_only_by_asking(mindex: Mindex, told: Path) -> None:
+def test_entries_of_another_agent_are_found_only_with_its_name(mindex: Mindex, message: Path) -> None:
     assert found(mindex, "redis", "--kind", "memory", "--agent", "bob") == {"theirs"}
     assert found(mindex, "redis", "--kind", "memory", "--agent", "*") == {"mine", "vague", "theirs"}
     assert found(mindex, "--agent=bob", "redis", "--kind", "memory") == {"theirs"}
@@ -327,7 +327,7 @@ def test_every_format_holds_the_same_hits(mindex: Mindex, shared: Path) -> None:
     assert files == list(dict.fromkeys(hit["path"] for hit in hits))
 
 
-def test_a_csv_or_markdown_that_was_cut_says_so(mindex: Mindex, shared: Path) -> None:
+def test_a_csv_or_markdown_that_was_cut_has_a_note(mindex: Mindex, shared: Path) -> None:
     ran = mindex("search", "Redis", "--format", "csv", "--budget", 120)
     (row,) = csv.DictReader(io.StringIO(ran.out))
     assert row["truncated"] == "true"
@@ -377,14 +377,14 @@ def test_a_query_with_half_a_surrogate_finds_its_words(mindex: Mindex, shared: P
     is_one_error(mindex("search", "redis", "--path", "\udcff"), code=2)
 
 
-def test_a_long_query_says_that_it_was_cut(mindex: Mindex, shared: Path) -> None:
+def test_a_long_query_is_cut_with_a_note(mindex: Mindex, shared: Path) -> None:
     ran = mindex("search", "redis " * 20_000, "--json")
     assert "query cut to 4000 characters" in ran.json["notes"]
     assert ran.json["results"]
     assert len(ran.json["query"]) < 500
 
 
-def test_non_ascii_goes_in_and_comes_out(mindex: Mindex, tmp_path: Path) -> None:
+def test_non_ascii_text_is_found_and_printed(mindex: Mindex, tmp_path: Path) -> None:
     mindex(
         "index", write(tmp_path / "docs", {"größe.md": "# Übersicht\n\nDie Größe der Tür.", "東京.md": "東京の天気"})
     )

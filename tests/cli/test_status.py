@@ -41,7 +41,7 @@ def test_status_and_doctor_name_a_folder_that_is_gone(mindex: Mindex, indexed: P
     assert sick["fix"]
 
 
-def test_a_sound_memory_is_called_sound(mindex: Mindex, indexed: Path) -> None:
+def test_every_check_of_a_sound_memory_is_ok(mindex: Mindex, indexed: Path) -> None:
     ran = mindex("doctor", "--json")
     assert ran.code == 0
     assert set(ran.json) == {"ok", "checks"}
@@ -66,7 +66,7 @@ def test_doctor_checks_the_vectors_with_a_model(mindex: Mindex, with_model: Memo
         ("UPDATE records SET text = text || ' changed behind its back'", "words of a sample"),
     ],
 )
-def test_doctor_finds_what_optimize_mends(mindex: Mindex, indexed: Path, harm: str, check: str) -> None:
+def test_doctor_finds_what_optimize_repairs(mindex: Mindex, indexed: Path, harm: str, check: str) -> None:
     with Memory(os.environ["MINDEX_DB"]) as memory, memory.store._engine.database.write() as connection:
         connection.execute(harm)
     ran = mindex("doctor", "--json")
@@ -148,7 +148,7 @@ def test_a_wrong_value_in_the_environment_is_named(mindex: Mindex, monkeypatch: 
     is_one_error(mindex("status"), "MINDEX_SEARCH_FLOOR")
 
 
-def test_paths_says_where_everything_is(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_prints_every_folder(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MINDEX_DB")
     paths = mindex("paths", "--json").json
     assert set(paths) == {"db", "config", "cache"}

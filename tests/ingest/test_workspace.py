@@ -322,42 +322,40 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def service(tmp_path: Path, workspace: Path, eager: None) -> Iterator[MemoryHost]:
+def host(tmp_path: Path, workspace: Path, eager: None) -> Iterator[MemoryHost]:
     settings = {"embedding.provider": "none", "workspace.path": str(workspace)}
-    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), settings=settings))
-    yield service
-    service.close()
+    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), settings=settings))
+    yield host
+    host.close()
 
 
-def test_a_server_watches_the_workspace_and_no_other_folder(
-    service: MemoryHost, tmp_path: Path, workspace: Path
-) -> None:
+def test_a_server_watches_the_workspace_and_no_other_folder(host: MemoryHost, tmp_path: Path, workspace: Path) -> None:
     docs = write(tmp_path / "docs", {"a.md": "alpha"})
-    service.memory.index(docs)
-    service.start()
-    wait_until(lambda: len(service.memory.store.files.collections()) == 2)
+    host.memory.index(docs)
+    host.start()
+    wait_until(lambda: len(host.memory.store.files.collections()) == 2)
     write(docs, {"b.md": "beta"})
     write(workspace, {"c.md": "gamma"})
-    wait_until(lambda: service.memory.search("gamma").total == 1)
-    assert service.memory.search("beta").total == 0
-    service.memory.add("The cache lives in Redis")
+    wait_until(lambda: host.memory.search("gamma").total == 1)
+    assert host.memory.search("beta").total == 0
+    host.memory.add("The cache lives in Redis")
     write(workspace, {"d.md": "delta"})
-    wait_until(lambda: service.memory.search("delta").total == 1)
-    assert [hit.record.kind for hit in service.memory.search("cache").hits] == ["memory"]
+    wait_until(lambda: host.memory.search("delta").total == 1)
+    assert [hit.record.kind for hit in host.memory.search("cache").hits] == ["memory"]
 
 
 def test_a_server_without_a_workspace_watches_nothing(tmp_path: Path) -> None:
-    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), settings={"embedding.provider": "none"}))
-    service.start()
+    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), settings={"embedding.provider": "none"}))
+    host.start()
     wait_until(lambda: not any(thread.name == "mindex-files" for thread in threading.enumerate()))
-    assert service.memory.store.files.collections() == ()
-    service.close()
+    assert host.memory.store.files.collections() == ()
+    host.close()
 
 
 def test_a_server_reports_why_a_workspace_is_not_watched(
-    service: MemoryHost, workspace: Path, capsys: pytest.CaptureFixture[str]
+    host: MemoryHost, workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace.write_text("not a folder")
-    service.start()
+    host.start()
     wait_until(lambda: not any(thread.name == "mindex-files" for thread in threading.enumerate()))
     assert "cannot be the workspace" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def schemas_of_tools() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Served:
-    service: MemoryHost
+    host: MemoryHost
     server: MindexServer
     root: Path
 
@@ -56,10 +56,10 @@ def handbook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served
     """Shared: tests must not change what is indexed."""
     root = tmp_path_factory.mktemp("served")
     shutil.copytree(HANDBOOK, root / "handbook")
-    service = MemoryHost(ServerOptions(db=str(root / "memory.db"), root=root, settings=KEYWORD))
-    service.memory.index(root / "handbook")
-    yield Served(service, MindexServer(service, dialect_named("native")), root)
-    service.close()
+    host = MemoryHost(ServerOptions(db=str(root / "memory.db"), root=root, settings=KEYWORD))
+    host.memory.index(root / "handbook")
+    yield Served(host, MindexServer(host, dialect_named("native")), root)
+    host.close()
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ async def client(handbook_server: Served) -> AsyncIterator[Client]:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Served]:
     """An empty memory of the test's own."""
-    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
-    yield Served(service, MindexServer(service, dialect_named("native")), tmp_path)
-    service.close()
+    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    yield Served(host, MindexServer(host, dialect_named("native")), tmp_path)
+    host.close()
 
 
 @pytest.fixture
@@ -90,8 +90,8 @@ def serving(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         return Served(opened[-1], MindexServer(opened[-1], dialect), tmp_path)
 
     yield make
-    for service in opened:
-        service.close()
+    for host in opened:
+        host.close()
 
 
 def text(result: CallToolResult) -> str:

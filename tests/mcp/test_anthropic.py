@@ -27,15 +27,15 @@ LISTING = "Here're the files and directories up to 2 levels deep in {}, excludin
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[MemoryHost]:
+def host(tmp_path: Path) -> Iterator[MemoryHost]:
     opened = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def memory(service: MemoryHost) -> Memory:
-    return service.memory
+def memory(host: MemoryHost) -> Memory:
+    return host.memory
 
 
 class Claude:
@@ -57,8 +57,8 @@ class Claude:
 
 
 @pytest.fixture
-async def claude(service: MemoryHost) -> AsyncIterator[Claude]:
-    async with Client(MindexServer(service, dialect_named("anthropic"))) as client:
+async def claude(host: MemoryHost) -> AsyncIterator[Claude]:
+    async with Client(MindexServer(host, dialect_named("anthropic"))) as client:
         yield Claude(client)
 
 
@@ -104,7 +104,7 @@ async def test_files_are_created_viewed_and_listed(claude: Claude) -> None:
     )
 
 
-async def test_a_text_that_stands_there_once_is_replaced(claude: Claude) -> None:
+async def test_a_text_that_occurs_once_is_replaced(claude: Claude) -> None:
     path = "/memories/a.md"
     await claude("create", path, file_text="one\ntwo\nthree\nfour\nfive\nsix\n")
     assert await claude("str_replace", path, old_str="four", new_str="4\n4½") == (
@@ -151,15 +151,15 @@ async def test_files_and_directories_are_renamed_and_nothing_overwritten(claude:
     assert await claude("rename", **move) == "Successfully renamed /memories/a to /memories/z/y"
     assert (await claude("view", "/memories/z/y/b/2.md")).endswith("a/b/2.md")
     for taken in ("/memories/c.md", "/memories/z", "/memories/z/y/1.md"):
-        told = await claude.error("rename", old_path="/memories/c.md", new_path=taken)
-        assert told.startswith(f"Error: The destination {taken} already exists")
+        message = await claude.error("rename", old_path="/memories/c.md", new_path=taken)
+        assert message.startswith(f"Error: The destination {taken} already exists")
     assert "lies in" in await claude.error("rename", old_path="/memories/z", new_path="/memories/z/inside")
     assert "is a file" in await claude.error("rename", old_path="/memories/z", new_path="/memories/c.md/z")
     assert "itself" in await claude.error("rename", old_path=ROOT, new_path="/memories/all")
 
 
 @pytest.mark.parametrize(
-    ("command", "arguments", "told"),
+    ("command", "arguments", "message"),
     [
         ("view", {"path": "/memories/no"}, "The path /memories/no does not exist. Please provide a valid path."),
         (
@@ -188,11 +188,11 @@ async def test_files_and_directories_are_renamed_and_nothing_overwritten(claude:
         ("view", {"path": "/memories", "depth": 3}, "unknown argument 'depth'"),
     ],
 )
-async def test_mistakes_are_told_in_its_words(
-    claude: Claude, command: str, arguments: dict[str, object], told: str
+async def test_errors_have_the_texts_that_claude_expects(
+    claude: Claude, command: str, arguments: dict[str, object], message: str
 ) -> None:
     await claude("create", "/memories/d/f", file_text="one\ntwo\n")
-    assert (await claude.error(command, **arguments)).startswith(told)  # type: ignore[arg-type]
+    assert (await claude.error(command, **arguments)).startswith(message)  # type: ignore[arg-type]
     assert (await claude("view", "/memories/d/f")).endswith("     1\tone\n     2\ttwo")
 
 
@@ -208,7 +208,7 @@ async def test_mistakes_are_told_in_its_words(
         "/memories/" + "a" * 500, "/memories/a\u200b.md", "file:///memories/a",
     ],
 )  # fmt: skip
-async def test_paths_that_lead_elsewhere_are_refused(claude: Claude, memory: Memory, path: str) -> None:
+async def test_paths_outside_of_the_root_are_refused(claude: Claude, memory: Memory, path: str) -> None:
     if "\ud800" not in path:  # no client can send that
         await claude.error("view", path)
         await claude.error("create", path, file_text="x")
@@ -220,7 +220,7 @@ async def test_paths_that_lead_elsewhere_are_refused(claude: Claude, memory: Mem
 
 @given(st.text(alphabet="./\\%2ef\0abc", max_size=30))
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_whatever_is_accepted_is_below_the_root_and_spelt_one_way(tail: str) -> None:
+def test_every_accepted_path_is_below_the_root_and_normalized(tail: str) -> None:
     try:
         path = checked_path(f"{ROOT}/{tail}")
     except MindexError:
@@ -230,7 +230,7 @@ def test_whatever_is_accepted_is_below_the_root_and_spelt_one_way(tail: str) -> 
     assert checked_path(path) == path
 
 
-async def test_the_same_file_by_another_spelling(claude: Claude) -> None:
+async def test_two_spellings_of_a_path_are_one_file(claude: Claude) -> None:
     await claude("create", "/memories//a/./b.md", file_text="x")
     assert (await claude("view", "/memories/a/b.md")).endswith("     1\tx")
 
@@ -257,18 +257,18 @@ async def test_a_file_is_a_record_that_is_found_and_undone(claude: Claude, memor
     assert (await claude("view", path)).endswith("     1\tDeploys are on Tuesday.")
 
 
-async def test_secrets_do_not_cross(claude: Claude, memory: Memory) -> None:
-    told = await claude("create", "/memories/a.md", file_text="one\npassword: hunter2hunter2!\nthree\n")
-    assert "note: secrets were left out: " in told
+async def test_secrets_are_not_stored(claude: Claude, memory: Memory) -> None:
+    message = await claude("create", "/memories/a.md", file_text="one\npassword: hunter2hunter2!\nthree\n")
+    assert "note: secrets were left out: " in message
     shown = await claude("view", "/memories/a.md")
     assert "hunter2" not in shown
     assert shown.endswith("     3\tthree")
-    told = await claude("insert", "/memories/a.md", insert_line=0, insert_text="password: hunter3hunter3!")
-    assert "secrets were left out" in told
+    message = await claude("insert", "/memories/a.md", insert_line=0, insert_text="password: hunter3hunter3!")
+    assert "secrets were left out" in message
     assert not memory.maintenance.scan()
 
 
-async def test_a_file_does_not_come_back_over_its_successor(claude: Claude, memory: Memory) -> None:
+async def test_a_deleted_file_is_not_restored_over_a_new_one(claude: Claude, memory: Memory) -> None:
     await claude("create", "/memories/a.md", file_text="old")
     (old,) = memory.list().records
     await claude("delete", "/memories/a.md")
@@ -292,7 +292,7 @@ def test_each_agent_has_files_of_its_own(memory: Memory) -> None:
     assert not files.files("work")
 
 
-def test_there_is_an_end_to_the_number_of_files(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_files_is_limited(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notes, "MAX_FILES", 2)
     files = Notes(memory.store, Redactor(), "test")
     for name in "ab":

@@ -25,7 +25,7 @@ def address(handbook_server: Served) -> Iterator[Address]:
     """A real server on a free port."""
     listening = bind(parse_address("0"))
     address = Address("127.0.0.1", listening.getsockname()[1])
-    server = MindexServer(handbook_server.service, dialect_named("native"))
+    server = MindexServer(handbook_server.host, dialect_named("native"))
     running = uvicorn.Server(uvicorn.Config(app(server, address), log_level="error", timeout_graceful_shutdown=2))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -36,7 +36,7 @@ def address(handbook_server: Served) -> Iterator[Address]:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_client_of_either_era_connects_and_asks(address: Address, mode: str) -> None:
+async def test_clients_of_both_protocol_generations_can_search(address: Address, mode: str) -> None:
     async with Client(f"http://{address}/mcp", mode=mode) as client:
         assert client.server_info is not None
         assert client.server_info.name == "mindex"
@@ -44,7 +44,7 @@ async def test_a_client_of_either_era_connects_and_asks(address: Address, mode: 
     assert structured(result)["results"][0]["at"].startswith("domains/caching/redis.md")
 
 
-def test_health_answers(address: Address) -> None:
+def test_health_returns_status_and_version(address: Address) -> None:
     answer = httpx2.get(f"http://{address}/health", timeout=LONG)
     assert (answer.status_code, answer.json()["status"]) == (200, "ok")
 
@@ -58,7 +58,9 @@ def test_health_answers(address: Address) -> None:
         ("Origin", "null", 403),
     ],
 )
-def test_a_web_page_of_another_name_is_refused(address: Address, header: str, value: str, status: int) -> None:
+def test_requests_with_a_foreign_host_or_origin_are_refused(
+    address: Address, header: str, value: str, status: int
+) -> None:
     headers = {header: value, "Accept": "application/json, text/event-stream"}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     assert httpx2.post(f"http://{address}/mcp", json=message, headers=headers, timeout=LONG).status_code == status
@@ -79,11 +81,11 @@ def test_an_address_is_this_machine_unless_a_host_is_named(text: str, address: A
 
 
 @pytest.mark.parametrize("text", ["", "x", ":80", "host:", "host:x", "70000", "-1", "1.2.3.4"])
-def test_what_is_no_address_is_a_mistake_of_use(text: str) -> None:
+def test_a_malformed_address_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="is not an address"):
         parse_address(text)
 
 
-def test_a_port_in_use_is_said(address: Address) -> None:
+def test_a_port_in_use_is_a_usage_error(address: Address) -> None:
     with pytest.raises(UsageError, match=f"cannot listen on {address}"):
         bind(replace(address))

@@ -44,18 +44,18 @@ def serve(folder: Path, **settings: object) -> MemoryHost:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[MemoryHost]:
+def host(tmp_path: Path) -> Iterator[MemoryHost]:
     opened = serve(tmp_path)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def memory(service: MemoryHost) -> Memory:
-    return service.memory
+def memory(host: MemoryHost) -> Memory:
+    return host.memory
 
 
-class Seed:
+class Memorizer:
     """A client that opens the envelope."""
 
     def __init__(self, client: Client) -> None:
@@ -79,7 +79,7 @@ class Seed:
 
 
 def opened(result: CallToolResult) -> dict[str, Any]:
-    """Compact JSON, no tool error, and the same in both halves."""
+    """Compact JSON, no tool error, and the same as text and as JSON."""
     answered: dict[str, Any] = json.loads(text(result))
     assert text(result) == json.dumps(answered, ensure_ascii=False, separators=(",", ":"))
     assert structured(result) == answered
@@ -88,13 +88,13 @@ def opened(result: CallToolResult) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def seed(service: MemoryHost) -> AsyncIterator[Seed]:
-    async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
-        yield Seed(client)
+async def memorizer(host: MemoryHost) -> AsyncIterator[Memorizer]:
+    async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
+        yield Memorizer(client)
 
 
-async def test_all_tools_of_the_seed_are_there(seed: Seed) -> None:
-    tools = (await seed.client.list_tools()).tools
+async def test_all_tools_of_memorizer_are_there(memorizer: Memorizer) -> None:
+    tools = (await memorizer.client.list_tools()).tools
     assert [tool.name for tool in tools] == NAMES
     for tool in tools:
         assert tool.annotations is not None
@@ -105,15 +105,15 @@ async def test_all_tools_of_the_seed_are_there(seed: Seed) -> None:
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
-async def test_each_of_the_six_categories_is_a_type(seed: Seed, memory: Memory, category: str) -> None:
-    stored = await seed("store_fact", fact=f"A matter of {category}.", category=category, source="conv_1")
+async def test_each_of_the_six_categories_is_a_type(memorizer: Memorizer, memory: Memory, category: str) -> None:
+    stored = await memorizer("store_fact", fact=f"A matter of {category}.", category=category, source="conv_1")
     assert stored["fact_id"] == 1
     assert datetime.fromisoformat(stored["stored_at"]).tzinfo is not None
     assert stored["stored_at"].endswith("Z")
     assert stored.keys() == {"fact_id", "stored_at"}
     (record,) = memory.list().records
     assert (record.kind, record.type, record.number, record.agent) == ("memory", category, 1, "main")
-    (fact,) = (await seed("list_facts", category=category))["facts"]
+    (fact,) = (await memorizer("list_facts", category=category))["facts"]
     assert fact.keys() == {"id", "fact", "category", "confidence", "source", "created_at"}
     datetime.strptime(fact.pop("created_at"), UTC_TEXT)
     assert fact == {
@@ -121,135 +121,137 @@ async def test_each_of_the_six_categories_is_a_type(seed: Seed, memory: Memory, 
     }  # fmt: skip
 
 
-async def test_a_seventh_category_is_refused(seed: Seed) -> None:
-    assert "category" in await seed.error("store_fact", fact="x y z", category="opinion")
+async def test_a_seventh_category_is_refused(memorizer: Memorizer) -> None:
+    assert "category" in await memorizer.error("store_fact", fact="x y z", category="opinion")
 
 
-async def test_the_same_text_is_the_same_fact_whatever_its_category(seed: Seed) -> None:
-    first = await seed("store_fact", fact="Anna prefers dark mode.", category="preference")
-    again = await seed("store_fact", fact="  Anna prefers\tdark mode.", category="pattern")
+async def test_the_same_text_is_the_same_fact_whatever_its_category(memorizer: Memorizer) -> None:
+    first = await memorizer("store_fact", fact="Anna prefers dark mode.", category="preference")
+    again = await memorizer("store_fact", fact="  Anna prefers\tdark mode.", category="pattern")
     assert again["fact_id"] == first["fact_id"]
     assert again["message"] == "this fact is stored already, as preference; its time was refreshed"
-    assert (await seed("list_facts"))["total_count"] == 1
-    other = await seed("store_fact", fact="Anna prefers dark mode.", category="preference", agent_id="work")
+    assert (await memorizer("list_facts"))["total_count"] == 1
+    other = await memorizer("store_fact", fact="Anna prefers dark mode.", category="preference", agent_id="work")
     assert "message" not in other
-    assert (await seed("list_facts", agent_id="work"))["total_count"] == 1
+    assert (await memorizer("list_facts", agent_id="work"))["total_count"] == 1
 
 
-async def test_similar_facts_of_a_category_are_named_and_the_fact_is_stored(seed: Seed) -> None:
-    await seed("store_fact", fact="Anna prefers tea without sugar from Assam", category="preference")
-    similar = await seed("store_fact", fact="Anna prefers tea without sugar from Ceylon", category="preference")
+async def test_similar_facts_of_a_category_are_named_and_the_fact_is_stored(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="Anna prefers tea without sugar from Assam", category="preference")
+    similar = await memorizer("store_fact", fact="Anna prefers tea without sugar from Ceylon", category="preference")
     assert similar["similar_existing"] == [{"id": 1, "fact": "Anna prefers tea without sugar from Assam"}]
     assert similar["fact_id"] == 2
     assert "similar facts exist" in similar["message"]
-    elsewhere = await seed("store_fact", fact="Anna prefers tea without sugar from Kenya", category="pattern")
+    elsewhere = await memorizer("store_fact", fact="Anna prefers tea without sugar from Kenya", category="pattern")
     assert "similar_existing" not in elsewhere
-    unlike = await seed("store_fact", fact="The office is in Lisbon", category="preference")
+    unlike = await memorizer("store_fact", fact="The office is in Lisbon", category="preference")
     assert "similar_existing" not in unlike
 
 
-async def test_a_secret_is_left_out_and_the_caller_told(seed: Seed) -> None:
-    stored = await seed("store_fact", fact="The password: hunter2hunter2! opens the vault", category="background")
+async def test_a_secret_is_left_out_and_reported(memorizer: Memorizer) -> None:
+    stored = await memorizer("store_fact", fact="The password: hunter2hunter2! opens the vault", category="background")
     assert "secrets were left out" in stored["message"]
-    (fact,) = (await seed("list_facts"))["facts"]
+    (fact,) = (await memorizer("list_facts"))["facts"]
     assert "hunter2" not in fact["fact"]
-    changed = await seed("update_fact", fact_id=1, fact="The password: hunter3hunter3! opens the vault")
+    changed = await memorizer("update_fact", fact_id=1, fact="The password: hunter3hunter3! opens the vault")
     assert "hunter3" not in changed["new_fact"]
     assert changed["message"] == "secrets were left out"
 
 
 async def test_in_strict_mode_a_secret_is_refused(tmp_path: Path) -> None:
-    service = serve(tmp_path, **{"secrets.mode": "strict"})
-    async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
-        told = await Seed(client).error("store_fact", fact="password: hunter2hunter2!", category="background")
-        assert "holds a secret" in told
-        assert (await Seed(client)("list_facts"))["total_count"] == 0
-    service.close()
+    host = serve(tmp_path, **{"secrets.mode": "strict"})
+    async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
+        message = await Memorizer(client).error("store_fact", fact="password: hunter2hunter2!", category="background")
+        assert "holds a secret" in message
+        assert (await Memorizer(client)("list_facts"))["total_count"] == 0
+    host.close()
 
 
-async def test_what_was_told_elsewhere_is_listed_under_the_nearest_category(seed: Seed, memory: Memory) -> None:
+async def test_a_memory_of_another_type_is_listed_under_the_nearest_category(
+    memorizer: Memorizer, memory: Memory
+) -> None:
     memory.add("The build takes nine minutes.", type="fact")
     memory.add("Slow builds come from the linker.", type="insight")
     assert {type_ for types in FAMILIES.values() for type_ in types} == set(TYPES)
-    listed = await seed("list_facts")
+    listed = await memorizer("list_facts")
     assert [(fact["fact"], fact["category"]) for fact in listed["facts"]] == [
         ("Slow builds come from the linker.", "pattern"),
         ("The build takes nine minutes.", "background"),
     ]
-    assert [fact["id"] for fact in (await seed("list_facts", category="background"))["facts"]] == [1]
-    await seed("update_fact", fact_id=1, fact="The build takes eight minutes.", category="background")
+    assert [fact["id"] for fact in (await memorizer("list_facts", category="background"))["facts"]] == [1]
+    await memorizer("update_fact", fact_id=1, fact="The build takes eight minutes.", category="background")
     assert memory.list(memory.filters(types=["fact"])).total == 1  # its own type stays
 
 
-async def test_a_fact_is_corrected_and_deleted_by_its_number(seed: Seed, memory: Memory) -> None:
-    await seed("store_fact", fact="The office is in Porto.", category="background")
-    changed = await seed("update_fact", fact_id=1, fact="The office is in Lisbon.", category="decision")
+async def test_a_fact_is_corrected_and_deleted_by_its_number(memorizer: Memorizer, memory: Memory) -> None:
+    await memorizer("store_fact", fact="The office is in Porto.", category="background")
+    changed = await memorizer("update_fact", fact_id=1, fact="The office is in Lisbon.", category="decision")
     assert changed == {
         "fact_id": 1,
         "old_fact": "The office is in Porto.",
         "new_fact": "The office is in Lisbon.",
         "category": "decision",
     }
-    assert await seed("delete_fact", fact_id=1) == {"deleted_fact": "The office is in Lisbon."}
-    assert (await seed("list_facts"))["total_count"] == 0
-    assert await seed.error("delete_fact", fact_id=1) == "Fact not found: 1"
-    assert await seed.error("update_fact", fact_id=77, fact="x") == "Fact not found: 77"
+    assert await memorizer("delete_fact", fact_id=1) == {"deleted_fact": "The office is in Lisbon."}
+    assert (await memorizer("list_facts"))["total_count"] == 0
+    assert await memorizer.error("delete_fact", fact_id=1) == "Fact not found: 1"
+    assert await memorizer.error("update_fact", fact_id=77, fact="x") == "Fact not found: 77"
     memory.restore(str(memory.store.entries.by_number("main", 1)))
-    assert (await seed("list_facts"))["total_count"] == 1
+    assert (await memorizer("list_facts"))["total_count"] == 1
 
 
-async def test_an_id_that_two_agents_have_is_never_guessed(seed: Seed) -> None:
-    await seed("store_fact", fact="Mine is red.", category="preference")
-    await seed("store_fact", fact="Mine is blue.", category="preference", agent_id="work")
-    told = await seed.error("delete_fact", fact_id=1)
-    assert told == "fact 1 is there for more than one agent; give agent_id, one of main, work"
-    assert (await seed("delete_fact", fact_id=1, agent_id="work"))["deleted_fact"] == "Mine is blue."
-    assert (await seed("delete_fact", fact_id=1))["deleted_fact"] == "Mine is red."
+async def test_an_id_of_two_agents_is_ambiguous(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="Mine is red.", category="preference")
+    await memorizer("store_fact", fact="Mine is blue.", category="preference", agent_id="work")
+    message = await memorizer.error("delete_fact", fact_id=1)
+    assert message == "fact 1 is there for more than one agent; give agent_id, one of main, work"
+    assert (await memorizer("delete_fact", fact_id=1, agent_id="work"))["deleted_fact"] == "Mine is blue."
+    assert (await memorizer("delete_fact", fact_id=1))["deleted_fact"] == "Mine is red."
 
 
-async def test_lists_are_cut_and_counted(seed: Seed) -> None:
+async def test_lists_are_cut_and_counted(memorizer: Memorizer) -> None:
     for number in range(3):
-        await seed("store_fact", fact=f"Unrelated matter {number} of {'abc'[number] * 5}", category="project")
-    listed = await seed("list_facts", limit=2)
+        await memorizer("store_fact", fact=f"Unrelated matter {number} of {'abc'[number] * 5}", category="project")
+    listed = await memorizer("list_facts", limit=2)
     assert ([fact["id"] for fact in listed["facts"]], listed["total_count"]) == ([3, 2], 3)
-    assert (await seed.envelope("list_facts", limit=10_000))["notes"] == ["limit cut to 500"]
-    assert "limit" in await seed.error("list_facts", limit=0)
+    assert (await memorizer.envelope("list_facts", limit=10_000))["notes"] == ["limit cut to 500"]
+    assert "limit" in await memorizer.error("list_facts", limit=0)
 
 
 # ── searching, in three tiers ─────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_facts_and_conversations_are_retrieved(seed: Seed) -> None:
-    await seed("store_fact", fact="PostgreSQL was chosen for billing.", category="decision", source="conv_7")
-    await seed("store_conversation", user_message="Which database?", agent_response="PostgreSQL, for billing.")
-    answered = await seed.envelope("retrieve_memories", query="PostgreSQL billing")
+async def test_facts_and_conversations_are_retrieved(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="PostgreSQL was chosen for billing.", category="decision", source="conv_7")
+    await memorizer("store_conversation", user_message="Which database?", agent_response="PostgreSQL, for billing.")
+    answered = await memorizer.envelope("retrieve_memories", query="PostgreSQL billing")
     assert answered["notes"] == ["no embedder is configured; answered by keyword"]
     data = answered["data"]
     assert [*data["facts"][0]] == ["id", "fact", "category", "confidence", "created_at"]
     assert [*data["conversations"][0]] == ["id", "user_message", "agent_response", "created_at"]
     assert data["search_mode"] == "fts5_only"
-    assert (await seed("retrieve_memories", query="billing", include_conversations=False))["conversations"] == []
-    assert (await seed("retrieve_memories", query="billing", agent_id="work"))["facts"] == []
+    assert (await memorizer("retrieve_memories", query="billing", include_conversations=False))["conversations"] == []
+    assert (await memorizer("retrieve_memories", query="billing", agent_id="work"))["facts"] == []
 
 
-async def test_the_last_tier_finds_what_only_a_part_of_a_word_can(seed: Seed) -> None:
-    await seed("store_fact", fact="PostgreSQL was chosen for billing.", category="decision")
-    data = await seed("retrieve_memories", query="ostgre")
+async def test_the_last_tier_finds_what_only_a_part_of_a_word_can(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="PostgreSQL was chosen for billing.", category="decision")
+    data = await memorizer("retrieve_memories", query="ostgre")
     assert (data["search_mode"], [fact["id"] for fact in data["facts"]]) == ("like_fallback", [1])
-    assert (await seed("retrieve_memories", query="o_tgre"))["facts"] == []
+    assert (await memorizer("retrieve_memories", query="o_tgre"))["facts"] == []
 
 
 @pytest.mark.parametrize("query", ['do NOT use "tabs', "tabs AND", "title:tabs", "(tabs)", "tabs*", "{text}: tabs"])
-async def test_words_are_words_whatever_signs_are_among_them(seed: Seed, query: str) -> None:
-    await seed("store_fact", fact="Never use tabs in Makefiles, use spaces.", category="preference")
-    assert len((await seed("retrieve_memories", query=query))["facts"]) == 1
+async def test_operators_in_a_query_are_plain_words(memorizer: Memorizer, query: str) -> None:
+    await memorizer("store_fact", fact="Never use tabs in Makefiles, use spaces.", category="preference")
+    assert len((await memorizer("retrieve_memories", query=query))["facts"]) == 1
 
 
-async def test_an_empty_question_is_an_error_in_the_envelope(seed: Seed) -> None:
-    assert "the query is empty" in await seed.error("retrieve_memories", query="  ")
+async def test_an_empty_query_is_an_error_in_the_envelope(memorizer: Memorizer) -> None:
+    assert "the query is empty" in await memorizer.error("retrieve_memories", query="  ")
 
 
-def test_operators_are_taken_out_only_where_they_are_some() -> None:
+def test_only_operators_are_removed_from_a_query() -> None:
     assert plain("user_id std::vector") == "user_id std::vector"
     assert plain('Tabs NOT "spaces"') == "tabs not  spaces "
 
@@ -257,8 +259,8 @@ def test_operators_are_taken_out_only_where_they_are_some() -> None:
 # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_exchange_is_stored_and_found(seed: Seed) -> None:
-    stored = await seed(
+async def test_a_turn_is_stored_and_found(memorizer: Memorizer) -> None:
+    stored = await memorizer(
         "store_conversation",
         user_message="Where do we deploy?",
         agent_response="To Frankfurt, every Tuesday.",
@@ -267,7 +269,7 @@ async def test_an_exchange_is_stored_and_found(seed: Seed) -> None:
     )
     assert stored.keys() == {"conversation_id", "facts_extracted", "stored_at"}
     assert stored["facts_extracted"] == 0
-    found = await seed("search_conversations", query="deploy Frankfurt")
+    found = await memorizer("search_conversations", query="deploy Frankfurt")
     (talk,) = found["conversations"]
     datetime.strptime(talk.pop("created_at"), UTC_TEXT)
     assert talk == {
@@ -280,14 +282,14 @@ async def test_an_exchange_is_stored_and_found(seed: Seed) -> None:
     assert found["total_count"] == 1
 
 
-async def test_conversations_are_found_by_their_day_in_utc(seed: Seed, memory: Memory) -> None:
+async def test_conversations_are_found_by_their_day_in_utc(memorizer: Memorizer, memory: Memory) -> None:
     for day in ("2026-03-01", "2026-03-02", "2026-03-03"):
         memory.conversations.add(f"The release of {day}", "Noted.", at=f"{day}T23:30:00Z")
-    found = await seed("search_conversations", query="release", date_from="2026-03-02", date_to="2026-03-02")
+    found = await memorizer("search_conversations", query="release", date_from="2026-03-02", date_to="2026-03-02")
     assert [talk["created_at"] for talk in found["conversations"]] == ["2026-03-02 23:30:00"]
-    assert (await seed("search_conversations", query="release", date_from="2026-03-02"))["total_count"] == 2
-    assert (await seed("search_conversations", query="release", date_to="2026-03-02"))["total_count"] == 2
-    assert "is not a time" in await seed.error("search_conversations", query="release", date_from="2026-02-31")
+    assert (await memorizer("search_conversations", query="release", date_from="2026-03-02"))["total_count"] == 2
+    assert (await memorizer("search_conversations", query="release", date_to="2026-03-02"))["total_count"] == 2
+    assert "is not a time" in await memorizer.error("search_conversations", query="release", date_from="2026-02-31")
 
 
 def test_a_day_ends_where_the_next_begins() -> None:
@@ -297,8 +299,8 @@ def test_a_day_ends_where_the_next_begins() -> None:
 # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_before_anything_is_said_the_profile_has_the_seeds_shape(seed: Seed) -> None:
-    assert await seed("get_profile") == {
+async def test_an_empty_profile_has_the_shape_of_memorizer(memorizer: Memorizer) -> None:
+    assert await memorizer("get_profile") == {
         "profile": {
             "user_info": {"name": None, "background": None, "timezone": None, "current_role": None},
             "preferences": {"communication": None, "coding_languages": [], "tools": [], "working_style": None},
@@ -309,10 +311,12 @@ async def test_before_anything_is_said_the_profile_has_the_seeds_shape(seed: See
     }
 
 
-async def test_the_profile_is_changed_by_paths_and_rolled_back_by_the_library(seed: Seed, memory: Memory) -> None:
+async def test_the_profile_is_changed_by_paths_and_rolled_back_by_the_library(
+    memorizer: Memorizer, memory: Memory
+) -> None:
     updates = {"user_info.name": "Anna", "preferences.tools[0]": "vim", "current_projects[0].name": "mindex"}
-    assert await seed("update_profile", updates=updates, reason="she said so") == {"updated_fields": [*updates]}
-    shown = await seed("get_profile")
+    assert await memorizer("update_profile", updates=updates, reason="she said so") == {"updated_fields": [*updates]}
+    shown = await memorizer("get_profile")
     assert shown["profile"]["user_info"] == {
         "name": "Anna", "background": None, "timezone": None, "current_role": None
     }  # fmt: skip
@@ -321,20 +325,20 @@ async def test_the_profile_is_changed_by_paths_and_rolled_back_by_the_library(se
     datetime.strptime(shown["last_updated"], UTC_TEXT)
     first = memory.profile.history()[-1]
     assert first.reason == "she said so"
-    await seed("update_profile", updates={"user_info.name": "Bob", "learned_patterns[0]": "asks twice"})
+    await memorizer("update_profile", updates={"user_info.name": "Bob", "learned_patterns[0]": "asks twice"})
     memory.profile.rollback(first.change)
-    profile = (await seed("get_profile"))["profile"]
+    profile = (await memorizer("get_profile"))["profile"]
     assert (profile["user_info"]["name"], profile["learned_patterns"]) == ("Anna", [])
-    assert (await seed("get_profile", agent_id="work"))["last_updated"] is None
+    assert (await memorizer("get_profile", agent_id="work"))["last_updated"] is None
 
 
-async def test_null_clears_a_place_and_a_wrong_path_is_an_error(seed: Seed) -> None:
-    await seed("update_profile", updates={"user_info.name": "Anna"})
-    assert await seed("update_profile", updates={"user_info.name": None, "user_info.background": None})
-    assert (await seed("get_profile"))["profile"]["user_info"]["name"] is None
-    assert "beyond the end" in await seed.error("update_profile", updates={"current_projects[5]": "x"})
-    assert "not a path" in await seed.error("update_profile", updates={"a..b": "x"})
-    assert "nothing to change" in await seed.error("update_profile", updates={})
+async def test_null_removes_a_value_and_a_wrong_path_is_an_error(memorizer: Memorizer) -> None:
+    await memorizer("update_profile", updates={"user_info.name": "Anna"})
+    assert await memorizer("update_profile", updates={"user_info.name": None, "user_info.background": None})
+    assert (await memorizer("get_profile"))["profile"]["user_info"]["name"] is None
+    assert "beyond the end" in await memorizer.error("update_profile", updates={"current_projects[5]": "x"})
+    assert "not a path" in await memorizer.error("update_profile", updates={"a..b": "x"})
+    assert "nothing to change" in await memorizer.error("update_profile", updates={})
 
 
 # ── skills ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -350,10 +354,10 @@ SKILL = {
 }
 
 
-async def test_a_skill_lives_from_store_to_delete(seed: Seed, memory: Memory) -> None:
-    stored = await seed("store_skill", **SKILL)
+async def test_a_skill_is_stored_listed_changed_and_deleted(memorizer: Memorizer, memory: Memory) -> None:
+    stored = await memorizer("store_skill", **SKILL)
     assert stored.keys() == {"skill_id", "stored_at"}
-    skill = (await seed("get_skill", skill_id=stored["skill_id"]))["skill"]
+    skill = (await memorizer("get_skill", skill_id=stored["skill_id"]))["skill"]
     for name in ("created_at", "updated_at"):
         datetime.strptime(skill.pop(name), UTC_TEXT)
     defaults = {
@@ -361,63 +365,71 @@ async def test_a_skill_lives_from_store_to_delete(seed: Seed, memory: Memory) ->
         "last_run_at": None, "last_run_status": None, "last_run_summary": None, "last_notified_at": None,
     }  # fmt: skip
     assert skill == {"id": stored["skill_id"], "agent_id": "main", **SKILL, **defaults}
-    assert "Morning digest already" in await seed.error("store_skill", **SKILL)
+    assert "Morning digest already" in await memorizer.error("store_skill", **SKILL)
     ran = {"last_run_at": "2026-03-02T08:00:00Z", "last_run_status": "success", "last_run_summary": "5 mails"}
-    assert await seed("update_skill", skill_id=1, enabled=False, **ran) == {"updated_fields": ["enabled", *ran]}
-    assert (await seed("list_skills", enabled=True))["total_count"] == 0
-    (listed,) = (await seed("list_skills", trigger_type="cron", enabled=False))["skills"]
+    assert await memorizer("update_skill", skill_id=1, enabled=False, **ran) == {"updated_fields": ["enabled", *ran]}
+    assert (await memorizer("list_skills", enabled=True))["total_count"] == 0
+    (listed,) = (await memorizer("list_skills", trigger_type="cron", enabled=False))["skills"]
     assert (listed["last_run_summary"], listed["enabled"]) == ("5 mails", False)
-    assert await seed("delete_skill", skill_id=1) == {"deleted_skill": "Morning digest"}
-    assert await seed.error("get_skill", skill_id=1) == "Skill not found: 1"
+    assert await memorizer("delete_skill", skill_id=1) == {"deleted_skill": "Morning digest"}
+    assert await memorizer.error("get_skill", skill_id=1) == "Skill not found: 1"
     memory.undo(str(memory.store.entries.by_number("main", 1)))
-    assert (await seed("list_skills"))["total_count"] == 1
+    assert (await memorizer("list_skills"))["total_count"] == 1
 
 
-async def test_all_agents_skills_are_listed_when_none_is_named(seed: Seed, memory: Memory) -> None:
-    await seed("store_skill", **SKILL)
+async def test_all_agents_skills_are_listed_when_none_is_named(memorizer: Memorizer, memory: Memory) -> None:
+    await memorizer("store_skill", **SKILL)
     config = {"interval_minutes": 30}
-    await seed("store_skill", **{**SKILL, "agent_id": "work", "trigger_config": config})
+    await memorizer("store_skill", **{**SKILL, "agent_id": "work", "trigger_config": config})
     memory.skills.add(name="Ours", trigger_type="interval", trigger_config=config, instructions="Look.")
-    assert (await seed("list_skills"))["total_count"] == 3
-    assert [skill["agent_id"] for skill in (await seed("list_skills", agent_id="work"))["skills"]] == ["work"]
-    # A clock of any kind is `cron` to the seed, and the config says which.
-    assert {skill["trigger_type"] for skill in (await seed("list_skills", trigger_type="cron"))["skills"]} == {"cron"}
+    assert (await memorizer("list_skills"))["total_count"] == 3
+    assert [skill["agent_id"] for skill in (await memorizer("list_skills", agent_id="work"))["skills"]] == ["work"]
+    # A schedule of any kind is `cron` to Memorizer-MCP, and the config says which.
+    assert {skill["trigger_type"] for skill in (await memorizer("list_skills", trigger_type="cron"))["skills"]} == {
+        "cron"
+    }
 
 
-async def test_a_cron_line_that_is_none_is_refused(seed: Seed) -> None:
-    assert "is not a cron line" in await seed.error("store_skill", **{**SKILL, "trigger_config": {"schedule": "often"}})
+async def test_an_invalid_cron_line_is_refused(memorizer: Memorizer) -> None:
+    assert "is not a cron line" in await memorizer.error(
+        "store_skill", **{**SKILL, "trigger_config": {"schedule": "often"}}
+    )
 
 
 # ── contacts and projects ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_contacts_are_created_listed_and_changed(seed: Seed) -> None:
-    made = await seed("create_contact", name="Ana Costa", email="Ana@Acme.com", company="Acme", role="CTO", notes="n")
+async def test_contacts_are_created_listed_and_changed(memorizer: Memorizer) -> None:
+    made = await memorizer(
+        "create_contact", name="Ana Costa", email="Ana@Acme.com", company="Acme", role="CTO", notes="n"
+    )
     assert made.keys() == {"contact_id", "created_at"}
     assert made["created_at"].endswith("Z")
-    await seed("create_contact", name="Bo Li", email="bo@x.org", type="personal")
-    (listed,) = (await seed("list_contacts", name="cost"))["contacts"]
+    await memorizer("create_contact", name="Bo Li", email="bo@x.org", type="personal")
+    (listed,) = (await memorizer("list_contacts", name="cost"))["contacts"]
     for name in ("created_at", "updated_at"):
         datetime.strptime(listed.pop(name), UTC_TEXT)
     assert listed == {
         "id": 1, "name": "Ana Costa", "email": "ana@acme.com", "company": "Acme", "role": "CTO", "type": "work",
         "notes": "n",
     }  # fmt: skip
-    assert (await seed("list_contacts", type="personal"))["total_count"] == 1
-    assert (await seed("list_contacts", company="Acme", email="ana@acme.com"))["total_count"] == 1
-    assert len((await seed("list_contacts", limit=1))["contacts"]) == 1
-    assert await seed("update_contact", contact_id=2, role="Friend") == {"updated_fields": ["role"]}
-    assert (await seed("list_contacts", name="bo"))["contacts"][0]["role"] == "Friend"
-    assert "has the email ana@acme.com already" in await seed.error("create_contact", name="X", email="ana@acme.com")
-    assert "same email already" in await seed.error("update_contact", contact_id=2, email="ana@acme.com")
-    assert "nothing to change" in await seed.error("update_contact", contact_id=2)
-    assert await seed.error("update_contact", contact_id=9, role="x") == "Contact not found: 9"
+    assert (await memorizer("list_contacts", type="personal"))["total_count"] == 1
+    assert (await memorizer("list_contacts", company="Acme", email="ana@acme.com"))["total_count"] == 1
+    assert len((await memorizer("list_contacts", limit=1))["contacts"]) == 1
+    assert await memorizer("update_contact", contact_id=2, role="Friend") == {"updated_fields": ["role"]}
+    assert (await memorizer("list_contacts", name="bo"))["contacts"][0]["role"] == "Friend"
+    assert "has the email ana@acme.com already" in await memorizer.error(
+        "create_contact", name="X", email="ana@acme.com"
+    )
+    assert "same email already" in await memorizer.error("update_contact", contact_id=2, email="ana@acme.com")
+    assert "nothing to change" in await memorizer.error("update_contact", contact_id=2)
+    assert await memorizer.error("update_contact", contact_id=9, role="x") == "Contact not found: 9"
 
 
-async def test_projects_name_their_contacts_by_number(seed: Seed, memory: Memory) -> None:
-    await seed("create_contact", name="Ana", email="ana@acme.com")
-    await seed("create_contact", name="Bo", email="bo@acme.com")
-    made = await seed(
+async def test_projects_name_their_contacts_by_number(memorizer: Memorizer, memory: Memory) -> None:
+    await memorizer("create_contact", name="Ana", email="ana@acme.com")
+    await memorizer("create_contact", name="Bo", email="bo@acme.com")
+    made = await memorizer(
         "create_project",
         name="Atlas",
         description="Maps",
@@ -427,9 +439,9 @@ async def test_projects_name_their_contacts_by_number(seed: Seed, memory: Memory
         priority="high",
     )
     assert made.keys() == {"project_id", "created_at"}
-    assert made["project_id"] == 3  # numbers are one series for all that was told
-    await seed("create_project", name="Garden", type="personal", status="paused")
-    (listed,) = (await seed("list_projects", contact_id=2))["projects"]
+    assert made["project_id"] == 3  # all entries share one series of numbers
+    await memorizer("create_project", name="Garden", type="personal", status="paused")
+    (listed,) = (await memorizer("list_projects", contact_id=2))["projects"]
     for name in ("created_at", "updated_at"):
         datetime.strptime(listed.pop(name), UTC_TEXT)
     assert listed == {
@@ -438,30 +450,30 @@ async def test_projects_name_their_contacts_by_number(seed: Seed, memory: Memory
     }  # fmt: skip
     assert memory.projects.get("Atlas").fields["primary_contact_id"] == memory.contacts.get("Ana").id
     for wanted in ({"status": "paused"}, {"type": "personal"}):
-        assert [one["name"] for one in (await seed("list_projects", **wanted))["projects"]] == ["Garden"]
-    assert (await seed("list_projects", priority="high", company="Acme"))["total_count"] == 1
+        assert [one["name"] for one in (await memorizer("list_projects", **wanted))["projects"]] == ["Garden"]
+    assert (await memorizer("list_projects", priority="high", company="Acme"))["total_count"] == 1
     changes = {"status": "completed", "participants": [2]}
-    assert await seed("update_project", project_id=3, **changes) == {"updated_fields": [*changes]}
-    assert (await seed("list_projects", contact_id=2))["projects"][0]["participants"] == [2]
-    assert "has the name atlas already" in (await seed.error("create_project", name="atlas"))
-    assert await seed.error("create_project", name="X", primary_contact_id=3) == "Contact not found: 3"
-    assert await seed.error("update_project", project_id=1, name="X") == "Project not found: 1"
+    assert await memorizer("update_project", project_id=3, **changes) == {"updated_fields": [*changes]}
+    assert (await memorizer("list_projects", contact_id=2))["projects"][0]["participants"] == [2]
+    assert "has the name atlas already" in (await memorizer.error("create_project", name="atlas"))
+    assert await memorizer.error("create_project", name="X", primary_contact_id=3) == "Contact not found: 3"
+    assert await memorizer.error("update_project", project_id=1, name="X") == "Project not found: 1"
 
 
 # ── the timeline and the numbers ──────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_timeline_tells_what_happened_to_everything(seed: Seed) -> None:
-    await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
-    await seed("store_conversation", user_message="When?", agent_response="Tuesday.")
-    await seed("update_profile", updates={"user_info.name": "Anna"}, reason="asked")
-    await seed("store_skill", **SKILL)
-    await seed("update_skill", skill_id=4, last_run_at="2026-03-02T08:00:00Z")
-    await seed("create_contact", name="Ana", email="ana@acme.com")
-    await seed("create_project", name="Atlas", primary_contact_id=5)
-    await seed("update_fact", fact_id=1, fact="Deploys are on Friday.")
-    await seed("delete_fact", fact_id=1)
-    data = await seed("query_timeline", date_from=TODAY.isoformat())
+async def test_the_timeline_has_the_events_of_every_kind(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="Deploys are on Tuesday.", category="decision")
+    await memorizer("store_conversation", user_message="When?", agent_response="Tuesday.")
+    await memorizer("update_profile", updates={"user_info.name": "Anna"}, reason="asked")
+    await memorizer("store_skill", **SKILL)
+    await memorizer("update_skill", skill_id=4, last_run_at="2026-03-02T08:00:00Z")
+    await memorizer("create_contact", name="Ana", email="ana@acme.com")
+    await memorizer("create_project", name="Atlas", primary_contact_id=5)
+    await memorizer("update_fact", fact_id=1, fact="Deploys are on Friday.")
+    await memorizer("delete_fact", fact_id=1)
+    data = await memorizer("query_timeline", date_from=TODAY.isoformat())
     happened = [(event["source"], event["event_type"]) for event in data["events"]]
     assert happened == [
         ("facts", "created"),
@@ -489,30 +501,30 @@ async def test_the_timeline_tells_what_happened_to_everything(seed: Seed) -> Non
     assert (project["details"]["project_id"], project["details"]["primary_contact_id"]) == (6, 5)
 
 
-async def test_the_timeline_is_asked_by_source_words_and_date(seed: Seed) -> None:
-    await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
-    await seed("store_fact", fact="Coffee is at nine.", category="pattern")
-    await seed("store_conversation", user_message="Coffee?", agent_response="Yes.")
-    asked = {"date_from": TODAY.isoformat(), "query": "coffee"}
-    data = await seed("query_timeline", **asked, categories=["facts"])
+async def test_the_timeline_is_filtered_by_source_words_and_date(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="Deploys are on Tuesday.", category="decision")
+    await memorizer("store_fact", fact="Coffee is at nine.", category="pattern")
+    await memorizer("store_conversation", user_message="Coffee?", agent_response="Yes.")
+    arguments = {"date_from": TODAY.isoformat(), "query": "coffee"}
+    data = await memorizer("query_timeline", **arguments, categories=["facts"])
     assert [event["details"]["fact_id"] for event in data["events"]] == [2]
     assert data["sources_queried"] == ["facts"]
-    cut = await seed("query_timeline", **asked, limit=1)
+    cut = await memorizer("query_timeline", **arguments, limit=1)
     assert (len(cut["events"]), cut["total_count"]) == (1, 2)
     yesterday = (TODAY - timedelta(days=1)).isoformat()
-    assert (await seed("query_timeline", date_from="2020-01-01", date_to=yesterday))["events"] == []
-    assert (await seed("query_timeline", date_from="2020-01-01", agent_id="work"))["total_count"] == 0
-    assert "is not a time" in await seed.error("query_timeline", date_from="soon")
+    assert (await memorizer("query_timeline", date_from="2020-01-01", date_to=yesterday))["events"] == []
+    assert (await memorizer("query_timeline", date_from="2020-01-01", agent_id="work"))["total_count"] == 0
+    assert "is not a time" in await memorizer.error("query_timeline", date_from="soon")
 
 
-async def test_stats_of_an_empty_and_of_a_filled_memory(seed: Seed, memory: Memory) -> None:
-    empty = await seed("get_memory_stats")
+async def test_stats_of_an_empty_and_of_a_filled_memory(memorizer: Memorizer, memory: Memory) -> None:
+    empty = await memorizer("get_memory_stats")
     assert (empty["fact_count"], empty["conversation_count"], empty["oldest_conversation"]) == (0, 0, None)
-    await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
+    await memorizer("store_fact", fact="Deploys are on Tuesday.", category="decision")
     memory.add("The build takes nine minutes.", type="fact")
     for day in ("2026-03-01", "2026-03-05"):
         memory.conversations.add("Hello", "Hi", at=f"{day}T10:00:00Z")
-    stats = await seed("get_memory_stats")
+    stats = await memorizer("get_memory_stats")
     assert stats.pop("database_size_mb") > 0
     assert stats == {
         "fact_count": 2,
@@ -531,28 +543,28 @@ async def test_stats_of_an_empty_and_of_a_filled_memory(seed: Seed, memory: Memo
 
 
 @pytest.mark.model
-async def test_vectors_are_given_batch_by_batch_until_none_remain(tmp_path: Path) -> None:
+async def test_records_are_embedded_batch_by_batch_until_none_remain(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         for number in range(5):
             memory.add(f"Matter number {number} is about {'tea wine milk beer rum'.split()[number]}.", type="pattern")
-    service = serve(tmp_path, **{"embedding.provider": "local"})
+    host = serve(tmp_path, **{"embedding.provider": "local"})
     answers = []
-    async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
-        service.memory.stop_background_work()  # the background would be faster
-        seed = Seed(client)
+    async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
+        host.memory.stop_background_work()  # the background would be faster
+        memorizer = Memorizer(client)
         while not answers or answers[-1]["remaining"]:
-            answers.append(await seed("backfill_embeddings", batch_size=2))
+            answers.append(await memorizer("backfill_embeddings", batch_size=2))
         assert [(done["embedded"], done["remaining"]) for done in answers] == [(2, 3), (2, 1), (1, 0)]
         assert [done["processed"] for done in answers] == [2, 2, 1]
         assert {done["failed"] for done in answers} == {0}
-        assert (await seed("backfill_embeddings"))["processed"] == 0
-        found = await seed("retrieve_memories", query="alcoholic drinks", limit=3)
+        assert (await memorizer("backfill_embeddings"))["processed"] == 0
+        found = await memorizer("retrieve_memories", query="alcoholic drinks", limit=3)
         assert found["search_mode"] == "hybrid"
         assert {fact["id"] for fact in found["facts"]} == {2, 4, 5}
-        capabilities = (await seed("get_memory_stats"))["search_capabilities"]
+        capabilities = (await memorizer("get_memory_stats"))["search_capabilities"]
         assert (capabilities["search_mode"], capabilities["embedding_provider"]) == ("hybrid", "local")
-        assert "batch_size" in await seed.error("backfill_embeddings", batch_size=201)
-    service.close()
+        assert "batch_size" in await memorizer.error("backfill_embeddings", batch_size=201)
+    host.close()
 
 
 # ── what a language model makes of it ─────────────────────────────────────────────────────────────────────────
@@ -565,20 +577,20 @@ def model() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-async def learned(tmp_path: Path, model: ChatServer) -> AsyncIterator[Seed]:
-    """The seed's client, where a language model is configured."""
-    service = serve(tmp_path, **model.options)
-    async with Client(MindexServer(service, dialect_named(DIALECT))) as client:
-        yield Seed(client)
-    service.close()
+async def learned(tmp_path: Path, model: ChatServer) -> AsyncIterator[Memorizer]:
+    """A client of the dialect, where a language model is configured."""
+    host = serve(tmp_path, **model.options)
+    async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
+        yield Memorizer(client)
+    host.close()
 
 
 def names(*facts: tuple[str, str]) -> Answers:
-    told = [{"text": text, "type": type_, "confidence": 0.9} for text, type_ in facts]
-    return always(json.dumps({"facts": told}))
+    message = [{"text": text, "type": type_, "confidence": 0.9} for text, type_ in facts]
+    return always(json.dumps({"facts": message}))
 
 
-async def test_facts_are_extracted_while_a_conversation_is_stored(learned: Seed, model: ChatServer) -> None:
+async def test_facts_are_extracted_while_a_conversation_is_stored(learned: Memorizer, model: ChatServer) -> None:
     model.answers = names(("Deploys go to Frankfurt.", "decision"), ("Deploys are on Tuesday.", "pattern"))
     stored = await learned("store_conversation", user_message="Deploys?", agent_response="Frankfurt, on Tuesday.")
     assert stored["facts_extracted"] == 2
@@ -591,7 +603,9 @@ async def test_facts_are_extracted_while_a_conversation_is_stored(learned: Seed,
     assert {fact["confidence"] for fact in facts} == {0.9}
 
 
-async def test_a_model_that_fails_is_a_note_and_the_conversation_is_stored(learned: Seed, model: ChatServer) -> None:
+async def test_a_model_that_fails_is_a_note_and_the_conversation_is_stored(
+    learned: Memorizer, model: ChatServer
+) -> None:
     model.answers = always("I am not in the mood for JSON.")
     answered = await learned.envelope("store_conversation", user_message="Deploys?", agent_response="Tuesday.")
     assert answered["success"] is True
@@ -603,8 +617,8 @@ async def test_a_model_that_fails_is_a_note_and_the_conversation_is_stored(learn
     assert done == {"processed": 1, "facts_extracted": 1, "remaining": 0}
 
 
-async def test_conversations_are_asked_batch_by_batch_until_none_remain(
-    learned: Seed, model: ChatServer, tmp_path: Path
+async def test_facts_are_extracted_batch_by_batch_until_none_remain(
+    learned: Memorizer, model: ChatServer, tmp_path: Path
 ) -> None:
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         for place in ("Rome", "Oslo", "Lima", "Bonn", "Kyiv"):
@@ -622,7 +636,7 @@ async def test_conversations_are_asked_batch_by_batch_until_none_remain(
     assert "batch_size" in await learned.error("backfill_extract_facts", batch_size=51)
 
 
-async def test_facts_that_say_the_same_are_merged_at_once(learned: Seed, model: ChatServer) -> None:
+async def test_facts_that_say_the_same_are_merged_at_once(learned: Memorizer, model: ChatServer) -> None:
     await learned("store_fact", fact="Anna drinks green tea in the morning", category="preference")
     await learned("store_fact", fact="Anna drinks green tea in the morning in Riga", category="preference")
     await learned("store_fact", fact="The shop has three tills", category="project")
@@ -645,7 +659,7 @@ async def test_facts_that_say_the_same_are_merged_at_once(learned: Seed, model: 
     }
 
 
-async def test_only_so_many_facts_of_a_category_are_looked_at(learned: Seed, model: ChatServer) -> None:
+async def test_the_number_of_merged_facts_of_a_category_is_limited(learned: Memorizer, model: ChatServer) -> None:
     await learned("store_fact", fact="Coffee is at nine", category="preference")
     await learned("store_fact", fact="Anna drinks green tea in the morning", category="preference")
     await learned("store_fact", fact="Anna drinks green tea in the morning in Riga", category="preference")
@@ -655,7 +669,7 @@ async def test_only_so_many_facts_of_a_category_are_looked_at(learned: Seed, mod
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "told"),
+    ("tool", "arguments", "message"),
     [
         ("backfill_embeddings", {}, "no embedder is configured"),
         ("backfill_extract_facts", {"batch_size": 10}, "no language model is configured"),
@@ -668,23 +682,25 @@ async def test_only_so_many_facts_of_a_category_are_looked_at(learned: Seed, mod
         ("no_such_tool", {}, "Unknown tool: no_such_tool"),
     ],
 )
-async def test_mistakes_come_in_the_envelope(seed: Seed, tool: str, arguments: dict[str, Any], told: str) -> None:
-    assert told in await seed.error(tool, **arguments)
+async def test_errors_are_returned_in_the_envelope(
+    memorizer: Memorizer, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    assert message in await memorizer.error(tool, **arguments)
 
 
 # ── out and in ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def filled(seed: Seed) -> None:
-    await seed("store_fact", fact="Deploys are on Tuesday.", category="decision")
-    await seed("store_fact", fact="Coffee is at nine.", category="pattern")
-    await seed("store_conversation", user_message="When?", agent_response="Tuesday.")
-    await seed("update_profile", updates={"user_info.name": "Anna"})
+async def filled(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="Deploys are on Tuesday.", category="decision")
+    await memorizer("store_fact", fact="Coffee is at nine.", category="pattern")
+    await memorizer("store_conversation", user_message="When?", agent_response="Tuesday.")
+    await memorizer("update_profile", updates={"user_info.name": "Anna"})
 
 
-async def test_export_as_json_has_the_seeds_layout(seed: Seed, tmp_path: Path) -> None:
-    await filled(seed)
-    exported = await seed("export_memory", format="json")
+async def test_export_as_json_has_the_layout_of_memorizer(memorizer: Memorizer, tmp_path: Path) -> None:
+    await filled(memorizer)
+    exported = await memorizer("export_memory", format="json")
     folder = tmp_path / "memory-export"
     assert exported["export_path"] == str(folder)
     assert exported["files_created"] == ["profile.json", "facts/all-facts.json", "conversations/recent.json"]
@@ -697,28 +713,28 @@ async def test_export_as_json_has_the_seeds_layout(seed: Seed, tmp_path: Path) -
     assert not list(folder.rglob(".export-*"))
 
 
-async def test_export_as_markdown_into_the_folder_the_user_named(
-    seed: Seed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_export_as_markdown_goes_to_the_configured_folder(
+    memorizer: Memorizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMORY_EXPORT_PATH", str(tmp_path / "out"))
-    await filled(seed)
-    exported = await seed("export_memory", include_conversations=False)
+    await filled(memorizer)
+    exported = await memorizer("export_memory", include_conversations=False)
     assert exported["export_path"] == str(tmp_path / "out")
     assert "conversations/recent.md" not in exported["files_created"]
     assert {f"facts/{category}.md" for category in CATEGORIES} < set(exported["files_created"])
     assert "- Deploys are on Tuesday. (" in (tmp_path / "out/facts/decision.md").read_text()
     assert "- **user_info.name**: Anna" in (tmp_path / "out/profile.md").read_text()
     assert "- decision: 1" in (tmp_path / "out/summary.md").read_text()
-    assert "conversations/recent.md" in (await seed("export_memory", format="markdown"))["files_created"]
+    assert "conversations/recent.md" in (await memorizer("export_memory", format="markdown"))["files_created"]
     assert "**Agent:** Tuesday." in (tmp_path / "out/conversations/recent.md").read_text()
 
 
-async def test_files_mended_by_hand_come_back(seed: Seed, tmp_path: Path, memory: Memory) -> None:
-    await filled(seed)
-    await seed("export_memory", format="json")
+async def test_edited_files_are_imported(memorizer: Memorizer, tmp_path: Path, memory: Memory) -> None:
+    await filled(memorizer)
+    await memorizer("export_memory", format="json")
     folder = tmp_path / "memory-export"
     path = folder / "facts/all-facts.json"
-    assert (await seed("import_memory", file_path=str(path)))["changes_applied"] == 0
+    assert (await memorizer("import_memory", file_path=str(path)))["changes_applied"] == 0
     facts = json.loads(path.read_text())
     assert facts[1]["fact"] == "Deploys are on Tuesday."
     facts[1]["fact"] = "Deploys are on Friday."
@@ -726,10 +742,10 @@ async def test_files_mended_by_hand_come_back(seed: Seed, tmp_path: Path, memory
     # The same id of another time is another database's fact: it must not replace ours.
     facts.append({"id": 2, "fact": "Tea is at five.", "category": "pattern", "created_at": "2020-01-01 00:00:00"})
     path.write_text(json.dumps(facts))
-    done = await seed("import_memory", file_path="facts/all-facts.json")
+    done = await memorizer("import_memory", file_path="facts/all-facts.json")
     assert done == {"changes_applied": 3, "fields_updated": ["fact 1", "fact 5", "fact 6"]}
-    assert (await seed("import_memory", file_path="facts/all-facts.json"))["changes_applied"] == 0
-    listed = {fact["fact"]: fact["confidence"] for fact in (await seed("list_facts"))["facts"]}
+    assert (await memorizer("import_memory", file_path="facts/all-facts.json"))["changes_applied"] == 0
+    listed = {fact["fact"]: fact["confidence"] for fact in (await memorizer("list_facts"))["facts"]}
     assert listed == {
         "Deploys are on Friday.": 1.0, "Coffee is at nine.": 1.0, "Ana likes maps.": 0.5, "Tea is at five.": 1.0
     }  # fmt: skip
@@ -738,38 +754,38 @@ async def test_files_mended_by_hand_come_back(seed: Seed, tmp_path: Path, memory
     profile["user_info"]["name"] = "Bob"
     profile["hobbies"] = ["maps"]
     (folder / "old-profile.json").write_text(json.dumps(profile))
-    done = await seed("import_memory", file_path="old-profile.json")
+    done = await memorizer("import_memory", file_path="old-profile.json")
     assert done == {"changes_applied": 2, "fields_updated": ["user_info", "hobbies"]}
     assert memory.profile.get("user_info.name") == "Bob"
-    assert (await seed("import_memory", file_path="old-profile.json"))["changes_applied"] == 0
+    assert (await memorizer("import_memory", file_path="old-profile.json"))["changes_applied"] == 0
 
 
-async def test_nothing_outside_the_export_folder_is_read_or_written(seed: Seed, tmp_path: Path) -> None:
-    await seed("export_memory", format="json")
+async def test_nothing_outside_the_export_folder_is_read_or_written(memorizer: Memorizer, tmp_path: Path) -> None:
+    await memorizer("export_memory", format="json")
     folder = tmp_path / "memory-export"
     outside = tmp_path / "secret-facts.json"
     outside.write_text('[{"fact": "stolen", "category": "project"}]')
     (folder / "facts-link.json").symlink_to(outside)
     for path in (str(outside), "../secret-facts.json", "facts-link.json"):
-        assert "lies outside" in await seed.error("import_memory", file_path=path)
+        assert "lies outside" in await memorizer.error("import_memory", file_path=path)
     for path in ("facts/none.json", "facts\0.json", "~nobody/facts.json"):
-        assert "there is no file" in await seed.error("import_memory", file_path=path)
-    assert (await seed("list_facts"))["total_count"] == 0
+        assert "there is no file" in await memorizer.error("import_memory", file_path=path)
+    assert (await memorizer("list_facts"))["total_count"] == 0
     (folder / "profile.json").unlink()
     (folder / "profile.json").symlink_to(outside)
-    await seed("export_memory", format="json")
+    await memorizer("export_memory", format="json")
     assert "stolen" in outside.read_text()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (folder / "conversations/recent.json").unlink()
     (folder / "conversations").rmdir()
     (folder / "conversations").symlink_to(elsewhere)
-    assert "leads out of" in await seed.error("export_memory", format="json")
+    assert "leads out of" in await memorizer.error("export_memory", format="json")
     assert not list(elsewhere.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("facts.json", "[" * 100_000, "cannot be read as JSON"),
         ("facts.json", "[NaN]", "cannot be read as JSON"),
@@ -782,21 +798,23 @@ async def test_nothing_outside_the_export_folder_is_read_or_written(seed: Seed, 
         ("notes.json", "[]", "neither a profile nor facts"),
     ],
 )
-async def test_files_that_are_not_what_they_should_be(
-    seed: Seed, tmp_path: Path, name: str, content: str, told: str
+async def test_malformed_files_are_refused(
+    memorizer: Memorizer, tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     folder = tmp_path / "memory-export"
     folder.mkdir()
     (folder / name).write_text(content if content != "\xff" else '"x"')
-    assert told in await seed.error("import_memory", file_path=name)
+    assert message in await memorizer.error("import_memory", file_path=name)
 
 
-async def test_a_fact_that_cannot_be_taken_is_named_and_the_rest_comes_in(seed: Seed, tmp_path: Path) -> None:
+async def test_a_fact_that_cannot_be_imported_is_named_and_the_rest_is_imported(
+    memorizer: Memorizer, tmp_path: Path
+) -> None:
     folder = tmp_path / "memory-export"
     folder.mkdir()
     facts = [{"fact": " ", "category": "project"}, {"fact": "Good.", "category": "project"}]
     (folder / "facts.json").write_text(json.dumps(facts))
-    answered = await seed.envelope("import_memory", file_path="facts.json")
+    answered = await memorizer.envelope("import_memory", file_path="facts.json")
     assert answered["data"]["changes_applied"] == 1
     assert "fact 0 of the file was left out" in answered["notes"][0]
 
@@ -804,17 +822,17 @@ async def test_a_fact_that_cannot_be_taken_is_named_and_the_rest_comes_in(seed: 
 # ── as its users start it ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_memorizer_user_changes_one_line(tmp_path: Path) -> None:
+async def test_memorizer_works_over_stdio(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from mindex.cli.main import main; main()"]
     arguments = [*command[1:], "--db", str(tmp_path / "m.db"), "serve", "--tools", DIALECT]
     environment = {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none", "MEMORY_EXPORT_PATH": str(tmp_path / "out")}
     async with Client(StdioServerParameters(command=command[0], args=arguments, env=environment)) as client:
-        seed = Seed(client)
+        memorizer = Memorizer(client)
         assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
-        stored = await seed("store_fact", fact="Deploys are on Tuesday.", category="decision", agent_id="main")
+        stored = await memorizer("store_fact", fact="Deploys are on Tuesday.", category="decision", agent_id="main")
         assert stored["fact_id"] == 1
-        await seed("store_conversation", user_message="When do we deploy?", agent_response="On Tuesday.")
-        found = await seed("retrieve_memories", query="deploys", limit=5, include_conversations=True)
+        await memorizer("store_conversation", user_message="When do we deploy?", agent_response="On Tuesday.")
+        found = await memorizer("retrieve_memories", query="deploys", limit=5, include_conversations=True)
         assert ([fact["id"] for fact in found["facts"]], len(found["conversations"])) == ([1], 1)
-        assert (await seed("export_memory"))["export_path"] == str(tmp_path / "out")
-        assert await seed.error("delete_fact", fact_id=99) == "Fact not found: 99"
+        assert (await memorizer("export_memory"))["export_path"] == str(tmp_path / "out")
+        assert await memorizer.error("delete_fact", fact_id=99) == "Fact not found: 99"

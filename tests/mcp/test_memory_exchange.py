@@ -37,7 +37,7 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_service(tmp_path: Path) -> Iterator[Callable[..., MemoryHost]]:
+def open_host(tmp_path: Path) -> Iterator[Callable[..., MemoryHost]]:
     opened: list[MemoryHost] = []
 
     def make(source: Path | None, **options: object) -> MemoryHost:
@@ -48,19 +48,19 @@ def open_service(tmp_path: Path) -> Iterator[Callable[..., MemoryHost]]:
         return opened[-1]
 
     yield make
-    for service in opened:
-        service.close()
+    for host in opened:
+        host.close()
 
 
 @pytest.fixture
-async def client(source: Path, open_service: Callable[..., MemoryHost]) -> AsyncIterator[Client]:
-    service = open_service(source)
-    service.memory.index(source, exclude=service.options.exclude)
-    async with Client(MindexServer(service, dialect_named("memory-exchange"))) as connected:
+async def client(source: Path, open_host: Callable[..., MemoryHost]) -> AsyncIterator[Client]:
+    host = open_host(source)
+    host.memory.index(source, exclude=host.options.exclude)
+    async with Client(MindexServer(host, dialect_named("memory-exchange"))) as connected:
         yield connected
 
 
-async def test_the_seeds_tools_under_both_names(client: Client) -> None:
+async def test_the_search_tool_has_both_names(client: Client) -> None:
     tools = (await client.list_tools()).tools
     assert [tool.name for tool in tools] == [
         "search_memory_exchange",
@@ -74,7 +74,7 @@ async def test_the_seeds_tools_under_both_names(client: Client) -> None:
         assert (tool.annotations.read_only_hint, tool.annotations.idempotent_hint) == (True, True)
 
 
-async def test_results_are_written_as_the_seed_writes_them(client: Client, source: Path) -> None:
+async def test_results_have_the_text_of_memory_exchange(client: Client, source: Path) -> None:
     result = await client.call_tool("search_memory_exchange", {"query": "door_status", "topK": 1})
     assert text(result) == (
         "Found 1 relevant memory exchange entries:\n"
@@ -93,8 +93,8 @@ async def test_results_are_written_as_the_seed_writes_them(client: Client, sourc
 
 
 async def test_a_result_without_tags_has_no_line_for_them(client: Client) -> None:
-    told = text(await client.call_tool("search_memory_bank", {"query": "session", "topK": 1}))
-    assert "Domain: auth\n\n## TTL" in told
+    message = text(await client.call_tool("search_memory_bank", {"query": "session", "topK": 1}))
+    assert "Domain: auth\n\n## TTL" in message
 
 
 async def test_nothing_found_is_one_sentence(client: Client) -> None:
@@ -102,23 +102,23 @@ async def test_nothing_found_is_one_sentence(client: Client) -> None:
     assert text(result) == "No relevant memory exchange entries found for your query."
 
 
-@pytest.mark.parametrize(("asked", "given"), [(-3, 1), (0, 1), (2, 2), (10, 10), (500, 10)])
-async def test_top_k_is_clamped(
-    tmp_path: Path, open_service: Callable[..., MemoryHost], asked: int, given: int
-) -> None:
+@pytest.mark.parametrize(("top_k", "shown"), [(-3, 1), (0, 1), (2, 2), (10, 10), (500, 10)])
+async def test_top_k_is_clamped(tmp_path: Path, open_host: Callable[..., MemoryHost], top_k: int, shown: int) -> None:
     many = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nAn entry about caches, number {n}." for n in range(20)})
-    service = open_service(many)
-    service.memory.index(many)
-    async with Client(MindexServer(service, dialect_named("memory-exchange"))) as client:
-        result = await client.call_tool("search_memory_exchange", {"query": "caches", "topK": asked})
-        assert text(result).count("--- Result ") == given
+    host = open_host(many)
+    host.memory.index(many)
+    async with Client(MindexServer(host, dialect_named("memory-exchange"))) as client:
+        result = await client.call_tool("search_memory_exchange", {"query": "caches", "topK": top_k})
+        assert text(result).count("--- Result ") == shown
         usual = await client.call_tool("search_memory_exchange", {"query": "caches"})
         assert text(usual).startswith("Found 5 relevant memory exchange entries:")
 
 
 async def test_hits_far_below_our_floor_are_shown(client: Client) -> None:
-    told = text(await client.call_tool("search_memory_exchange", {"query": "unicorns comma penguins zebras quokkas"}))
-    assert "coding.instructions.md" in told
+    message = text(
+        await client.call_tool("search_memory_exchange", {"query": "unicorns comma penguins zebras quokkas"})
+    )
+    assert "coding.instructions.md" in message
 
 
 async def test_the_current_file_lifts_its_domain(client: Client) -> None:
@@ -135,9 +135,9 @@ async def test_personal_is_never_indexed(client: Client) -> None:
     assert text(result).startswith("No relevant")
 
 
-async def test_only_the_source_is_seen(client: Client, source: Path, open_service: Callable[..., MemoryHost]) -> None:
+async def test_only_the_source_is_seen(client: Client, source: Path, open_host: Callable[..., MemoryHost]) -> None:
     other = write(source.parent / "docs-secret", {"key.md": "# Key\n\nThe door_status master key."})
-    open_service(None).memory.index(other)
+    open_host(None).memory.index(other)
     assert "docs-secret" not in text(await client.call_tool("search_memory_exchange", {"query": "door_status key"}))
     for path in ("docs-secret/key.md", "../docs-secret/key.md", str(other / "key.md"), "key.md"):
         assert text(await client.call_tool("get_memory_file", {"filePath": path})).startswith("Error: ")
@@ -152,13 +152,13 @@ async def test_a_file_is_read_whole(client: Client, path: str) -> None:
     assert structured(result)["records"][0]["path"] == "domains/caching/redis.md"
 
 
-async def test_a_path_as_search_shows_it_is_taken(client: Client, source: Path) -> None:
+async def test_get_takes_a_path_as_search_shows_it(client: Client, source: Path) -> None:
     result = await client.call_tool("get_memory_file", {"filePath": f"{source}/domains/auth/login.md"})
     assert text(result).startswith("# Login")
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "told"),
+    ("tool", "arguments", "message"),
     [
         ("get_memory_file", {"filePath": " "}, "Error: filePath is required."),
         (
@@ -178,18 +178,16 @@ async def test_a_path_as_search_shows_it_is_taken(client: Client, source: Path) 
         ("search_memory_exchange", {"query": "x", "limit": 3}, "Error: unknown argument 'limit'"),
     ],
 )
-async def test_errors_are_text_and_no_tool_errors(
-    client: Client, tool: str, arguments: dict[str, str], told: str
-) -> None:
+async def test_errors_are_ordinary_texts(client: Client, tool: str, arguments: dict[str, str], message: str) -> None:
     result = await client.call_tool(tool, arguments)
-    assert text(result).startswith(told)
+    assert text(result).startswith(message)
     assert not result.is_error
 
 
-async def test_status_is_written_as_the_seed_writes_it(client: Client, source: Path) -> None:
+async def test_status_has_the_text_of_memory_exchange(client: Client, source: Path) -> None:
     result = await client.call_tool("get_index_status", {})
-    told = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "TIME", text(result))
-    assert told == (
+    message = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "TIME", text(result))
+    assert message == (
         "## Memory Exchange Index Status\n"
         "\n"
         f"- **Source path:** {source}\n"
@@ -202,25 +200,25 @@ async def test_status_is_written_as_the_seed_writes_it(client: Client, source: P
     assert structured(result)["indexed_files"] == 4
 
 
-async def test_an_empty_index_is_warned_about(source: Path, open_service: Callable[..., MemoryHost]) -> None:
-    async with Client(MindexServer(open_service(source), dialect_named("memory-exchange"))) as client:
-        told = text(await client.call_tool("get_index_status", {}))
-    assert "- **Last indexed:** never\n" in told
-    assert "\n\n**Warning:** The index is empty." in told
+async def test_an_empty_index_is_warned_about(source: Path, open_host: Callable[..., MemoryHost]) -> None:
+    async with Client(MindexServer(open_host(source), dialect_named("memory-exchange"))) as client:
+        message = text(await client.call_tool("get_index_status", {}))
+    assert "- **Last indexed:** never\n" in message
+    assert "\n\n**Warning:** The index is empty." in message
 
 
-async def test_a_seeds_own_database_is_left_alone(
-    tmp_path: Path, source: Path, open_service: Callable[..., MemoryHost], capsys: pytest.CaptureFixture[str]
+async def test_a_database_of_memory_exchange_is_not_changed(
+    tmp_path: Path, source: Path, open_host: Callable[..., MemoryHost], capsys: pytest.CaptureFixture[str]
 ) -> None:
     theirs = tmp_path / "memory_exchange.db"
     connection = sqlite3.connect(theirs)
-    connection.execute("PRAGMA journal_mode = WAL")  # as the seed has it
+    connection.execute("PRAGMA journal_mode = WAL")  # as MemoryExchange has it
     connection.execute("CREATE TABLE chunks (id TEXT)")
     connection.commit()
     connection.close()
     before = theirs.read_bytes()
-    service = open_service(source, db=None, seed_db=str(theirs))
-    service.memory.index(source)
+    host = open_host(source, db=None, dialect_db=str(theirs))
+    host.memory.index(source)
     assert theirs.read_bytes() == before
     assert (tmp_path / "memory_exchange.mindex.db").is_file()
     assert "belongs to another program; using" in capsys.readouterr().err
@@ -248,5 +246,5 @@ def test_a_file_without_a_map_is_no_map(text: str) -> None:
         ("src/Shop/Store.cs", None),
     ],
 )
-def test_the_map_leads_from_code_to_domain(path: str, domain: str | None) -> None:
+def test_the_domain_map_assigns_code_paths_to_domains(path: str, domain: str | None) -> None:
     assert domain_of_current_file(path, domain_map(FILES["MemoryExchangeManagement.md"]), {"caching"}) == domain

@@ -40,7 +40,7 @@ def served(serving: Callable[..., Served]) -> Served:
 
 @pytest.fixture
 def memory(served: Served) -> Memory:
-    return served.service.memory
+    return served.host.memory
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ async def recalled(client: Client, query: str, **more: object) -> list[str]:
 # ── its names ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_seeds_tools_and_arguments(client: Client) -> None:
+async def test_the_tools_and_arguments_of_memory_mcp(client: Client) -> None:
     arguments = {tool.name: list(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
     assert arguments == {
         "memory_store": [
@@ -115,7 +115,7 @@ async def test_stored_recalled_corrected_and_forgotten(client: Client, memory: M
     assert await recalled(client, "python") == [kept["id"]]
 
 
-async def test_being_recalled_is_noted(client: Client, memory: Memory) -> None:
+async def test_a_recall_counts_as_an_access(client: Client, memory: Memory) -> None:
     id_ = await stored(client, "The office is in Bern.")
     await recalled(client, "office")
     memory.store.settle()
@@ -178,21 +178,21 @@ def test_every_type_of_ours_belongs_to_one_of_the_four() -> None:
     assert sorted(type_ for types in FAMILIES.values() for type_ in types) == sorted(TYPES)
 
 
-async def test_what_was_told_elsewhere_is_recalled_as_the_family_it_belongs_to(client: Client, memory: Memory) -> None:
+async def test_a_memory_of_another_type_is_recalled_as_its_family(client: Client, memory: Memory) -> None:
     """A client that knows four types meets no fifth, and its filter finds what it is shown as."""
-    told = {type_: memory.add(f"A note about lighthouses, of type {type_}.", type=type_).id for type_ in TYPES}
+    added = {type_: memory.add(f"A note about lighthouses, of type {type_}.", type=type_).id for type_ in TYPES}
     answer = await call(client, "memory_recall", query="lighthouses", max_tokens=5_000)
-    assert {entry["id"] for entry in answer["index"]} == set(told.values())
+    assert {entry["id"] for entry in answer["index"]} == set(added.values())
     assert {entry["type"] for entry in answer["index"]} == {"fact", "entity", "relationship", "self"}
     shown = {entry["id"]: entry["type"] for entry in answer["index"]}
-    assert shown[told["preference"]] == "self"
+    assert shown[added["preference"]] == "self"
     for family in FAMILIES:
         of_it = {id_ for id_, type_ in shown.items() if type_ == family}
         assert set(await recalled(client, "lighthouses", type=family, max_tokens=5_000)) == of_it
 
 
 @pytest.mark.parametrize(("given", "kept"), [(0, 1), (0.4, 1), (1, 1), (7, 7), (7.6, 8), (10, 10)])
-async def test_the_answer_shows_the_importance_that_is_kept(client: Client, given: float, kept: int) -> None:
+async def test_the_result_shows_the_stored_importance(client: Client, given: float, kept: int) -> None:
     assert (await call(client, "memory_store", content="The office is in Bern.", importance=given))[
         "importance"
     ] == kept
@@ -214,7 +214,7 @@ async def test_a_lifetime_follows_from_importance(
         assert record.expires_at == pytest.approx(record.created_at + days * DAY_MS, abs=60_000)
 
 
-async def test_a_lifetime_can_be_given_changed_and_taken_away(client: Client, memory: Memory) -> None:
+async def test_a_lifetime_can_be_set_changed_and_removed(client: Client, memory: Memory) -> None:
     content = "The office is in Bern."
 
     async def expiry(**given: object) -> int | None:
@@ -232,7 +232,7 @@ async def test_a_lifetime_can_be_given_changed_and_taken_away(client: Client, me
     assert await expiry(id=id_, expires_at=moment, ttl_days=3) == parse_time(moment)
 
 
-async def test_the_expired_are_recalled_only_when_asked_for(client: Client, memory: Memory) -> None:
+async def test_expired_memories_are_recalled_only_with_include_expired(client: Client, memory: Memory) -> None:
     id_ = await stored(client, "The lift is broken today.", ttl_days=0.000_02)
     record = memory.store.retrieval.record(id_)
     assert record is not None
@@ -242,7 +242,7 @@ async def test_the_expired_are_recalled_only_when_asked_for(client: Client, memo
     assert await recalled(client, "lift", includeExpired=True) == [id_]
 
 
-# ── recall, by the seed's examples ────────────────────────────────────────────────────────────────────────────
+# ── recall, by the examples of Memory MCP ────────────────────────────────────────────────────────────────────────────
 
 NOTES = {
     "ts": "The frontend is written in TypeScript.",
@@ -280,7 +280,7 @@ async def notes(client: Client) -> dict[str, str]:
         ("zebra", set()),
     ],
 )
-async def test_queries_mean_what_the_seed_says(
+async def test_queries_have_the_operators_of_memory_mcp(
     client: Client, notes: dict[str, str], query: str, names: set[str]
 ) -> None:
     answer = await call(client, "memory_recall", query=query)
@@ -289,7 +289,7 @@ async def test_queries_mean_what_the_seed_says(
     assert answer["total_count"] == len(names)
 
 
-def test_only_plain_words_are_made_a_demand() -> None:
+def test_only_plain_words_are_all_required() -> None:
     assert all_words("coding preferences") == '"coding" "preferences"'
     assert all_words("python OR javascript") == "python OR javascript"
     assert all_words('a "b') == '"a" "b"'
@@ -333,7 +333,7 @@ def fifty(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("max_tokens", [100, 101, 137, 250, 500, 1_000, 2_500, 5_000])
-async def test_what_is_sent_never_costs_more_than_allowed(client: Client, fifty: None, max_tokens: int) -> None:
+async def test_a_result_never_exceeds_its_token_budget(client: Client, fifty: None, max_tokens: int) -> None:
     result = await client.call_tool("memory_recall", {"query": "lighthouse", "max_tokens": max_tokens, "limit": 50})
     answer = structured(result)
     assert -(-len(text(result)) // 4) == answer["tokens_used"] <= max_tokens
@@ -343,7 +343,7 @@ async def test_what_is_sent_never_costs_more_than_allowed(client: Client, fifty:
     assert answer["has_more"] is True
 
 
-async def test_a_thousand_tokens_unless_given_and_the_index_before_the_details(client: Client, fifty: None) -> None:
+async def test_the_default_budget_is_1000_tokens_and_the_index_comes_first(client: Client, fifty: None) -> None:
     result = await client.call_tool("memory_recall", {"query": "lighthouse", "limit": 5})
     answer = structured(result)
     assert answer["tokens_used"] == -(-len(text(result)) // 4) <= 1_000
@@ -383,7 +383,7 @@ def test_the_budget_is_never_exceeded(texts: list[str], query: str, budget: int)
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "code", "said"),
+    ("tool", "arguments", "code", "message"),
     [
         ("memory_store", {}, INVALID_PARAMS, "argument 'content' is missing"),
         (
@@ -425,13 +425,13 @@ def test_the_budget_is_never_exceeded(texts: list[str], query: str, budget: int)
         ("memory_list", {}, METHOD_NOT_FOUND, "unknown tool 'memory_list'; there are memory_store"),
     ],
 )
-async def test_mistakes_never_are_tool_results(
-    client: Client, memory: Memory, tool: str, arguments: dict[str, object], code: int, said: str
+async def test_errors_are_protocol_errors(
+    client: Client, memory: Memory, tool: str, arguments: dict[str, object], code: int, message: str
 ) -> None:
     with pytest.raises(MCPError) as raised:
         await client.call_tool(tool, arguments)
     assert raised.value.code == code
-    assert raised.value.message.startswith(said)
+    assert raised.value.message.startswith(message)
     assert memory.maintenance.statistics().total == 0
 
 
@@ -444,7 +444,7 @@ async def test_what_is_forgotten_is_neither_updated_nor_forgotten_again(client: 
         assert raised.value.code == INTERNAL_ERROR
 
 
-async def test_a_failure_of_ours_is_an_internal_error_without_inner_words(
+async def test_a_bug_is_an_internal_error_without_details(
     client: Client, memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object, **__: object) -> None:

@@ -37,7 +37,7 @@ def served(serving: Callable[..., Served]) -> Served:
 
 @pytest.fixture
 def memory(served: Served) -> Memory:
-    return served.service.memory
+    return served.host.memory
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ async def call(client: Client, tool: str, *, is_error: bool = False, **arguments
     return answered
 
 
-async def test_the_seeds_tools_and_arguments(client: Client) -> None:
+async def test_the_tools_and_arguments_of_mudpuppy(client: Client) -> None:
     arguments = {tool.name: list(tool.input_schema.get("properties", ())) for tool in (await client.list_tools()).tools}
     assert arguments == {
         "memory_add": [
@@ -116,7 +116,7 @@ async def test_added_found_got_counted_and_deleted(client: Client, memory: Memor
     assert (await call(client, "memory_get", id=1))["entry"]["content"] == content
 
 
-async def test_the_same_content_again_answers_the_old_id(client: Client) -> None:
+async def test_the_same_content_again_returns_the_same_id(client: Client) -> None:
     await call(client, "memory_add", content="First.")
     second = await call(client, "memory_add", content="Second.")
     again = await call(client, "memory_add", content="Second.", importance=9)
@@ -129,7 +129,7 @@ async def test_a_deleted_content_can_be_added_again(client: Client) -> None:
     assert await call(client, "memory_add", content="First.") == {"id": 2, "created": True, "duplicate": False}
 
 
-async def test_absent_values_are_left_out_and_given_ones_shown(client: Client) -> None:
+async def test_absent_values_are_left_out(client: Client) -> None:
     end = now_ms() + 3_600_000
     given = {"source": "chat", "context": "planning", "confidence": 0.5, "importance": 9, "expiresAt": end}
     id_ = (await call(client, "memory_add", content="The office is in Bern.", **given))["id"]
@@ -144,7 +144,7 @@ async def test_empty_statistics_have_no_times(client: Client) -> None:
     assert (stats["oldestEntry"], stats["newestEntry"]) == (None, None)
 
 
-async def test_every_agent_counts_for_itself(serving: Callable[..., Served]) -> None:
+async def test_every_agent_has_its_own_numbers(serving: Callable[..., Served]) -> None:
     one, other = serving("mudpuppy", agent="one"), serving("mudpuppy", agent="other")
     async with Client(one.server) as first, Client(other.server) as second:
         assert (await call(first, "memory_add", content="Mine."))["id"] == 1
@@ -176,7 +176,7 @@ async def test_filters_act(client: Client) -> None:
     assert len(await ids(limit=2)) == 2
 
 
-async def test_what_was_told_elsewhere_is_shown_as_one_of_the_six(client: Client, memory: Memory) -> None:
+async def test_a_memory_of_another_type_is_shown_as_one_of_the_six(client: Client, memory: Memory) -> None:
     assert sorted(type_ for types in FAMILIES.values() for type_ in types) == sorted(TYPES)
     for type_ in TYPES:
         memory.add(f"A note about lighthouses, of type {type_}.", type=type_)
@@ -188,15 +188,15 @@ async def test_what_was_told_elsewhere_is_shown_as_one_of_the_six(client: Client
     assert sum((await call(client, "memory_stats"))["byType"].values()) == len(TYPES)
 
 
-async def test_the_limit_has_a_cap_that_is_said(client: Client) -> None:
+async def test_a_limit_above_the_cap_is_noted(client: Client) -> None:
     await call(client, "memory_add", content="Redis one.")
     assert "limit cut to 50" in (await call(client, "memory_search", query="redis", limit=10**6))["notes"]
 
 
 @pytest.mark.model
-async def test_dark_theme_finds_dark_mode_by_seven_and_three_tenths(serving: Callable[..., Served]) -> None:
+async def test_hybrid_scores_are_weighted_seven_to_three(serving: Callable[..., Served]) -> None:
     served = serving("mudpuppy", settings={})
-    memory = served.service.memory
+    memory = served.host.memory
     memory.embedding_queue.in_background = False
     async with Client(served.server) as client:
         for content in ("user prefers dark mode", "the canteen serves soup", "user deploys on Fridays"):
@@ -220,7 +220,7 @@ async def test_dark_theme_finds_dark_mode_by_seven_and_three_tenths(serving: Cal
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "message"),
     [
         ("memory_add", {}, "argument 'content' is missing"),
         ("memory_add", {"content": ""}, "content: string should have at least 1 character"),
@@ -243,26 +243,26 @@ async def test_dark_theme_finds_dark_mode_by_seven_and_three_tenths(serving: Cal
         ("memory_list", {}, "Unknown tool: memory_list"),
     ],
 )
-async def test_what_is_asked_wrongly_is_an_error_in_json(
-    client: Client, memory: Memory, tool: str, arguments: dict[str, object], said: str
+async def test_a_wrong_argument_is_an_error_in_json(
+    client: Client, memory: Memory, tool: str, arguments: dict[str, object], message: str
 ) -> None:
     answer = await call(client, tool, is_error=True, **arguments)
     assert list(answer) == ["error"]
-    assert answer["error"].startswith(said)
+    assert answer["error"].startswith(message)
     assert memory.maintenance.statistics().total == 0
 
 
 @pytest.mark.parametrize("id_", [7, 2**63, 10**30])
-async def test_what_is_not_there_is_an_ordinary_answer(client: Client, id_: int) -> None:
+async def test_a_missing_memory_is_an_ordinary_result(client: Client, id_: int) -> None:
     assert await call(client, "memory_get", id=id_) == {"error": f"Memory entry not found: {id_}"}
     assert await call(client, "memory_delete", id=id_) == {"success": False, "deleted": False}
 
 
-async def test_a_store_that_fails_answers_in_the_shape_of_each_tool(serving: Callable[..., Served]) -> None:
+async def test_a_store_error_has_the_shape_of_each_tool(serving: Callable[..., Served]) -> None:
     served = serving("mudpuppy")
     async with Client(served.server) as client:
         await call(client, "memory_add", content="First.")
-        served.service.memory.store.close()
+        served.host.memory.store.close()
         found = await call(client, "memory_search", query="first")
         gone = await call(client, "memory_delete", id=1)
         stats = await call(client, "memory_stats")
@@ -292,7 +292,7 @@ async def test_over_stdio(tmp_path: Path) -> None:
 
 @pytest.mark.model
 def test_the_vector_of_a_memory_follows_in_the_background(served: Served, serving: Callable[..., Served]) -> None:
-    memory = serving("mudpuppy", settings={}).service.memory
+    memory = serving("mudpuppy", settings={}).host.memory
     memory.add("user prefers dark mode")
     assert memory.models.embedder is not None
     model = memory.models.embedder.model

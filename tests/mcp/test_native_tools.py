@@ -36,9 +36,9 @@ async def test_all_schemas_together_are_lean(client: Client) -> None:
         assert word not in published
 
 
-async def test_every_tool_says_what_it_does_to_the_world(client: Client) -> None:
-    told = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
-    for name, hints in told.items():
+async def test_every_tool_has_its_annotations(client: Client) -> None:
+    annotations = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+    for name, hints in annotations.items():
         assert hints is not None
         assert hints.read_only_hint is (name in ("search", "get", "status"))
         # Whatever is changed or forgotten can be brought back; only an undo does something else the second time.
@@ -46,14 +46,14 @@ async def test_every_tool_says_what_it_does_to_the_world(client: Client) -> None
         assert (hints.destructive_hint, hints.open_world_hint) == (False, False)
 
 
-async def test_every_filter_of_a_search_can_be_asked_for(client: Client) -> None:
+async def test_search_has_an_argument_for_every_filter(client: Client) -> None:
     search = (await client.list_tools()).tools[0]
     filters = {"kind", "type", "collection", "path", "tags", "all_tags", "min_importance", "min_confidence"}
     more = {"after", "before", "include_expired", "current_file", "entities", "as_of"}
     assert filters | more <= set(search.input_schema["properties"])
 
 
-async def test_instructions_say_when_to_search_and_to_remember_and_what_is_there(client: Client) -> None:
+async def test_instructions_tell_when_to_search_and_remember_and_name_collections(client: Client) -> None:
     assert client.instructions is not None
     assert "Search it before" in client.instructions
     assert "`remember` facts, preferences, decisions and corrections worth keeping" in client.instructions
@@ -62,10 +62,10 @@ async def test_instructions_say_when_to_search_and_to_remember_and_what_is_there
     assert "Indexed: handbook." in client.instructions
 
 
-async def test_instructions_tell_what_a_collection_holds(own: Served) -> None:
-    own.service.memory.index(write(own.root / "notes", {"a.md": "one"}), context="Notes of the harbour office")
-    own.service.memory.index(write(own.root / "more", {"a.md": "two"}))
-    async with Client(MindexServer(own.service, dialect_named("native"))) as client:
+async def test_instructions_contain_the_context_of_a_collection(own: Served) -> None:
+    own.host.memory.index(write(own.root / "notes", {"a.md": "one"}), context="Notes of the harbour office")
+    own.host.memory.index(write(own.root / "more", {"a.md": "two"}))
+    async with Client(MindexServer(own.host, dialect_named("native"))) as client:
         assert client.instructions is not None
         assert client.instructions.endswith(" Indexed: more, notes (Notes of the harbour office).")
 
@@ -73,7 +73,7 @@ async def test_instructions_tell_what_a_collection_holds(own: Served) -> None:
 # ── search ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_search_finds_a_passage_in_both_halves(client: Client) -> None:
+async def test_search_returns_a_passage_as_text_and_as_json(client: Client) -> None:
     result = await client.call_tool("search", {"query": "allkeys-lfu"})
     assert not result.is_error
     first = structured(result)["results"][0]
@@ -84,9 +84,9 @@ async def test_search_finds_a_passage_in_both_halves(client: Client) -> None:
 
 
 async def test_the_text_is_lean_not_indented_json(client: Client) -> None:
-    told = text(await client.call_tool("search", {"query": "redis", "view": "compact"}))
-    assert not told.startswith("{")
-    assert len(told.splitlines()) == 1 + 5 + 1  # head, results, the note that there is no model
+    message = text(await client.call_tool("search", {"query": "redis", "view": "compact"}))
+    assert not message.startswith("{")
+    assert len(message.splitlines()) == 1 + 5 + 1  # head, results, the note that there is no model
 
 
 @pytest.mark.parametrize("view", ["digest", "compact", "full", "dual"])
@@ -97,7 +97,7 @@ async def test_no_view_costs_more_than_its_budget(client: Client, view: str, bud
     assert count_tokens(json.dumps(structured(result), ensure_ascii=False, separators=(",", ":"))) <= budget
 
 
-async def test_four_thousand_tokens_unless_given(client: Client) -> None:
+async def test_the_default_budget_is_4000_tokens(client: Client) -> None:
     result = await client.call_tool(
         "search", {"query": "team code station parcel door release invoice redis", "limit": 50}
     )
@@ -131,9 +131,7 @@ async def test_a_limit_too_large_is_cut_with_a_note(client: Client) -> None:
         ({"query": "redis", "topK": 3}, "unknown argument 'topK'; search takes query, limit"),
     ],
 )
-async def test_what_is_wrong_is_said_with_the_next_step(
-    client: Client, arguments: dict[str, object], complaint: str
-) -> None:
+async def test_errors_name_the_next_step(client: Client, arguments: dict[str, object], complaint: str) -> None:
     result = await client.call_tool("search", arguments)
     assert result.is_error
     assert text(result).startswith(complaint)
@@ -155,7 +153,7 @@ async def test_null_means_left_out(client: Client) -> None:
     assert len(structured(result)["results"]) == 5
 
 
-async def test_explain_tells_why(client: Client) -> None:
+async def test_explain_returns_the_ranks(client: Client) -> None:
     result = await client.call_tool("search", {"query": "allkeys-lfu", "limit": 1, "explain": True})
     assert structured(result)["results"][0]["explain"]["keyword_rank"] == 1
     assert "why: keyword rank 1" in text(result)
@@ -177,7 +175,7 @@ async def test_one_reference_need_not_be_a_list(client: Client) -> None:
     assert structured(result)["records"][0]["path"] == "architecture.md"
 
 
-async def test_what_is_missing_is_named_beside_what_was_found(client: Client) -> None:
+async def test_missing_references_are_named_with_the_found_ones(client: Client) -> None:
     result = await client.call_tool("get", {"refs": ["architecture.md:1-3", "nope.md"]})
     assert not result.is_error
     assert structured(result)["missing"] == ["nope.md"]
@@ -190,7 +188,7 @@ async def test_nothing_found_is_an_error(client: Client) -> None:
     assert text(result) == "nothing found for nope.md; search for it first"
 
 
-async def test_lines_that_are_not_there_are_answered_with_how_many_there_are(client: Client) -> None:
+async def test_lines_beyond_the_end_return_the_number_of_lines(client: Client) -> None:
     result = await client.call_tool("get", {"refs": ["architecture.md:9000-9001"]})
     assert result.is_error
     assert re.fullmatch(r"nothing found for architecture.md:9000-9001; architecture.md has \d+ lines", text(result))
@@ -211,7 +209,7 @@ async def test_get_obeys_its_budget(client: Client, budget: int) -> None:
 # ── index and status ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_index_takes_a_folder_below_the_root_and_tells_how_far_it_is(own: Served) -> None:
+async def test_index_takes_a_folder_below_the_root_and_reports_progress(own: Served) -> None:
     write(own.root / "docs", {f"page{n}.md": f"# Page {n}\n\nText of page {n}." for n in range(5)})
     heard: list[tuple[float, float | None]] = []
 
@@ -236,9 +234,9 @@ async def test_a_cancelled_index_stops_and_loses_nothing(own: Served) -> None:
         async with Client(own.server) as client:
             await client.call_tool("index", {"path": "docs"}, progress_callback=give_up)
     assert waiting.cancelled_caught
-    assert own.service.memory.status().collections[0].documents < 300
-    assert own.service.memory.index().collections[0].seen == 300
-    assert own.service.memory.status().collections[0].documents == 300
+    assert own.host.memory.status().collections[0].documents < 300
+    assert own.host.memory.index().collections[0].seen == 300
+    assert own.host.memory.status().collections[0].documents == 300
 
 
 async def test_index_without_a_path_brings_collections_up_to_date(own: Served) -> None:
@@ -259,20 +257,20 @@ async def test_nothing_outside_the_root_is_indexed(own: Served, tmp_path_factory
         for path in (str(outside), "..", f"../{outside.name}", "link", "\0"):
             result = await client.call_tool("index", {"path": path})
             assert result.is_error, path
-    assert own.service.memory.store.files.collections() == ()
+    assert own.host.memory.store.files.collections() == ()
 
 
 async def test_a_known_collection_may_lie_outside_the_root(
     own: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = write(tmp_path_factory.mktemp("elsewhere"), {"page.md": "# Page\n\nText."})
-    own.service.memory.index(outside)
+    own.host.memory.index(outside)
     async with Client(own.server) as client:
         for path in (outside.name, str(outside)):
             assert not (await client.call_tool("index", {"path": path})).is_error
 
 
-async def test_thousands_of_skipped_files_are_a_number(own: Served) -> None:
+async def test_only_the_first_skipped_files_are_listed(own: Served) -> None:
     for number in range(30):
         path = own.root / "docs" / f"{number}.md"
         path.parent.mkdir(exist_ok=True)
@@ -283,7 +281,7 @@ async def test_thousands_of_skipped_files_are_a_number(own: Served) -> None:
     assert result["notes"] == ["10 more files were skipped; `mindex index` names them"]
 
 
-async def test_status_tells_what_is_there(client: Client, handbook_server: Served) -> None:
+async def test_status_returns_collections_and_counts(client: Client, handbook_server: Served) -> None:
     result = await client.call_tool("status", {})
     (collection,) = structured(result)["collections"]
     assert (collection["name"], collection["documents"]) == ("handbook", 14)
@@ -293,23 +291,23 @@ async def test_status_tells_what_is_there(client: Client, handbook_server: Serve
 # ── errors of ours ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_database_that_cannot_be_opened_is_told_with_every_call(tmp_path: Path) -> None:
-    service = MemoryHost(ServerOptions(db=str(tmp_path)))
-    async with Client(MindexServer(service, dialect_named("native"))) as client:
+async def test_every_call_returns_why_the_database_cannot_be_opened(tmp_path: Path) -> None:
+    host = MemoryHost(ServerOptions(db=str(tmp_path)))
+    async with Client(MindexServer(host, dialect_named("native"))) as client:
         for tool, arguments in (("search", {"query": "redis"}), ("status", {})):
             result = await client.call_tool(tool, arguments)
             assert result.is_error
             assert "is a folder, not a database" in text(result)
-    service.close()
+    host.close()
 
 
-async def test_a_mistake_of_ours_shows_no_inner_words(
+async def test_a_bug_is_an_error_without_details(
     own: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken() -> None:
         raise RuntimeError("the secret inside")
 
-    monkeypatch.setattr(own.service.memory, "status", broken)
+    monkeypatch.setattr(own.host.memory, "status", broken)
     async with Client(own.server) as client:
         result = await client.call_tool("status", {})
     assert result.is_error

@@ -24,22 +24,22 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
     docs = write(
         tmp_path / "docs", {"guides/set up.md": "# Setup\n\nRun the installer.\n\n## Proxy\n\nSet the proxy.\n"}
     )
-    service.memory.index(docs)
-    service.memory.add("The installer needs Python 3.11.", type="decision", tags=["setup"])
-    yield service.memory
-    service.close()
+    host.memory.index(docs)
+    host.memory.add("The installer needs Python 3.11.", type="decision", tags=["setup"])
+    yield host.memory
+    host.close()
 
 
 @pytest.fixture
 async def client(memory: Memory, tmp_path: Path) -> AsyncIterator[Client]:
-    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
-    async with Client(MindexServer(service, dialect_named("openai"))) as connected:
+    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+    async with Client(MindexServer(host, dialect_named("openai"))) as connected:
         yield connected
-    service.close()
+    host.close()
 
 
 def shown(result: CallToolResult) -> dict[str, Any]:
@@ -57,21 +57,21 @@ async def test_two_tools_of_one_argument_each(client: Client) -> None:
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
 
 
-async def test_search_answers_references_and_fetch_reads_them(client: Client, memory: Memory) -> None:
+async def test_search_returns_references_that_fetch_reads(client: Client, memory: Memory) -> None:
     results = shown(await client.call_tool("search", {"query": "installer"}))["results"]
     assert len(results) == 2
     for result in results:
         assert result.keys() == {"id", "title", "url"}
-    told = next(result for result in results if result["url"].startswith("memory://"))
+    message = next(result for result in results if result["url"].startswith("memory://"))
     filed = next(result for result in results if result["url"].startswith("doc://"))
-    assert told == {
-        "id": told["id"], "title": "The installer needs Python 3.11.", "url": f"memory://{told['id']}"
+    assert message == {
+        "id": message["id"], "title": "The installer needs Python 3.11.", "url": f"memory://{message['id']}"
     }  # fmt: skip
     assert filed["url"] == "doc://docs/guides/set%20up.md"
 
-    fetched = shown(await client.call_tool("fetch", {"id": told["id"]}))
+    fetched = shown(await client.call_tool("fetch", {"id": message["id"]}))
     assert fetched.keys() == {"id", "title", "text", "url", "metadata"}
-    assert {name: fetched[name] for name in told} == told
+    assert {name: fetched[name] for name in message} == message
     assert fetched["text"] == "The installer needs Python 3.11."
     assert (fetched["metadata"]["type"], fetched["metadata"]["tags"]) == ("decision", ["setup"])
 
@@ -99,14 +99,14 @@ async def test_nothing_relevant_is_an_empty_list(client: Client) -> None:
     "id_", ["", " ", "nope", "abc,def", "doc://docs/none.md", "doc://", "doc://docs/../../etc/passwd", "/etc/passwd",
             "memory://zzzzzzzzzzzz", "x" * 5_000, "\0"]
 )  # fmt: skip
-async def test_an_unknown_id_is_a_tool_error_that_says_so(client: Client, id_: str) -> None:
+async def test_an_unknown_id_is_a_tool_error(client: Client, id_: str) -> None:
     result = await client.call_tool("fetch", {"id": id_})
     assert result.is_error
     assert len(text(result)) < 6_000
     assert "failed; the server's log" not in text(result)
 
 
-async def test_what_was_forgotten_cannot_be_fetched(client: Client, memory: Memory) -> None:
+async def test_a_forgotten_memory_cannot_be_fetched(client: Client, memory: Memory) -> None:
     (record,) = memory.list(memory.filters(kinds=["memory"])).records
     memory.forget(record.id)
     assert (await client.call_tool("fetch", {"id": record.id})).is_error

@@ -44,7 +44,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none"}
 
 
-async def test_the_sdks_own_client_over_stdio(db: Path, environment: dict[str, str]) -> None:
+async def test_the_client_of_the_sdk_connects_over_stdio(db: Path, environment: dict[str, str]) -> None:
     command = [*MINDEX, "--db", str(db), "serve"]
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment)
     async with Client(parameters) as client:
@@ -55,15 +55,15 @@ async def test_the_sdks_own_client_over_stdio(db: Path, environment: dict[str, s
         assert "Indexed: handbook." in client.instructions
 
 
-async def test_a_memory_exchange_user_changes_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
+async def test_memory_exchange_works_over_stdio(tmp_path: Path, environment: dict[str, str]) -> None:
     flags = ["--source-path", str(HANDBOOK), "--database-path", str(tmp_path / "m.db"), "--exclude", "*.zh.md"]
     command = [*MINDEX, "serve", "--tools", "memory-exchange", *flags, "--build-index"]
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment)
     async with Client(parameters) as client:
-        told = "indexing"
-        while "indexing" in told:
-            told = text(await client.call_tool("get_index_status", {}))
-        assert "- **Indexed files:** 13\n" in told
+        message = "indexing"
+        while "indexing" in message:
+            message = text(await client.call_tool("get_index_status", {}))
+        assert "- **Indexed files:** 13\n" in message
         found = text(await client.call_tool("search_memory_exchange", {"query": "PolicyController"}))
         assert f"Source: {HANDBOOK / 'domains' / 'security' / 'access.md'}\n" in found
 
@@ -80,7 +80,7 @@ def started(db: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_and_the_wire_carried_nothing_else(
+def test_a_signal_ends_the_server_and_stdout_has_only_the_protocol(
     started: subprocess.Popen[bytes], number: int, code: int
 ) -> None:
     assert started.stdin
@@ -93,7 +93,7 @@ def test_a_signal_ends_it_and_the_wire_carried_nothing_else(
     assert started.stdout.read() == b""
 
 
-def test_no_model_and_no_numbers_are_loaded_before_the_handshake(db: Path, environment: dict[str, str]) -> None:
+def test_no_model_and_no_numpy_are_loaded_before_the_handshake(db: Path, environment: dict[str, str]) -> None:
     script = (
         "import sys; from mindex.mcp.run_server import _make_server;"
         "from mindex.mcp.server_options import ServerOptions;"
@@ -105,19 +105,19 @@ def test_no_model_and_no_numbers_are_loaded_before_the_handshake(db: Path, envir
     assert output.stdout == "[]\n"
 
 
-def test_a_free_port_is_told_on_stderr_and_a_wide_host_is_warned_about(db: Path, environment: dict[str, str]) -> None:
+def test_the_port_is_printed_on_stderr_and_a_public_host_is_warned_about(db: Path, environment: dict[str, str]) -> None:
     command = [*MINDEX, "--db", str(db), "serve", "--http", "0.0.0.0:0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
         assert process.stderr
         assert process.stderr.readline().startswith("warning: 0.0.0.0 can be reached from other machines")
-        told = re.fullmatch(r"serving http://0\.0\.0\.0:(\d+)/mcp\n", process.stderr.readline())
-        assert told
-        assert httpx2.get(f"http://127.0.0.1:{told[1]}/health", timeout=60).status_code == 200
+        message = re.fullmatch(r"serving http://0\.0\.0\.0:(\d+)/mcp\n", process.stderr.readline())
+        assert message
+        assert httpx2.get(f"http://127.0.0.1:{message[1]}/health", timeout=60).status_code == 200
         process.terminate()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (
             ["--tools", "nope"],
@@ -131,12 +131,12 @@ def test_a_free_port_is_told_on_stderr_and_a_wide_host_is_warned_about(db: Path,
         (["--db", "a", "--database-path", "b"], 2, "error: --db and --database-path are the same; give one of them"),
     ],
 )
-def test_mistakes_on_the_command_line_are_one_line(
-    arguments: list[str], code: int, told: str, capsys: pytest.CaptureFixture[str]
+def test_usage_errors_are_one_line(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from mindex.cli.main import main
 
     with pytest.raises(SystemExit) as left:
         main(["serve", *arguments])
     assert left.value.code == code
-    assert capsys.readouterr().err == f"{told}\n"
+    assert capsys.readouterr().err == f"{message}\n"

@@ -130,11 +130,11 @@ def test_the_commands_say_so_as_text_and_as_json(server: ModelServer, tmp_path: 
 
 def test_the_tools_say_so_in_both_halves(server: ModelServer, tmp_path: Path) -> None:
     server.always = status(401)
-    service = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db")))
+    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db")))
     try:
-        tools = WriteTools(service)
+        tools = WriteTools(host)
         id_ = structured(tools.remember("The build runs on Tuesdays"))["id"]
-        wait_until(lambda: service.memory.embedding_queue._failure != "", what="a failure")  # what a server knows of
+        wait_until(lambda: host.memory.embedding_queue._failure != "", what="a failure")  # what a server knows of
         tools.forget(id_)
         for result in (
             tools.update(id_, restore=True),
@@ -148,5 +148,5 @@ def test_the_tools_say_so_in_both_halves(server: ModelServer, tmp_path: Path) ->
         made = tools.remember(kind="contact", fields={"name": "Anna"})
         assert structured(made)["note"].startswith(NOTE) and f"note: {NOTE}" in text(made)
     finally:
-        service.memory.stop_background_work()
-        service.close()
+        host.memory.stop_background_work()
+        host.close()

@@ -45,7 +45,7 @@ def _filter_options(kind: ThingKind) -> Callable[[F], F]:
 
 
 def _field_values(kind: ThingKind, options: dict[str, Any]) -> dict[str, Any]:
-    """Returns the fields that were given; None removes a field, which an empty text means."""
+    """Return the fields that were given; None removes a field, which an empty text means."""
     values: dict[str, Any] = {}
     for field in FIELDS[kind]:
         value = options[field.name]
@@ -67,7 +67,7 @@ def _parse_json(name: str, text: str) -> object:
 
 
 def _group(kind: ThingKind, about: str) -> click.Group:
-    """Returns the commands add, list, get, update and delete of a kind."""
+    """Return the commands add, list, get, update and delete of a kind."""
     group = click.Group(kind, help=about)
 
     @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
@@ -81,21 +81,17 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         with context.memory() as memory:
             record = memory.things(kind).add(**_field_values(kind, options))
             notes = memory.embedding_queue.notes(record.id)
-        context.emit(
-            present.thing_added_json(record, notes),
-            lambda: present.thing_added_text(record, notes),
-        )
+        context.emit(present.thing_added_json(record, notes), lambda: present.thing_added_text(record, notes))
 
     @group.command("list", help=f"List {kind}s, oldest first.")
     @_filter_options(kind)
     @limit_option(50, "How many, at most 500.")
     @click.pass_obj
-    def list_(context: Context, /, limit: int, **wanted: Any) -> None:
+    def list_(context: Context, /, limit: int, **filters: Any) -> None:
         with context.memory() as memory:
-            page = memory.things(kind).list(limit=limit, **wanted)
+            page = memory.things(kind).list(limit=limit, **filters)
         context.emit(
-            present.things_json(page.records, page.total),
-            lambda: present.things_text(page.records, page.total),
+            present.things_json(page.records, page.total), lambda: present.things_text(page.records, page.total)
         )
 
     @group.command("get", help=f"Show a {kind} by its id, a unique start of it, or its name.")
@@ -114,10 +110,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
     def update(context: Context, /, id_: str, reason: str, **options: Any) -> None:
         with context.memory() as memory:
             change = memory.things(kind).update(id_, reason, **_field_values(kind, options))
-        context.emit(
-            history.fields_changed_json(change),
-            lambda: history.fields_changed_text(change, "updated"),
-        )
+        context.emit(history.fields_changed_json(change), lambda: history.fields_changed_text(change, "updated"))
 
     @group.command("delete", help=f"Forget a {kind}; `mindex restore` brings it back.")
     @id_argument
@@ -126,10 +119,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
     def delete(context: Context, id_: str, reason: str) -> None:
         with context.memory() as memory:
             change = memory.things(kind).delete(id_, reason)
-        context.emit(
-            history.fields_changed_json(change),
-            lambda: history.fields_changed_text(change, "forgotten"),
-        )
+        context.emit(history.fields_changed_json(change), lambda: history.fields_changed_text(change, "forgotten"))
 
     return group
 

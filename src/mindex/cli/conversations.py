@@ -45,10 +45,7 @@ def add(context: Context, /, user: str, agent_response: str, **options: Any) -> 
         notes = memory.embedding_queue.notes(turn.id)
         found = memory.conversations.extract_facts_of(turn)
         found = replace(found, notes=(*notes, *found.notes))
-    context.emit(
-        present.turn_added_json(turn, redacted, found),
-        lambda: present.turn_added_text(turn, redacted, found),
-    )
+    context.emit(present.turn_added_json(turn, redacted, found), lambda: present.turn_added_text(turn, redacted, found))
 
 
 @conversation_command.command("extract")
@@ -100,7 +97,4 @@ def show_one(context: Context, reference: str, around: int) -> None:
         turns = memory.conversations.session(reference) or memory.conversations.around(reference, around, around)
     if not turns:
         raise NotFoundError(f"'{reference}' is not part of a conversation", "search for it first")
-    context.emit(
-        present.turns_json(turns),
-        lambda: present.turns_text(turns, colour=context.colour),
-    )
+    context.emit(present.turns_json(turns), lambda: present.turns_text(turns, colour=context.colour))

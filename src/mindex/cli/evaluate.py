@@ -42,7 +42,9 @@ class _Request:
 @click.option("--skip-adversarial/--adversarial", default=True, show_default=True, help="Without those that mislead.")
 @click.option("--category", default="", metavar="FIELD", help="Split the table by this field of the questions.")
 @click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Explain the N worst answers.")
-@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting of `mindex config` for this run.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of `mindex config` for this run."
+)
 @click.option("--sweep", "swept", multiple=True, metavar="KEY=A,B,C", help="Try a setting at several values.")
 @click.option("--compare", type=click.Path(path_type=Path), metavar="OTHER.json", help="Test against an earlier run.")
 @click.option("--metric", type=click.Choice(METRICS), help=f"What to sweep or compare (default: {NDCG}).")
@@ -55,7 +57,7 @@ def eval_command(
     folders: tuple[Path, ...],
     modes: str,
     skip_adversarial: bool,
-    given: tuple[str, ...],
+    settings: tuple[str, ...],
     swept: tuple[str, ...],
     compare: Path | None,
     metric: str | None,
@@ -71,7 +73,7 @@ def eval_command(
         folders=_distinct(folders),
         options=EvaluationOptions(
             variants=tuple(part.strip() for part in modes.split(",") if part.strip()),
-            settings=dict(map(_key_value, given)),
+            settings=dict(map(_key_value, settings)),
             adversarial=not skip_adversarial,
             **options,
         ),
@@ -119,7 +121,7 @@ def _measure_silence(context: Context, request: _Request, cache: Store) -> None:
 
 
 def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
-    """Returns the folders, each once. Raises UsageError if two of them have one name."""
+    """Return the folders, each once. Raises UsageError if two of them have one name."""
     distinct = tuple(dict.fromkeys(folder.resolve() for folder in folders))
     names = [folder.name for folder in distinct]
     for name in names:
@@ -129,7 +131,7 @@ def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def _single_variant(options: EvaluationOptions) -> str:
-    """Returns the one variant that --sweep and --silence measure. Raises UsageError for several --modes."""
+    """Return the one variant that --sweep and --silence measure. Raises UsageError for several --modes."""
     if len(options.variants) > 1:
         raise UsageError("--sweep and --silence look at one mode", "name one with --modes")
     variant = next(iter(options.variants), "hybrid") + "+expand" * options.expand + "+rerank" * options.rerank

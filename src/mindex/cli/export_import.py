@@ -55,7 +55,7 @@ class _TextStdout:
 
 
 def _stdout() -> IO[bytes]:
-    """Returns standard output in bytes, so that its line breaks stay as they are."""
+    """Return standard output in bytes, so that its line breaks stay as they are."""
     return cast("IO[bytes]", getattr(sys.stdout, "buffer", None) or _TextStdout())
 
 
@@ -98,7 +98,7 @@ def import_command(
 
 
 def _agent_map(maps: tuple[str, ...]) -> dict[str, str]:
-    """Returns old → new agent. Raises UsageError for anything but OLD=NEW."""
+    """Return old → new agent. Raises UsageError for anything but OLD=NEW."""
     pairs = {}
     for text in maps:
         old, equals, new = text.partition("=")

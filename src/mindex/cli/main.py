@@ -121,7 +121,7 @@ def _usage_error(error: click.ClickException) -> UsageError:
 
 
 def _unexpected_error(error: Exception) -> MindexError:
-    """Returns a bug of mindex as one line like any other error, with its place in the code."""
+    """Return a bug of mindex as one line like any other error, with its place in the code."""
     import traceback  # only a bug needs it
 
     place = traceback.extract_tb(error.__traceback__)[-1]
@@ -130,7 +130,7 @@ def _unexpected_error(error: Exception) -> MindexError:
 
 
 def _global_options_first(arguments: list[str]) -> list[str]:
-    """Returns the arguments with `--json`, `--db X` and `--agent X` in front: people write them at the end."""
+    """Return the arguments with `--json`, `--db X` and `--agent X` in front: people write them at the end."""
     front: list[str] = []
     rest: list[str] = []
     waiting = list(arguments)

@@ -30,13 +30,13 @@ _property_options = combine(
 
 
 def _properties(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns the properties that were given. Raises UsageError for both --ttl and --expires."""
-    given = {name: value for name, value in options.items() if value is not None and value != ()}
-    if "ttl" in given and "expires" in given:
+    """Return the properties that were given. Raises UsageError for both --ttl and --expires."""
+    properties = {name: value for name, value in options.items() if value is not None and value != ()}
+    if "ttl" in properties and "expires" in properties:
         raise UsageError("--ttl and --expires say the same", "give one of them")
-    if "ttl" in given:
-        given["expires"] = given.pop("ttl")
-    return given
+    if "ttl" in properties:
+        properties["expires"] = properties.pop("ttl")
+    return properties
 
 
 @click.command("add")

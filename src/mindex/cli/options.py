@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def combine(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Returns one decorator of several options, which `--help` lists in this order."""
+    """Return one decorator of several options, which `--help` lists in this order."""
 
     def decorate(command: F) -> F:
         for option in reversed(options):
@@ -31,5 +31,5 @@ def limit_option(default: int, what: str) -> Callable[[F], F]:
 
 
 def text_or_stdin(text: str) -> str:
-    """Returns the text of an argument; `-` reads standard input."""
+    """Return the text of an argument; `-` reads standard input."""
     return sys.stdin.read() if text == "-" else text

@@ -52,7 +52,7 @@ def set_(context: Context, path: str | None, value: str | None, remove: str | No
 
 
 def _json_or_text(text: str) -> Any:
-    """Returns the value of a text that is JSON, else the text."""
+    """Return the value of a text that is JSON, else the text."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError:
@@ -82,7 +82,4 @@ def rollback(context: Context, version: int, reason: str) -> None:
     """Bring the profile back to how a version left it; that is a change like any other."""
     with context.memory() as memory:
         change = memory.profile.rollback(version, reason)
-    context.emit(
-        fields_changed_json(change),
-        lambda: fields_changed_text(change, f"is as version {version} again"),
-    )
+    context.emit(fields_changed_json(change), lambda: fields_changed_text(change, f"is as version {version} again"))

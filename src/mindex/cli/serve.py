@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,13 +15,14 @@ from mindex.mcp.dialects import DIALECTS, NATIVE
 
 # The value of `--build-index` without a path.
 _DEFAULT = ""
+_FOLDER = click.Path(path_type=Path)
 
 
 @click.command("serve")
 @click.option("--http", "address", metavar="[HOST:]PORT", help="Serve HTTP at /mcp instead of stdio; 0: a free port.")
 @click.option("--tools", default=NATIVE, show_default=True, metavar="NAME", help=f"{' or '.join(DIALECTS)}.")
-@click.option("--root", type=click.Path(path_type=Path), metavar="DIR", help="Agents may index below this folder only.")
-@click.option("--source-path", type=click.Path(path_type=Path), metavar="PATH", help="The folder this server is for.")
+@click.option("--root", type=_FOLDER, metavar="DIR", help="Agents may index below this folder only.")
+@click.option("--source-path", "source", type=_FOLDER, metavar="PATH", help="The folder this server is for.")
 @click.option(
     "--build-index",
     is_flag=False,
@@ -30,20 +32,20 @@ _DEFAULT = ""
 )
 @click.option("--watch", is_flag=True, help="Keep indexed folders up to date while files change.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
-@click.option("--database-path", metavar="FILE", help="The same as --db.")
+@click.option("--database-path", "dialect_db", metavar="FILE", help="The same as --db.")
 @click.option("--debug", is_flag=True, help="Say on stderr what goes on.")
 @click.pass_obj
 def serve_command(
     context: Context,
+    /,
     address: str | None,
     tools: str,
     root: Path | None,
-    source_path: Path | None,
+    source: Path | None,
     build_index: str | None,
-    watch: bool,
-    exclude: tuple[str, ...],
-    database_path: str | None,
+    dialect_db: str | None,
     debug: bool,
+    **options: Any,  # passed on to `ServerOptions`
 ) -> None:
     """Answer agents over MCP: stdio by default, HTTP with --http.
 
@@ -59,21 +61,12 @@ def serve_command(
     from mindex.mcp.run_server import serve
     from mindex.mcp.server_options import ServerOptions
 
-    for folder in (root, source_path):
+    for folder in (root, source):
         if folder is not None and not folder.is_dir():
             raise NotFoundError(f"there is no folder {folder}", "check the path")
-    if context.db and database_path:
+    if context.db and dialect_db:
         raise UsageError("--db and --database-path are the same", "give one of them")
-    build = None if build_index is None else Path(build_index) if build_index else source_path or Path.cwd()
-    options = ServerOptions(
-        db=context.db,
-        seed_db=database_path,
-        agent=context.agent,
-        root=root or Path.cwd(),
-        source=source_path,
-        exclude=exclude,
-        build=build,
-        watch=watch,
-    )
+    build = None if build_index is None else Path(build_index) if build_index else source or Path.cwd()
     share_one_heap()
-    serve(options, tools, http=address)
+    server = ServerOptions(context.db, dialect_db, context.agent, root or Path.cwd(), source, build=build, **options)
+    serve(server, tools, http=address)

@@ -58,13 +58,13 @@ class MemoryHost:
         return self._source
 
     def _open(self) -> Memory:
-        seed = self.options.seed_db
-        if seed is None:
+        db = self.options.dialect_db
+        if db is None:
             return self._open_at(self.options.db)
         try:
-            return self._open_at(seed)
+            return self._open_at(db)
         except ForeignDatabaseError as error:
-            own = Path(seed).with_suffix(".mindex.db")
+            own = Path(db).with_suffix(".mindex.db")
             log_note(f"{error.message}; using {own}")
             return self._open_at(str(own))
 
@@ -80,7 +80,7 @@ class MemoryHost:
         self.background.start()
 
     def notes(self) -> tuple[str, ...]:
-        """What every result says beside its content."""
+        """The notes of every result."""
         return self.background.notes()
 
     def close(self) -> None:

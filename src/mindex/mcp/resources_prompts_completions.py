@@ -39,7 +39,7 @@ _PROMPT_BUDGET = 4_000
 
 
 def list_documents(host: MemoryHost) -> list[Resource]:
-    """Returns the first indexed files; the templates reach the rest."""
+    """Return the first indexed files; the templates reach the rest."""
     return [
         Resource(
             uri=f"doc://{quote(document.collection)}/{quote(document.path)}",
@@ -101,7 +101,7 @@ def add_completions(server: MindexServer, host: MemoryHost) -> None:
 
 
 def _paths(host: MemoryHost, typed: str) -> Completion:
-    """Returns paths that begin as typed: bare, or below their collection's name if that was typed."""
+    """Return paths that begin as typed: bare, or below their collection's name if that was typed."""
     found = host.memory.collections.documents(typed, limit=_MOST_COMPLETIONS + 1)
     paths = [
         document.path if document.path.startswith(typed) else f"{document.collection}/{document.path}"

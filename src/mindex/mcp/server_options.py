@@ -10,7 +10,7 @@ from pathlib import Path
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
     db: str | None = None
-    seed_db: str | None = None  # `--database-path`: the program that a dialect replaces may have its database there
+    dialect_db: str | None = None  # `--database-path`: the program that a dialect replaces may have its database there
     agent: str | None = None
     root: Path = field(default_factory=Path.cwd)
     source: Path | None = None

@@ -114,7 +114,7 @@ class StrictTool(Tool):
         return {"type": "null"} in self.parameters.get("properties", {}).get(name, {}).get("anyOf", ())
 
     def _describe(self, error: ValidationError) -> str:
-        """Returns what is wrong with the arguments, and the names of all arguments."""
+        """Return what is wrong with the arguments, and the names of all arguments."""
         faults = []
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
             if fault["type"] == "none_required":  # the second fault of an argument that may be left out
@@ -132,7 +132,7 @@ class StrictTool(Tool):
 
 
 def _lean(schema: dict[str, Any]) -> dict[str, Any]:
-    """Returns the schema without the keys that are not published."""
+    """Return the schema without the keys that are not published."""
     return {
         name: {key: _lean(value) for key, value in part.items()}
         if name == "properties"

@@ -10,6 +10,8 @@ from mcp_types import CallToolResult, TextContent
 
 from mindex.present.to_json import Json, compact_json
 
+JsonObject = dict[str, Json]
+
 
 def tool_result(
     text: str, structured: Mapping[str, Json] | None = None, notes: Sequence[str] = (), *, is_error: bool = False

@@ -50,7 +50,7 @@ class Dialect:
     unknown_tool: Callable[[str], CallToolResult] | None = None  # the result for a tool that it does not have
 
     def settings_for(self, source: Path | None) -> dict[str, object]:
-        """Returns the settings of a server for this source folder."""
+        """Return the settings of a server for this source folder."""
         return {**self.settings, **(self.settings_of_source(source) if source is not None else {})}
 
 

@@ -164,7 +164,7 @@ def _error_result(command: Command, message: str) -> CallToolResult:
 
 
 def _listing(path: str, files: Mapping[str, Record]) -> str:
-    """Returns sizes and paths, two levels deep; a directory is as large as the files in it."""
+    """Return sizes and paths, two levels deep; a directory is as large as the files in it."""
     sizes: dict[str, int] = {path: 0}
     for name, record in files.items():
         size = len(record.text.encode("utf-8", "surrogatepass"))
@@ -187,7 +187,7 @@ def _human_size(size: int) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Returns the lines; a line break at the end starts no line."""
+    """Return the lines; a line break at the end starts no line."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
@@ -196,7 +196,7 @@ def _numbered(lines: Iterable[str], first: int) -> str:
 
 
 def _first_and_last(view_range: list[int] | None, count: int) -> tuple[int, int]:
-    """Returns the lines to show of so many. Raises UsageError for a range outside of the file."""
+    """Return the lines to show of so many. Raises UsageError for a range outside of the file."""
     if view_range is None:
         return 1, count
     first, last = view_range if len(view_range) == 2 else (0, 0)
@@ -210,7 +210,7 @@ def _first_and_last(view_range: list[int] | None, count: int) -> tuple[int, int]
 
 
 def _occurrences(text: str, part: str) -> Iterable[int]:
-    """Yields where `part` begins, overlapping ones too."""
+    """Yield where `part` begins, overlapping ones too."""
     at = text.find(part)
     while at >= 0:
         yield at

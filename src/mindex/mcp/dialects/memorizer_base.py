@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from mindex.clock import to_iso
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.dialects.memorizer_format import JsonObject, succeeded
+from mindex.mcp.dialects.memorizer_format import succeeded
 from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.tool_results import JsonObject
 from mindex.memory import Memory
 from mindex.model import Kind, Record
 
@@ -39,8 +41,15 @@ class MemorizerTools:
     def _success(self, data: JsonObject, *notes: str) -> CallToolResult:
         return succeeded(data, (*notes, *self.host.notes()))
 
+    def _created(self, record: Record, id_name: str, time_name: str = "created_at") -> CallToolResult:
+        """Return the number and the creation time of a new record, under these names."""
+        stored = self._memory.entries.get(record.id)
+        assert stored is not None
+        data: JsonObject = {id_name: stored.number, time_name: to_iso(stored.created_at)}
+        return self._success(data, *self._memory.embedding_queue.notes(record.id))
+
     def _by_number(self, kind: Kind, number: int, agent_id: str = "") -> Record:
-        """Returns the one live record of a kind with this number.
+        """Return the one live record of a kind with this number.
 
         Raises NotFoundError if there is none, and UsageError if several agents have one and `agent_id` is empty.
         """
@@ -57,7 +66,7 @@ class MemorizerTools:
         return found[0]
 
     def _live_records(self, kind: Kind, agent_id: str, most: int | None = None) -> Iterator[Record]:
-        """Yields live records of a kind, newest first."""
+        """Yield live records of a kind, newest first."""
         filters = self._memory.filters(kinds=[kind], agent=self._agent(agent_id))
         seen = 0
         while most is None or seen < most:
@@ -68,8 +77,18 @@ class MemorizerTools:
             yield from page.records
             seen += len(page.records)
 
+    def _contact_numbers(self, projects: Iterable[Record]) -> dict[str, int]:
+        """Return the numbers of the contacts that these projects name, forgotten ones too, by their ids."""
+        ids: set[str] = set()
+        for project in projects:
+            participants = project.fields.get("participants")
+            ids |= {str(one) for one in participants} if isinstance(participants, list) else set()
+            ids.add(str(project.fields.get("primary_contact_id")))
+        contacts = [self._memory.entries.get(id_) for id_ in ids]
+        return {contact.id: contact.number for contact in contacts if contact and contact.number is not None}
+
 
 def limit_notes(limit: int, found: int = 0) -> tuple[str, ...]:
-    """Returns the notes of a list whose limit was too high, or that may leave out records."""
+    """Return the notes of a list whose limit was too high, or that may leave out records."""
     notes = (f"limit cut to {MAX_LISTED}",) if limit > MAX_LISTED else ()
     return (*notes, f"only the first {MAX_LISTED} are looked at") if found >= MAX_LISTED else notes

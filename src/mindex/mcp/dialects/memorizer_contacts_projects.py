@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.clock import to_iso
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, limit_notes
-from mindex.mcp.dialects.memorizer_format import JsonObject, contact_row, given_fields, project_row
+from mindex.mcp.dialects.memorizer_format import contact_row, given_fields, project_row
 from mindex.mcp.strict_tool import READS, REVISES, Omitted, tool
-from mindex.model import Record
+from mindex.present.to_json import Json
 
 ContactType = Literal["work", "personal", "ignored"]
 ProjectType = Literal["work", "personal"]
@@ -35,8 +34,8 @@ class ContactProjectTools(MemorizerTools):
         notes: str | Omitted = None,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        record = self._memory.contacts.add(agent=agent_id or None, **given_fields("contact", locals()))
-        return self._created("contact_id", record)
+        fields = given_fields("contact", locals())
+        return self._created(self._memory.contacts.add(agent=agent_id or None, **fields), "contact_id")
 
     @tool("People the user works with.", READS)
     def list_contacts(
@@ -48,10 +47,10 @@ class ContactProjectTools(MemorizerTools):
         limit: Limit = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        wanted = given_fields("contact", locals())
-        found = self._memory.contacts.list(limit=MAX_LISTED, agent=self._agent(agent_id), **wanted).records
-        rows: JsonObject = {"contacts": [contact_row(record) for record in found[:limit]], "total_count": len(found)}
-        return self._success(rows, *limit_notes(limit, len(found)))
+        filters = given_fields("contact", locals())
+        found = self._memory.contacts.list(limit=MAX_LISTED, agent=self._agent(agent_id), **filters).records
+        rows: list[Json] = [contact_row(record) for record in found[:limit]]
+        return self._success({"contacts": rows, "total_count": len(found)}, *limit_notes(limit, len(found)))
 
     @tool("Change a contact.", REVISES)
     def update_contact(
@@ -87,8 +86,7 @@ class ContactProjectTools(MemorizerTools):
     ) -> CallToolResult:
         fields = given_fields("project", locals())
         fields |= self._contacts(primary_contact_id, participants, self._agent(agent_id))
-        record = self._memory.projects.add(agent=agent_id or None, **fields)
-        return self._created("project_id", record)
+        return self._created(self._memory.projects.add(agent=agent_id or None, **fields), "project_id")
 
     @tool("What the user works on.", READS)
     def list_projects(
@@ -101,17 +99,14 @@ class ContactProjectTools(MemorizerTools):
         limit: Limit = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        wanted = given_fields("project", locals())
+        filters = given_fields("project", locals())
         agent = self._agent(agent_id)
         if contact_id is not None:
-            wanted["contact"] = self._by_number("contact", contact_id, agent).id
-        found = self._memory.projects.list(limit=MAX_LISTED, agent=agent, **wanted).records
-        numbers = self.contact_numbers(found)
-        rows: JsonObject = {
-            "projects": [project_row(record, numbers) for record in found[:limit]],
-            "total_count": len(found),
-        }
-        return self._success(rows, *limit_notes(limit, len(found)))
+            filters["contact"] = self._by_number("contact", contact_id, agent).id
+        found = self._memory.projects.list(limit=MAX_LISTED, agent=agent, **filters).records
+        numbers = self._contact_numbers(found)
+        rows: list[Json] = [project_row(record, numbers) for record in found[:limit]]
+        return self._success({"projects": rows, "total_count": len(found)}, *limit_notes(limit, len(found)))
 
     @tool("Change a project.", REVISES)
     def update_project(
@@ -133,16 +128,6 @@ class ContactProjectTools(MemorizerTools):
         change = self._memory.projects.update(record.id, "update_project", **changes)
         return self._success({"updated_fields": [*changes]}, *change.notes)
 
-    def contact_numbers(self, projects: Sequence[Record]) -> dict[str, int]:
-        """Return the numbers of the contacts that these projects name, forgotten ones too, by their ids."""
-        ids: set[str] = set()
-        for project in projects:
-            participants = project.fields.get("participants")
-            ids |= {str(one) for one in participants} if isinstance(participants, list) else set()
-            ids.add(str(project.fields.get("primary_contact_id")))
-        contacts = [self._memory.entries.get(id_) for id_ in ids]
-        return {contact.id: contact.number for contact in contacts if contact and contact.number is not None}
-
     def _contacts(self, primary: int | None, participants: Sequence[int] | None, agent: str) -> dict[str, Any]:
         """Return the fields of a project that name contacts, with their ids for the numbers that the tools take."""
         fields: dict[str, Any] = {}
@@ -151,9 +136,3 @@ class ContactProjectTools(MemorizerTools):
         if participants is not None:
             fields["participants"] = [self._by_number("contact", one, agent).id for one in participants]
         return fields
-
-    def _created(self, name: str, record: Record) -> CallToolResult:
-        stored = self._memory.entries.get(record.id)
-        assert stored is not None
-        shown: JsonObject = {name: stored.number, "created_at": to_iso(stored.created_at)}
-        return self._success(shown, *self._memory.embedding_queue.notes(record.id))

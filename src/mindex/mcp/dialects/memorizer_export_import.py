@@ -17,17 +17,11 @@ from pydantic import Field
 
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
+from mindex.mcp.dialects import memorizer_format as memorizer
 from mindex.mcp.dialects.memorizer_base import AgentId, MemorizerTools
-from mindex.mcp.dialects.memorizer_format import (
-    CATEGORIES,
-    JsonObject,
-    category_of,
-    conversation_row,
-    fact_row,
-    utc_text,
-)
 from mindex.mcp.dialects.memorizer_profile_skills import with_default
 from mindex.mcp.strict_tool import REFRESHES, tool
+from mindex.mcp.tool_results import JsonObject
 from mindex.memories.json_paths import leaves
 from mindex.memory import Memory
 from mindex.model import Record
@@ -113,7 +107,7 @@ class ExportImportTools(MemorizerTools):
                 yield f"fact {record.number}"
             return
         changes = {"text": text} if text.strip() != existing.text else {}
-        if category != category_of(existing.type):
+        if category != memorizer.category_of(existing.type):
             changes["type"] = category
         if changes:
             self._memory.update(existing.id, reason="import_memory", **changes)
@@ -124,14 +118,14 @@ class ExportImportTools(MemorizerTools):
         record = self._memory.entries.by_number(agent, number) if isinstance(number, int) else None
         if record is None or record.kind != "memory" or record.retired_at is not None:
             return None
-        return record if item.get("created_at") == utc_text(record.created_at) else None
+        return record if item.get("created_at") == memorizer.utc_text(record.created_at) else None
 
 
 def _is_fact(item: object) -> bool:
     return (
         isinstance(item, dict)
         and isinstance(item.get("fact"), str)
-        and item.get("category") in CATEGORIES
+        and item.get("category") in memorizer.CATEGORIES
         and isinstance(item.get("confidence") or 1.0, int | float)
     )
 
@@ -140,13 +134,13 @@ def _is_fact(item: object) -> bool:
 
 
 def export_folder(memory: Memory) -> Path:
-    """Returns the folder of the environment variable, by default one beside the database."""
+    """Return the folder of the environment variable, by default one beside the database."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return Path(folder).expanduser() if folder else memory.folder / "memory-export"
 
 
 def _path_inside(folder: Path, file_path: str) -> Path:
-    """Returns the real path. Raises NotFoundError, or ForbiddenPathError for a file outside of the folder."""
+    """Return the real path. Raises NotFoundError, or ForbiddenPathError for a file outside of the folder."""
     try:
         path = (folder / Path(file_path).expanduser()).resolve(strict=True)
         if not path.is_relative_to(folder.resolve()):
@@ -195,9 +189,12 @@ def _write(folder: Path, name: str, text: str) -> None:
 
 def _as_json(profile: JsonObject, facts: Sequence[Record], turns: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
     yield "profile.json", _json(profile)
-    yield "facts/all-facts.json", _json([fact_row(record, source=False) for record in facts])
+    yield "facts/all-facts.json", _json([memorizer.fact_row(record, source=False) for record in facts])
     if turns is not None:
-        yield "conversations/recent.json", _json([conversation_row(record, session=False) for record in turns])
+        yield (
+            "conversations/recent.json",
+            _json([memorizer.conversation_row(record, session=False) for record in turns]),
+        )
 
 
 def _json(value: Json) -> str:
@@ -209,10 +206,10 @@ def _as_markdown(
 ) -> Iterator[tuple[str, str]]:
     yield "profile.md", _page("Profile", (f"- **{path}**: {value}" for path, value in leaves(profile)))
     counted = []
-    for category in CATEGORIES:
-        of_category = [record for record in facts if category_of(record.type) == category]
+    for category in memorizer.CATEGORIES:
+        of_category = [record for record in facts if memorizer.category_of(record.type) == category]
         counted.append(f"- {category}: {len(of_category)}")
-        lines = (f"- {_one_line(record.text)} ({utc_text(record.created_at)[:10]})" for record in of_category)
+        lines = (f"- {_one_line(record.text)} ({memorizer.utc_text(record.created_at)[:10]})" for record in of_category)
         yield f"facts/{category}.md", _page(f"Facts: {category}", lines)
     if turns is not None:
         yield "conversations/recent.md", _page("Recent conversations", _turn_texts(turns))
@@ -222,7 +219,7 @@ def _as_markdown(
 
 def _turn_texts(turns: Iterable[Record]) -> Iterator[str]:
     for record in turns:
-        row = conversation_row(record)
+        row = memorizer.conversation_row(record)
         yield f"## {row['created_at']}\n\n**User:** {row['user_message']}\n\n**Agent:** {row['agent_response']}\n"
 
 

@@ -8,20 +8,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
+from mindex.mcp.dialects import memorizer_format as memorizer
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, limit_notes
-from mindex.mcp.dialects.memorizer_format import (
-    FAMILIES,
-    SEARCH_MODES,
-    Category,
-    JsonObject,
-    category_of,
-    conversation_row,
-    end_of,
-    fact_row,
-    plain,
-    start_of,
-)
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
+from mindex.mcp.tool_results import JsonObject
 from mindex.model import AddResult, Answer, Change, Kind
 
 _REDACTED = "secrets were left out"
@@ -32,7 +22,7 @@ class FactConversationTools(MemorizerTools):
     def store_fact(
         self,
         fact: str,
-        category: Category,
+        category: memorizer.Category,
         source: Annotated[str, Field(description="The conversation it comes from")] = "",
         agent_id: AgentId = "",
     ) -> CallToolResult:
@@ -41,7 +31,7 @@ class FactConversationTools(MemorizerTools):
         record = memory.entries.get(added.id)
         assert record is not None
         data: JsonObject = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
-        message = _message(added, category_of(record.type))
+        message = _message(added, memorizer.category_of(record.type))
         if message:
             data["message"] = message
         similar = memory.entries.get_many([other.id for other in added.similar])
@@ -52,24 +42,27 @@ class FactConversationTools(MemorizerTools):
     @tool("Facts, newest first.", READS)
     def list_facts(
         self,
-        category: Category | Omitted = None,
+        category: memorizer.Category | Omitted = None,
         limit: Annotated[int, Field(ge=1, description="Default 50")] = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
         memory = self._memory
-        types = FAMILIES[category] if category else ()
+        types = memorizer.FAMILIES[category] if category else ()
         filters = memory.filters(kinds=["memory"], types=types, agent=self._agent(agent_id))
         page = memory.entries.page(filters, limit=min(limit, MAX_LISTED))
-        facts: JsonObject = {"facts": [fact_row(record) for record in page.records], "total_count": page.total}
+        facts: JsonObject = {
+            "facts": [memorizer.fact_row(record) for record in page.records],
+            "total_count": page.total,
+        }
         return self._success(facts, *limit_notes(limit))
 
     @tool("Correct a fact.", REVISES)
     def update_fact(
-        self, fact_id: Number, fact: str, category: Category | Omitted = None, agent_id: OwnerId = ""
+        self, fact_id: Number, fact: str, category: memorizer.Category | Omitted = None, agent_id: OwnerId = ""
     ) -> CallToolResult:
         record = self._by_number("memory", fact_id, agent_id)
         changes: dict[str, Any] = {"text": fact}
-        if category is not None and category != category_of(record.type):
+        if category is not None and category != memorizer.category_of(record.type):
             changes["type"] = category
         change = self._memory.update(record.id, reason="update_fact", **changes)
         assert change.before is not None
@@ -77,7 +70,7 @@ class FactConversationTools(MemorizerTools):
             "fact_id": fact_id,
             "old_fact": change.before.text,
             "new_fact": change.after.text,
-            "category": category_of(change.after.type),
+            "category": memorizer.category_of(change.after.type),
         }
         if _was_redacted(change, fact):
             data["message"] = _REDACTED
@@ -100,9 +93,13 @@ class FactConversationTools(MemorizerTools):
         facts = self._search("memory", query, limit, agent_id)
         turns = self._search("turn", query, limit, agent_id) if include_conversations else None
         data: JsonObject = {
-            "facts": [fact_row(hit.record, source=False) for hit in facts.hits],
-            "conversations": [conversation_row(hit.record, session=False) for hit in turns.hits] if turns else [],
-            "search_mode": SEARCH_MODES[facts.tier],  # not in Memorizer-MCP: which of the three tiers answered
+            "facts": [memorizer.fact_row(hit.record, source=False) for hit in facts.hits],
+            "conversations": [memorizer.conversation_row(hit.record, session=False) for hit in turns.hits]
+            if turns
+            else [],
+            "search_mode": memorizer.SEARCH_MODES[
+                facts.tier
+            ],  # not in Memorizer-MCP: which of the three tiers answered
         }
         return self._success(data, *facts.notes)
 
@@ -140,9 +137,9 @@ class FactConversationTools(MemorizerTools):
     ) -> CallToolResult:
         found = self._search("turn", query, limit, agent_id, date_from, date_to)
         rows: JsonObject = {
-            "conversations": [conversation_row(hit.record) for hit in found.hits],
+            "conversations": [memorizer.conversation_row(hit.record) for hit in found.hits],
             "total_count": found.total,
-            "search_mode": SEARCH_MODES[found.tier],
+            "search_mode": memorizer.SEARCH_MODES[found.tier],
         }
         return self._success(rows, *found.notes)
 
@@ -150,18 +147,18 @@ class FactConversationTools(MemorizerTools):
         self, kind: Kind, query: str, limit: int, agent_id: str, date_from: str = "", date_to: str = ""
     ) -> Answer:
         return self._memory.search(
-            plain(query),
+            memorizer.plain(query),
             limit=limit,
             fusion="minmax",
             floor=0,
             kinds=[kind],
-            after=to_iso(start_of(date_from)) if date_from else None,
-            before=to_iso(end_of(date_to)) if date_to else None,
+            after=to_iso(memorizer.start_of(date_from)) if date_from else None,
+            before=to_iso(memorizer.end_of(date_to)) if date_to else None,
             agent=self._agent(agent_id),
         )
 
 
-def _message(added: AddResult, category: Category) -> str:
+def _message(added: AddResult, category: memorizer.Category) -> str:
     parts = []
     if added.duplicate:
         parts.append(f"this fact is stored already, as {category}; its time was refreshed")

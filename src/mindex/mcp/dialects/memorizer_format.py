@@ -14,13 +14,11 @@ from typing import Any, Literal, cast, get_args
 from mcp_types import CallToolResult
 
 from mindex.clock import parse_time
-from mindex.mcp.tool_results import compact_json_result
+from mindex.mcp.tool_results import JsonObject, compact_json_result
 from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.model import Record, Tier
 from mindex.present.to_json import Json
 from mindex.search.query import parse
-
-JsonObject = dict[str, Json]
 
 Category = Literal["preference", "background", "pattern", "project", "contact", "decision"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.clock import to_iso
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, limit_notes
-from mindex.mcp.dialects.memorizer_format import JsonObject, given_fields, skill_row, trigger_of, utc_text
+from mindex.mcp.dialects.memorizer_format import given_fields, skill_row, trigger_of, utc_text
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
+from mindex.mcp.tool_results import JsonObject
 from mindex.memories import json_paths
 
 # A profile that is empty; stored values are shown in their places.
@@ -77,11 +77,8 @@ class ProfileSkillTools(MemorizerTools):
         enabled: Annotated[bool, Field(description="Default true")] = True,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        record = self._memory.skills.add(agent=agent_id or None, **given_fields("skill", locals()))
-        stored = self._memory.entries.get(record.id)
-        assert stored is not None
-        shown: JsonObject = {"skill_id": stored.number, "stored_at": to_iso(stored.created_at)}
-        return self._success(shown, *self._memory.embedding_queue.notes(record.id))
+        fields = given_fields("skill", locals())
+        return self._created(self._memory.skills.add(agent=agent_id or None, **fields), "skill_id", "stored_at")
 
     @tool("Skills, of one agent or of all.", READS)
     def list_skills(
@@ -91,13 +88,13 @@ class ProfileSkillTools(MemorizerTools):
         trigger_type: Trigger | Omitted = None,
     ) -> CallToolResult:
         found = self._memory.skills.list(limit=MAX_LISTED, agent=agent_id or "*").records
-        wanted = [
+        matching = [
             record
             for record in found
             if (enabled is None or bool(record.fields.get("enabled", True)) == enabled)
             and (trigger_type is None or trigger_of(record) == trigger_type)
         ]
-        rows: JsonObject = {"skills": [skill_row(record) for record in wanted], "total_count": len(wanted)}
+        rows: JsonObject = {"skills": [skill_row(record) for record in matching], "total_count": len(matching)}
         return self._success(rows, *limit_notes(0, len(found)))
 
     @tool("One skill by its id.", READS)

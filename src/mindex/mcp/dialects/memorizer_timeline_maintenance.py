@@ -12,25 +12,11 @@ from pydantic import Field
 
 from mindex.analyzer import analyze
 from mindex.errors import ConfigError
+from mindex.mcp.dialects import memorizer_format as memorizer
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, limit_notes
-from mindex.mcp.dialects.memorizer_contacts_projects import ContactProjectTools
-from mindex.mcp.dialects.memorizer_format import (
-    CATEGORIES,
-    FAMILIES,
-    Category,
-    JsonObject,
-    category_of,
-    contact_row,
-    conversation_row,
-    end_of,
-    fact_row,
-    project_row,
-    skill_row,
-    start_of,
-    utc_text,
-)
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
-from mindex.model import Change, Kind
+from mindex.mcp.tool_results import JsonObject
+from mindex.model import Change, Kind, Record
 from mindex.present.to_json import Json
 
 Source = Literal["facts", "conversations", "profile_changes", "skills", "contacts", "projects"]
@@ -43,6 +29,13 @@ _SOURCE_OF: Mapping[Kind, Source] = {
     "contact": "contacts",
     "project": "projects",
 }
+_ROWS: Mapping[Kind, Callable[[Record], JsonObject]] = {
+    "memory": memorizer.fact_row,
+    "turn": memorizer.conversation_row,
+    "skill": memorizer.skill_row,
+    "contact": memorizer.contact_row,
+}
+_ID_NAMES: Mapping[Kind, str] = {"memory": "fact_id", "turn": "conversation_id"}
 _MB = 1024 * 1024
 _MAX_MERGES = 200
 
@@ -62,18 +55,15 @@ class MaintenanceTools(MemorizerTools):
     ) -> CallToolResult:
         until = date_to or datetime.now(UTC).date().isoformat()
         sources = categories or [*SOURCES]
-        wanted, agent = set(analyze(query).words), self._agent(agent_id)
+        words, agent = set(analyze(query).words), self._agent(agent_id)
         events: list[Json] = []
         total = 0
-        for change in self._memory.entries.changes(start_of(date_from), end_of(until)):
+        for change in self._memory.entries.changes(memorizer.start_of(date_from), memorizer.end_of(until)):
             record = change.after
-            if (
-                agent not in ("*", record.agent)
-                or _SOURCE_OF.get(record.kind) not in sources
-                or _made_empty_profile(change)
-            ):
+            source = None if _made_empty_profile(change) else _SOURCE_OF.get(record.kind)
+            if agent not in ("*", record.agent) or source not in sources:
                 continue
-            if wanted and wanted.isdisjoint((*analyze(record.text).words, *analyze(record.title).words)):
+            if words and words.isdisjoint((*analyze(record.text).words, *analyze(record.title).words)):
                 continue
             total += 1
             if len(events) < min(limit, MAX_LISTED):
@@ -89,7 +79,7 @@ class MaintenanceTools(MemorizerTools):
     def _event(self, change: Change) -> JsonObject:
         record = change.after
         return {
-            "timestamp": utc_text(change.at),
+            "timestamp": memorizer.utc_text(change.at),
             "source": _SOURCE_OF[record.kind],
             "event_type": _event_type(change),
             "summary": record.summary or record.title,
@@ -97,23 +87,15 @@ class MaintenanceTools(MemorizerTools):
         }
 
     def _details(self, change: Change) -> JsonObject:
-        """Returns the row as it was after the change, with the id under its name in the other tools."""
+        """Return the row as it was after the change, with the id under its name in the other tools."""
         record = change.after
         if record.kind == "profile":
             return {"history_id": change.change, "change_reason": change.reason or None}
-        rows: dict[Kind, tuple[str, Callable[[], JsonObject]]] = {
-            "memory": ("fact_id", lambda: fact_row(record)),
-            "turn": ("conversation_id", lambda: conversation_row(record)),
-            "skill": ("skill_id", lambda: skill_row(record)),
-            "contact": ("contact_id", lambda: contact_row(record)),
-            "project": (
-                "project_id",
-                lambda: project_row(record, ContactProjectTools(self.host).contact_numbers([record])),
-            ),
-        }
-        name, row = rows[record.kind]
-        shown = row()
-        return {name: shown.pop("id"), **shown}
+        if record.kind == "project":
+            row = memorizer.project_row(record, self._contact_numbers([record]))
+        else:
+            row = _ROWS[record.kind](record)
+        return {_ID_NAMES.get(record.kind, f"{record.kind}_id"): row.pop("id"), **row}
 
     # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -123,7 +105,7 @@ class MaintenanceTools(MemorizerTools):
         numbers = memory.maintenance.statistics(agent)
         by_category: Counter[str] = Counter()
         for type_, count in numbers.by_type.items():
-            by_category[category_of(type_)] += count
+            by_category[memorizer.category_of(type_)] += count
         turns = memory.filters(kinds=["turn"], agent=agent)
         newest = memory.entries.page(turns, limit=1)
         oldest = memory.entries.page(turns, limit=1, offset=max(0, newest.total - 1))
@@ -139,9 +121,9 @@ class MaintenanceTools(MemorizerTools):
         data: JsonObject = {
             "fact_count": numbers.total,
             "conversation_count": newest.total,
-            "oldest_conversation": utc_text(oldest.records[0].created_at) if oldest.records else None,
-            "newest_conversation": utc_text(newest.records[0].created_at) if newest.records else None,
-            "facts_by_category": {name: by_category[name] for name in CATEGORIES if by_category[name]},
+            "oldest_conversation": memorizer.utc_text(oldest.records[0].created_at) if oldest.records else None,
+            "newest_conversation": memorizer.utc_text(newest.records[0].created_at) if newest.records else None,
+            "facts_by_category": {name: by_category[name] for name in memorizer.CATEGORIES if by_category[name]},
             "database_size_mb": round((status.size_bytes or 0) / _MB, 2),
             "search_capabilities": capabilities,
         }
@@ -158,15 +140,10 @@ class MaintenanceTools(MemorizerTools):
     ) -> CallToolResult:
         embedded, remaining = self._memory.maintenance.backfill(batch=batch_size, limit=batch_size)
         failed = min(remaining, batch_size - embedded)
-        data: JsonObject = {
-            "processed": embedded + failed,
-            "embedded": embedded,
-            "failed": failed,
-            "remaining": remaining,
-        }
-        return self._success(data)
+        counts: JsonObject = {"embedded": embedded, "failed": failed, "remaining": remaining}
+        return self._success({"processed": embedded + failed, **counts})
 
-    # ── what needs a language model ────────────────────────────────────────────────────────────────────────────────
+    # ── what needs a language model ───────────────────────────────────────────────────────────────────────────
 
     @tool("Extract facts from conversations; needs a generator.", REFRESHES)
     def backfill_extract_facts(
@@ -175,17 +152,13 @@ class MaintenanceTools(MemorizerTools):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         found = self._memory.conversations.extract_facts(limit=batch_size, agent=self._agent(agent_id))
-        data: JsonObject = {
-            "processed": found.processed,
-            "facts_extracted": found.facts,
-            "remaining": found.remaining,
-        }
+        data: JsonObject = {"processed": found.processed, "facts_extracted": found.facts, "remaining": found.remaining}
         return self._success(data, *found.notes)
 
     @tool("Merge facts that say the same; needs a generator.", REVISES)
     def synthesize_facts(
         self,
-        category: Category | Omitted = None,
+        category: memorizer.Category | Omitted = None,
         max_facts_per_category: Annotated[int, Field(ge=1, le=200, description="1-200, default 100")] = 100,
         agent_id: AgentId = "",
     ) -> CallToolResult:
@@ -194,14 +167,14 @@ class MaintenanceTools(MemorizerTools):
             raise ConfigError(
                 "facts cannot be merged: no language model is configured", "merge them with update_fact and delete_fact"
             )
-        chosen = [category] if category else [*CATEGORIES]
+        chosen = [category] if category else [*memorizer.CATEGORIES]
         merges = deletions = updates = 0
         summaries: JsonObject = {}
         notes: list[str] = []
         for name in chosen:
             found = self._memory.maintenance.consolidate(
                 older_than=None,
-                types=FAMILIES[name],
+                types=memorizer.FAMILIES[name],
                 apply=True,
                 limit=_MAX_MERGES,
                 most=max_facts_per_category,
@@ -230,7 +203,7 @@ def _made_empty_profile(change: Change) -> bool:
 
 
 def _event_type(change: Change) -> str:
-    """Returns the type of an event. Memorizer-MCP has no `deleted`: it removes the events of a deleted row."""
+    """Return the type of an event. Memorizer-MCP has no `deleted`: it removes the events of a deleted row."""
     if change.after.kind == "profile":
         return "changed"
     if change.before is None:

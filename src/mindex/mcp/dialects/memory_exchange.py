@@ -17,11 +17,10 @@ from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, tool
-from mindex.mcp.tool_results import tool_result
+from mindex.mcp.tool_results import JsonObject, tool_result
 from mindex.model import Collection, GetResult, Hit
 from mindex.present.answer_view import view_answer
 from mindex.present.records_view import view_records
-from mindex.present.to_json import Json
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
 _INDEX_NAME = "memory-exchange"
@@ -95,7 +94,7 @@ class MemoryExchangeTools:
         collections = [one for one in status.collections if source is None or one.name == source.name]
         chunks = sum(one.chunks for one in collections)
         indexed = max((one.indexed_at for one in collections if one.indexed_at), default=None)
-        shown: dict[str, Json] = {
+        shown: JsonObject = {
             "Source path": source.root if source else "(not configured)",
             "Provider": "Local",
             "Index name": _INDEX_NAME,
@@ -126,7 +125,7 @@ def _result_texts(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) 
 
 
 def _local_time(milliseconds: int) -> str:
-    """Returns a time as MemoryExchange writes it: `2026-03-01 14:05:09 +01:00`."""
+    """Return a time as MemoryExchange writes it: `2026-03-01 14:05:09 +01:00`."""
     text = datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(" ", "seconds")
     return f"{text[:19]} {text[19:]}"
 
@@ -136,7 +135,7 @@ def _is_absolute(path: str) -> bool:
 
 
 def domain_map(text: str) -> dict[str, str]:
-    """Returns code path → domain, from the first yaml block of a management file: `  caching: ['src/Caching/']`."""
+    """Return code path → domain, from the first yaml block of a management file: `  caching: ['src/Caching/']`."""
     block = _YAML_BLOCK.search(text.replace("\r\n", "\n"))
     if block is None:
         return {}
@@ -149,7 +148,7 @@ def domain_map(text: str) -> dict[str, str]:
 
 
 def _domain_settings(source: Path) -> dict[str, object]:
-    """Returns the domain map of the source folder, if it has one."""
+    """Return the domain map of the source folder, if it has one."""
     try:
         domains = domain_map((source / DOMAIN_MAP).read_text(encoding="utf-8-sig", errors="replace"))
     except OSError:

@@ -172,14 +172,14 @@ class MemoryMcpTools:
 
 
 def all_words(query: str) -> str:
-    """Returns a query that needs all plain words, from which a search falls back to any. Operators are unchanged."""
+    """Return a query that needs all plain words, from which a search falls back to any. Operators are unchanged."""
     if parse(query).strict:
         return query
     return " ".join(f'"{word}"' for word in _WORD.findall(query)) or query
 
 
 def _expiry(ttl_days: float | None, expires_at: str) -> dict[str, int | None]:
-    """Returns the expiry that the caller gave, if any; the date wins, as it does in Memory MCP."""
+    """Return the expiry that the caller gave, if any; the date wins, as it does in Memory MCP."""
     if expires_at:
         return {"expires": parse_expiry(expires_at)}
     if ttl_days is None:
@@ -188,7 +188,7 @@ def _expiry(ttl_days: float | None, expires_at: str) -> dict[str, int | None]:
 
 
 def _source_and_context(provenance: Mapping[str, str]) -> dict[str, str]:
-    """Returns the properties of the record in a provenance. Raises UsageError if it is not complete."""
+    """Return the properties of the record in a provenance. Raises UsageError if it is not complete."""
     unknown = set(provenance) - set(_PROVENANCE)
     if unknown or (provenance and "source" not in provenance):
         what = f"unknown '{min(unknown)}'" if unknown else "no source"
@@ -199,7 +199,7 @@ def _source_and_context(provenance: Mapping[str, str]) -> dict[str, str]:
 def _fields(
     stored: Mapping[str, object], metadata: Mapping[str, Any] | None, provenance: Mapping[str, str] | None
 ) -> dict[str, object]:
-    """Returns the fields with metadata merged and provenance replaced. Raises UsageError if they are too large."""
+    """Return the fields with metadata merged and provenance replaced. Raises UsageError if they are too large."""
     fields = dict(stored)
     if metadata is not None:
         before = stored.get("metadata")

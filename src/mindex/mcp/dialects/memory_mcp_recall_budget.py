@@ -12,14 +12,11 @@ from itertools import count
 
 from mindex.clock import to_iso
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import family_of
-from mindex.mcp.tool_results import indented_json
+from mindex.mcp.tool_results import JsonObject, indented_json
 from mindex.model import Answer, Record
 from mindex.present.budget import most_that_fit
 from mindex.present.record_view import summary_of
-from mindex.present.to_json import Json
 from mindex.store.base import RankingSignals
-
-JsonObject = dict[str, Json]
 
 # How many characters of the query the result repeats.
 _MAX_ECHO = 200
@@ -27,7 +24,7 @@ _MIN_ECHO = 20
 
 
 def memory_row(record: Record, signals: RankingSignals | None) -> JsonObject:
-    """Returns a memory as Memory MCP shows it in full."""
+    """Return a memory as Memory MCP shows it in full."""
     last = signals.last_accessed if signals else None
     row: JsonObject = {
         "id": record.id,
@@ -52,7 +49,7 @@ class RecallResult:
     signals: Mapping[str, RankingSignals] = field(default_factory=dict)
 
     def within(self, budget: int) -> JsonObject:
-        """Returns index entries first, then details, both in order. `has_more` says that the index was cut."""
+        """Return index entries first, then details, both in order. `has_more` says that the index was cut."""
         hits = self.answer.hits
         echo = self.query if len(self.query) <= _MAX_ECHO else self.query[: _MAX_ECHO - 1] + "…"
         size = 4 * budget - self._empty_size(echo)
@@ -67,7 +64,7 @@ class RecallResult:
         return {**result, "tokens_used": _tokens_with_count(_length(indented_json(result)) - len("0"))}
 
     def _empty_size(self, echo: str) -> int:
-        """Returns the size of a result without index entries and details."""
+        """Return the size of a result without index entries and details."""
         return _length(indented_json({**self._result([], [], echo), "has_more": False, "tokens_used": 9999}))
 
     def _result(self, index: list[JsonObject], details: list[JsonObject], echo: str) -> JsonObject:
@@ -91,7 +88,7 @@ def _index_row(record: Record) -> JsonObject:
 
 
 def _shortened(row: JsonObject, size: int) -> JsonObject:
-    """Returns the row with as many characters of its summary as fit."""
+    """Return the row with as many characters of its summary as fit."""
     summary = str(row["summary"])
 
     def with_characters(count: int) -> JsonObject:
@@ -101,7 +98,7 @@ def _shortened(row: JsonObject, size: int) -> JsonObject:
 
 
 def _fitting(rows: Iterable[JsonObject], size: int) -> tuple[list[JsonObject], int]:
-    """Returns the first rows that fit as a list of JSON, indented by two, and the size that is left."""
+    """Return the first rows that fit as a list of JSON, indented by two, and the size that is left."""
     fitting: list[JsonObject] = []
     left = size - 2  # an empty list has no line of its own
     for row in rows:
@@ -115,7 +112,7 @@ def _fitting(rows: Iterable[JsonObject], size: int) -> tuple[list[JsonObject], i
 
 
 def _tokens_with_count(length: int) -> int:
-    """Returns the tokens of so many characters and of the digits of that number itself."""
+    """Return the tokens of so many characters and of the digits of that number itself."""
     return next(cost for digits in count(1) if len(str(cost := -(-(length + digits) // 4))) <= digits)
 
 

@@ -46,7 +46,7 @@ def family_of(type_: str) -> Family:
 
 
 def classify(text: str) -> Family:
-    """Returns the type of a text: it says what a person likes, how things relate, or what a thing is; else a fact."""
+    """Return the type of a text: it says what a person likes, how things relate, or what a thing is; else a fact."""
     text = text.strip()
     if _PRONOUN.match(text) or _LIKING.search(text):
         return "self"
@@ -56,12 +56,12 @@ def classify(text: str) -> Family:
 
 
 def days_kept(importance: float) -> int | None:
-    """Returns how many days a memory is kept if the caller gives no lifetime; None: for ever."""
+    """Return how many days a memory is kept if the caller gives no lifetime; None: for ever."""
     return next(days for least, days in _LIFETIMES if importance >= least)
 
 
 def moment_after(days: float, now: int) -> int:
-    """Returns the time in milliseconds. Raises UsageError for a number of days that is out of range."""
+    """Return the time in milliseconds. Raises UsageError for a number of days that is out of range."""
     if not 0 < days <= _MOST_DAYS:  # NaN is neither
         raise UsageError(f"ttl_days {days:g} is out of range", "give a number of days, or null to keep it for ever")
     return now + int(days * DAY_MS)

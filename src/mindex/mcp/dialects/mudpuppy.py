@@ -20,7 +20,7 @@ from mindex.errors import UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, REFRESHES, Omitted, OnError, tool
-from mindex.mcp.tool_results import json_result
+from mindex.mcp.tool_results import JsonObject, json_result
 from mindex.model import Hit, Mode, Record
 from mindex.present.to_json import Json
 
@@ -37,9 +37,9 @@ FAMILIES: Mapping[EntryType, tuple[str, ...]] = {
 _FAMILY_OF: Mapping[str, EntryType] = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
 _ADD = "Remember something across conversations. The same content again answers the id it has already."
+_SEARCH = "Search memories by meaning and by keyword."
 _STATS = "The memories in numbers: how many, of which types, how important, how often wanted."
-
-_NOT_DELETED: dict[str, Json] = {"success": False, "deleted": False}
+_DELETE = "Delete a memory: it leaves every search."
 
 Id = Annotated[int, Field(ge=1)]
 
@@ -85,17 +85,12 @@ class MudpuppyTools:
         )
         record = memory.entries.get(added.id)
         number = record.number if record else None
-        result: dict[str, Json] = {"id": number, "created": added.created, "duplicate": added.duplicate}
+        result: JsonObject = {"id": number, "created": added.created, "duplicate": added.duplicate}
         if added.redacted:  # not in mudpuppy: the caller must know that a secret was not stored
             result["redacted"] = list(added.redacted)
         return json_result(result)
 
-    @tool(
-        "Search memories by meaning and by keyword.",
-        READS,
-        name="memory_search",
-        on_error=_error_with({"results": [], "total": 0}),
-    )
+    @tool(_SEARCH, READS, name="memory_search", on_error=_error_with({"results": [], "total": 0}))
     def search(
         self,
         query: Annotated[str, Field(min_length=1)],
@@ -118,7 +113,7 @@ class MudpuppyTools:
             min_confidence=minConfidence,
             tags=tags or (),
         )
-        result: dict[str, Json] = {"results": [_hit_row(hit) for hit in found.hits], "total": len(found.hits)}
+        result: JsonObject = {"results": [_hit_row(hit) for hit in found.hits], "total": len(found.hits)}
         if found.notes:  # not in mudpuppy: why there are no vectors, or fewer results than the limit
             result["notes"] = list(found.notes)
         return json_result(result)
@@ -131,7 +126,7 @@ class MudpuppyTools:
             return json_result({"error": f"Memory entry not found: {id}"})
         signals = memory.entries.usage([record.id]).get(record.id)  # first: the counts are those before this access
         memory.get(record.id)
-        entry: dict[str, Json] = {
+        entry: JsonObject = {
             "id": record.number,
             "content": record.text,
             "contentHash": hashlib.sha256(record.text.encode("utf-8", "surrogatepass")).hexdigest(),
@@ -164,9 +159,7 @@ class MudpuppyTools:
             }
         )
 
-    @tool(
-        "Delete a memory: it leaves every search.", REFRESHES, name="memory_delete", on_error=_error_with(_NOT_DELETED)
-    )
+    @tool(_DELETE, REFRESHES, name="memory_delete", on_error=_error_with({"success": False, "deleted": False}))
     def delete(self, id: Id) -> CallToolResult:
         """Forget a memory: no search finds it, and `mindex restore` brings it back. Mudpuppy deletes it for good."""
         record = self._record(id)
@@ -175,7 +168,7 @@ class MudpuppyTools:
         return json_result({"success": record is not None, "deleted": record is not None})
 
     def _record(self, number: int) -> Record | None:
-        """Returns the memory with this agent's number, or None if there is none or it is forgotten."""
+        """Return the memory with this agent's number, or None if there is none or it is forgotten."""
         memory = self.host.memory
         record = memory.entries.by_number(memory.settings.text("agent"), number)
         if record is None or record.kind != "memory" or (record.retired_at is not None and not record.superseded_by):
@@ -183,7 +176,7 @@ class MudpuppyTools:
         return record
 
 
-def _hit_row(hit: Hit) -> dict[str, Json]:
+def _hit_row(hit: Hit) -> JsonObject:
     matched: list[Json] = []
     if hit.trace.vector_rank is not None:
         matched.append("vector")
@@ -199,8 +192,8 @@ def _hit_row(hit: Hit) -> dict[str, Json]:
     }
 
 
-def _properties(record: Record) -> dict[str, Json]:
-    shown: dict[str, Json] = {"entryType": _family_of(record.type), "source": record.source}
+def _properties(record: Record) -> JsonObject:
+    shown: JsonObject = {"entryType": _family_of(record.type), "source": record.source}
     if record.context:
         shown["context"] = record.context
     return shown | {"confidence": record.confidence, "importance": record.importance, "tags": list(record.tags)}

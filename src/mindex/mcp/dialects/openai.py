@@ -16,10 +16,10 @@ from mindex.errors import NotFoundError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.strict_tool import READS, tool
-from mindex.mcp.tool_results import compact_json_result
+from mindex.mcp.tool_results import JsonObject, compact_json_result
 from mindex.model import Record
 from mindex.present.record_view import summary_of, view_record
-from mindex.present.to_json import Json, to_json
+from mindex.present.to_json import to_json
 
 _LIMIT = 10
 _DOC, _RECORD = "doc://", "memory://"
@@ -38,7 +38,7 @@ class OpenAITools:
     def fetch(self, id: Annotated[str, Field(description="The id or url of a search result")]) -> CallToolResult:
         record = self._record(id.strip())
         row = to_json(view_record(record))
-        metadata: dict[str, Json] = {name: value for name, value in row.items() if name not in ("id", "title", "text")}
+        metadata: JsonObject = {name: value for name, value in row.items() if name not in ("id", "title", "text")}
         reference = _reference(record)
         url = reference.pop("url")
         return compact_json_result({**reference, "text": record.text, "url": url, "metadata": metadata})
@@ -54,7 +54,7 @@ class OpenAITools:
         return found.records[0]
 
 
-def _reference(record: Record) -> dict[str, Json]:
+def _reference(record: Record) -> JsonObject:
     address = f"{_DOC}{quote(record.collection)}/{quote(record.path)}" if record.path else f"{_RECORD}{record.id}"
     return {"id": record.id, "title": record.title or summary_of(record) or record.id, "url": address}
 

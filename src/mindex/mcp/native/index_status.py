@@ -54,7 +54,7 @@ class IndexTools:
 
 
 def _with_few_skipped(report: IndexReport) -> IndexReport:
-    """Returns the report with the first skipped files, and a note that counts the others."""
+    """Return the report with the first skipped files, and a note that counts the others."""
     more = len(report.skipped) - _MAX_SKIPPED
     if more <= 0:
         return report
@@ -63,7 +63,7 @@ def _with_few_skipped(report: IndexReport) -> IndexReport:
 
 
 def _progress_reporter(ctx: Context[Any, Any]) -> Callable[[Progress], None]:
-    """Returns a function that sends progress, ever larger, a few times a second, and that stops a cancelled call."""
+    """Return a function that sends progress, ever larger, a few times a second, and that stops a cancelled call."""
     stage, before, last, due = "", 0, 0, 0.0
 
     def report(progress: Progress) -> None:

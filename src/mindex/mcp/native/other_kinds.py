@@ -46,8 +46,8 @@ def _add_turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) ->
         tags=tags,
         at=texts.get("at"),
     )
-    beside = ExtractionReport(notes=memory.embedding_queue.notes(turn.id))
-    return turn_added_text(turn, redacted, beside), turn_added_json(turn, redacted, beside)
+    report = ExtractionReport(notes=memory.embedding_queue.notes(turn.id))
+    return turn_added_text(turn, redacted, report), turn_added_json(turn, redacted, report)
 
 
 def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> TextAndJson:
@@ -63,7 +63,7 @@ def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> 
 
 
 def _known_fields(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields, safe to pass as keywords. Raises UsageError for an unknown one."""
+    """Return the fields, safe to pass as keywords. Raises UsageError for an unknown one."""
     known = _TURN_FIELDS if kind == "turn" else [field.name for field in FIELDS[kind]]  # type: ignore[index]  # checked by name
     unknown = sorted(set(fields) - set(known))
     if unknown:

@@ -118,11 +118,11 @@ class WriteTools:
     def _undo(self, id_: str, reference: str) -> CallToolResult:
         """Undo a change by its number, which must be one of this memory: a wrong number undoes no other memory."""
         changes = self.host.memory.history(id_)
-        wanted = str(changes[-1].change) if reference == _LATEST else reference
-        if wanted not in {str(change.change) for change in changes}:
+        number = str(changes[-1].change) if reference == _LATEST else reference
+        if number not in {str(change.change) for change in changes}:
             numbers = ", ".join(str(change.change) for change in changes[-10:])
             raise NotFoundError(f"'{id_}' has no change {reference}", f"its latest are {numbers}")
-        change, undone = self.host.memory.undo(wanted)
+        change, undone = self.host.memory.undo(number)
         shown = change_json(change, undid=undone)
         return tool_result(change_text(change, f"is as before change {undone}"), shown, self.host.notes())
 
@@ -136,5 +136,5 @@ class WriteTools:
 
 
 def _properties(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the properties of a memory among the arguments of a tool, without those that are None."""
+    """Return the properties of a memory among the arguments of a tool, without those that are None."""
     return {name: arguments[name] for name in _PROPERTIES if arguments[name] is not None}

@@ -100,6 +100,6 @@ class SearchTools:
         return tool_result(shown.text(), shown.json())
 
     def _budget_and_notes(self, budget: int) -> tuple[int, tuple[str, ...]]:
-        """Returns the budget, at most MAX_BUDGET, and the notes of the result."""
+        """Return the budget, at most MAX_BUDGET, and the notes of the result."""
         cut = (f"budget cut to {MAX_BUDGET}",) if budget > MAX_BUDGET else ()
         return min(budget, MAX_BUDGET), (*cut, *self.host.notes())

@@ -27,7 +27,7 @@ async def client(own: Served) -> AsyncIterator[Client]:
         yield connected
 
 
-async def told(client: Client, words: str, **properties: object) -> str:
+async def remember(client: Client, words: str, **properties: object) -> str:
     result = await client.call_tool("remember", {"text": words, **properties})
     assert not result.is_error, text(result)
     return str(structured(result)["id"])
@@ -40,7 +40,7 @@ async def found(client: Client, query: str, **arguments: object) -> list[dict[st
 # ── a whole life ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_told_found_corrected_forgotten_restored_and_undone(client: Client) -> None:
+async def test_a_memory_is_added_found_updated_forgotten_restored_and_undone(client: Client) -> None:
     result = await client.call_tool("remember", {"text": "Mara prefers tabs over spaces.", "type": "preference"})
     id_ = structured(result)["id"]
     assert structured(result) == {"id": id_, "created": True, "duplicate": False, "similar": [], "redacted": []}
@@ -73,7 +73,7 @@ async def test_told_found_corrected_forgotten_restored_and_undone(client: Client
     assert (await found(client, "Mara"))[0]["text"] == "Mara prefers spaces."
 
 
-async def test_every_property_is_kept_and_can_be_changed(client: Client) -> None:
+async def test_every_property_is_stored_and_can_be_changed(client: Client) -> None:
     given = {
         "type": "decision",
         "importance": 9,
@@ -85,7 +85,7 @@ async def test_every_property_is_kept_and_can_be_changed(client: Client) -> None
         "source": "meeting",
         "expires": "2099-01-31",
     }
-    id_ = await told(client, "We store invoices in Postgres.", **given)
+    id_ = await remember(client, "We store invoices in Postgres.", **given)
     (record,) = structured(await client.call_tool("get", {"refs": id_}))["records"]
     for name in ("type", "importance", "confidence", "tags", "summary", "context", "source"):
         assert record[name] == given[name]
@@ -100,15 +100,15 @@ async def test_every_property_is_kept_and_can_be_changed(client: Client) -> None
     assert [row["id"] for row in await found(client, "invoices", entities="MySQL")] == [id_]
 
 
-async def test_the_same_words_again_are_the_same_memory(client: Client) -> None:
-    id_ = await told(client, "The build runs on port 5432.")
+async def test_the_same_text_again_is_the_same_memory(client: Client) -> None:
+    id_ = await remember(client, "The build runs on port 5432.")
     again = await client.call_tool("remember", {"text": "The build  runs on port 5432. "})
     assert structured(again) == {"id": id_, "created": False, "duplicate": True, "similar": [], "redacted": []}
     assert text(again) == f"{id_} known already"
 
 
-async def test_what_is_similar_is_named_and_can_be_superseded(client: Client) -> None:
-    old = await told(client, "The nightly backup of the billing database runs at two in the morning.")
+async def test_similar_memories_are_named_and_can_be_superseded(client: Client) -> None:
+    old = await remember(client, "The nightly backup of the billing database runs at two in the morning.")
     words = "The nightly backup of the billing database runs late in the morning."
     result = await client.call_tool("remember", {"text": words})
     assert [one["id"] for one in structured(result)["similar"]] == [old]
@@ -128,9 +128,9 @@ async def test_a_secret_is_left_out_and_named(client: Client) -> None:
     assert "[redacted:" in record["text"]
 
 
-async def test_the_past_can_be_asked(client: Client, own: Served) -> None:
-    id_ = await told(client, "The office is in Bern.")
-    told_at = own.service.memory.history(id_)[0].at
+async def test_a_search_as_of_a_time_returns_the_earlier_text(client: Client, own: Served) -> None:
+    id_ = await remember(client, "The office is in Bern.")
+    told_at = own.host.memory.history(id_)[0].at
     then = datetime.fromtimestamp(told_at / 1000, UTC).isoformat(timespec="milliseconds")
     wait_until(lambda: now_ms() > told_at, what="the clock's next tick")
     await client.call_tool("update", {"id": id_, "text": "The office is in Basel."})
@@ -140,7 +140,7 @@ async def test_the_past_can_be_asked(client: Client, own: Served) -> None:
     assert (await found(client, "office"))[0]["text"] == "The office is in Basel."
 
 
-# ── what is wrong is said, and nothing is changed ─────────────────────────────────────────────────────────────
+# ── errors, after which nothing is changed ─────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,9 @@ async def test_the_past_can_be_asked(client: Client, own: Served) -> None:
         ({}, "there is nothing to remember"),
     ],
 )
-async def test_what_cannot_be_remembered(client: Client, arguments: dict[str, object], complaint: str) -> None:
+async def test_wrong_arguments_of_remember_are_errors(
+    client: Client, arguments: dict[str, object], complaint: str
+) -> None:
     result = await client.call_tool("remember", arguments)
     assert result.is_error
     assert text(result).startswith(complaint)
@@ -191,8 +193,8 @@ async def test_what_cannot_be_remembered(client: Client, arguments: dict[str, ob
         ({"text": "Another one."}, "memory '{other}' says the same already"),
     ],
 )
-async def test_what_cannot_be_updated(client: Client, arguments: dict[str, Any], complaint: str) -> None:
-    id_, other = await told(client, "One thing."), await told(client, "Another one.")
+async def test_wrong_arguments_of_update_are_errors(client: Client, arguments: dict[str, Any], complaint: str) -> None:
+    id_, other = await remember(client, "One thing."), await remember(client, "Another one.")
     given = {name: value.format(id=id_) if isinstance(value, str) else value for name, value in arguments.items()}
     result = await client.call_tool("update", {"id": id_, **given})
     assert result.is_error
@@ -201,13 +203,13 @@ async def test_what_cannot_be_updated(client: Client, arguments: dict[str, Any],
 
 
 async def test_a_change_of_another_memory_is_not_undone_by_mistake(client: Client) -> None:
-    one, other = await told(client, "One thing."), await told(client, "Another one.")
+    one, other = await remember(client, "One thing."), await remember(client, "Another one.")
     changed = structured(await client.call_tool("update", {"id": other, "importance": 9}))["change"]
     assert (await client.call_tool("update", {"id": one, "undo": changed})).is_error
 
 
 async def test_an_ambiguous_start_and_a_second_forget_are_errors(client: Client) -> None:
-    ids = [await told(client, f"Thing number {n}.") for n in range(40)]
+    ids = [await remember(client, f"Thing number {n}.") for n in range(40)]
     shared = next(start for start in (id_[:1] for id_ in ids) if sum(id_.startswith(start) for id_ in ids) > 1)
     assert f"'{shared}' is the start of" in text(await client.call_tool("forget", {"id": shared}))
     await client.call_tool("forget", {"id": ids[0]})
@@ -217,7 +219,7 @@ async def test_an_ambiguous_start_and_a_second_forget_are_errors(client: Client)
 
 
 async def test_a_history_keeps_to_its_budget_and_shows_the_latest(client: Client) -> None:
-    id_ = await told(client, "Version 0. " + "words " * 50)
+    id_ = await remember(client, "Version 0. " + "words " * 50)
     for number in range(1, 12):
         await client.call_tool("update", {"id": id_, "text": f"Version {number}. " + "words " * 50})
     result = await client.call_tool("get", {"refs": f"history:{id_}", "budget": 900})
@@ -231,44 +233,44 @@ async def test_a_history_keeps_to_its_budget_and_shows_the_latest(client: Client
     assert [record["kind"] for record in mixed["records"]] == ["history"] * 12 + ["memory"]
 
 
-# ── behind the server's back ──────────────────────────────────────────────────────────────────────────────────
+# ── background work ──────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.model
-async def test_vectors_follow_what_is_told_in_a_server(serving: Callable[..., Served]) -> None:
+async def test_a_server_embeds_new_memories_in_the_background(serving: Callable[..., Served]) -> None:
     served = serving("native", settings={})
-    memory = served.service.memory
+    memory = served.host.memory
     assert memory.models.embedder is not None
     model = memory.models.embedder.model
     async with Client(served.server) as client:
         for number in range(5):
-            await told(client, f"The user prefers dark mode, said for the {number}th time.")
+            await remember(client, f"The user prefers dark mode, said for the {number}th time.")
         wait_until(lambda: memory.store.vectors.pending(model) == 0, what="every vector")
         answer = structured(await client.call_tool("search", {"query": "dark theme"}))
     assert (answer["tier"], answer["total"]) == ("hybrid", 5)
 
 
 @pytest.mark.model
-def test_what_a_killed_process_left_without_a_vector_gets_it_after_the_start(
+def test_records_that_a_killed_process_did_not_embed_are_embedded_after_the_start(
     tmp_path: Path, serving: Callable[..., Served]
 ) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         memory.add("The user prefers dark mode.", embed=False)
         assert memory.models.embedder is not None
         assert memory.store.vectors.pending(memory.models.embedder.model) == 1
-    service = serving("native", settings={}).service
-    service.start()
-    assert service.memory.models.embedder is not None
-    model = service.memory.models.embedder.model
-    wait_until(lambda: service.memory.store.vectors.pending(model) == 0, what="its vector")
+    host = serving("native", settings={}).host
+    host.start()
+    assert host.memory.models.embedder is not None
+    model = host.memory.models.embedder.model
+    wait_until(lambda: host.memory.store.vectors.pending(model) == 0, what="its vector")
 
 
 @pytest.mark.model
 def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable[..., Served]) -> None:
-    service = serving("native", settings={}).service
+    host = serving("native", settings={}).host
     for number in range(200):
-        service.memory.add(f"Thing number {number} that was told in a hurry.")
-    service.close()
+        host.memory.add(f"Thing number {number} that was told in a hurry.")
+    host.close()
     with Memory(tmp_path / "memory.db") as memory:
         assert memory.maintenance.statistics().total == 200
         memory.embedding_queue.embed_all()
@@ -276,11 +278,11 @@ def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable
         assert memory.store.vectors.pending(memory.models.embedder.model) == 0
 
 
-def test_what_expired_long_ago_is_purged_after_the_start(serving: Callable[..., Served]) -> None:
-    service = serving("native", settings={"embedding.provider": "none", "memory.grace_days": 0}).service
-    kept = service.memory.add("The office is in Bern.").id
-    gone = service.memory.add("The lift is broken today.", expires=now_ms() + 2_000).id
-    wait_until(lambda: now_ms() > (service.memory.store.retrieval.record(gone).expires_at or 0) + 5)  # type: ignore[union-attr]
-    service.start()
-    wait_until(lambda: service.memory.store.retrieval.record(gone) is None, what="the clean-up")
-    assert service.memory.store.retrieval.record(kept) is not None
+def test_long_expired_memories_are_purged_after_the_start(serving: Callable[..., Served]) -> None:
+    host = serving("native", settings={"embedding.provider": "none", "memory.grace_days": 0}).host
+    kept = host.memory.add("The office is in Bern.").id
+    gone = host.memory.add("The lift is broken today.", expires=now_ms() + 2_000).id
+    wait_until(lambda: now_ms() > (host.memory.store.retrieval.record(gone).expires_at or 0) + 5)  # type: ignore[union-attr]
+    host.start()
+    wait_until(lambda: host.memory.store.retrieval.record(gone) is None, what="the clean-up")
+    assert host.memory.store.retrieval.record(kept) is not None

@@ -87,13 +87,13 @@ async def test_the_profile_is_changed_by_its_id_too(client: Client) -> None:
         ({"text": "x", "fields": {"a": 1}}, "a memory has no fields"),
     ],
 )
-async def test_what_is_wrong_is_said(client: Client, arguments: dict[str, Any], complaint: str) -> None:
+async def test_wrong_fields_are_errors(client: Client, arguments: dict[str, Any], complaint: str) -> None:
     result = await client.call_tool("remember", arguments)
     assert result.is_error
     assert text(result).startswith(complaint)
 
 
-async def test_fields_go_alone_and_only_with_kinds_that_have_them(client: Client) -> None:
+async def test_fields_are_only_for_kinds_that_have_them(client: Client) -> None:
     contact = (await remember(client, "contact", name="Anna"))["id"]
     memory = structured(await client.call_tool("remember", {"text": "A memory."}))["id"]
     both = await client.call_tool("update", {"id": contact, "fields": {"role": "x"}, "tags": ["y"]})
@@ -104,7 +104,7 @@ async def test_fields_go_alone_and_only_with_kinds_that_have_them(client: Client
     assert text(words).startswith("the words of a contact are made of its fields")
 
 
-async def test_nothing_due_is_an_answer_and_not_an_error(client: Client) -> None:
+async def test_no_due_skill_is_not_an_error(client: Client) -> None:
     result = await client.call_tool("get", {"refs": "due"})
     assert not result.is_error
     assert structured(result) == {"records": [], "missing": [], "notes": ["nothing is due"]}

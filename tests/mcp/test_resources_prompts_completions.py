@@ -42,9 +42,9 @@ async def test_paths_have_slashes_and_may_be_encoded(client: Client, uri: str) -
     assert "allkeys-lfu" in await read(client, uri)
 
 
-async def test_names_with_blanks_and_signs_come_back(own: Served) -> None:
+async def test_names_with_blanks_and_punctuation_can_be_read(own: Served) -> None:
     write(own.root / "my docs", {"a b#c?d%41.md": "# Odd\n\nText.", "über/日本.md": "# Far\n\nText."})
-    own.service.memory.index(own.root / "my docs")
+    own.host.memory.index(own.root / "my docs")
     async with Client(own.server) as client:
         for resource in (await client.list_resources()).resources:
             assert "Text." in await read(client, resource.uri)
@@ -69,7 +69,7 @@ async def test_names_with_blanks_and_signs_come_back(own: Served) -> None:
         "note://x",
     ],
 )
-async def test_what_is_not_there_or_not_ours_does_not_exist(client: Client, uri: str) -> None:
+async def test_files_that_are_not_indexed_are_not_found(client: Client, uri: str) -> None:
     with pytest.raises(MCPError) as refused:
         await client.read_resource(uri)
     assert refused.value.error.code == INVALID_PARAMS
@@ -77,7 +77,7 @@ async def test_what_is_not_there_or_not_ours_does_not_exist(client: Client, uri:
 
 async def test_a_sibling_folder_and_a_link_out_are_not_read(own: Served) -> None:
     write(own.root, {"docs/page.md": "# Page\n\nText.", "docs-secret/key.md": "# Key\n\nhidden"})
-    own.service.memory.index(own.root / "docs")
+    own.host.memory.index(own.root / "docs")
     page = own.root / "docs" / "page.md"
     page.unlink()
     page.symlink_to(own.root / "docs-secret" / "key.md")
@@ -89,7 +89,7 @@ async def test_a_sibling_folder_and_a_link_out_are_not_read(own: Served) -> None
 
 async def test_the_list_is_bounded_and_templates_reach_the_rest(own: Served) -> None:
     write(own.root / "docs", {f"{number:03}.md": f"# {number}\n\nText." for number in range(MOST_LISTED + 20)})
-    own.service.memory.index(own.root / "docs")
+    own.host.memory.index(own.root / "docs")
     async with Client(own.server) as client:
         assert len((await client.list_resources()).resources) == MOST_LISTED
         assert "# 119" in await read(client, "doc://119.md")
@@ -102,15 +102,15 @@ async def test_the_list_is_bounded_and_templates_reach_the_rest(own: Served) -> 
 
 async def test_a_record_is_read_by_its_id(client: Client) -> None:
     found = structured(await client.call_tool("search", {"query": "allkeys-lfu", "limit": 1}))["results"][0]
-    told = await read(client, f"memory://{found['id']}")
-    assert told.startswith(found["id"])
-    assert "allkeys-lfu" in told
+    message = await read(client, f"memory://{found['id']}")
+    assert message.startswith(found["id"])
+    assert "allkeys-lfu" in message
 
 
 # ── the prompt ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_recall_brings_the_passages_along(client: Client) -> None:
+async def test_recall_contains_the_passages(client: Client) -> None:
     (message,) = (await client.get_prompt("recall", {"topic": "allkeys-lfu"})).messages
     assert message.content.type == "text"
     assert message.content.text.startswith("What the memory holds about: allkeys-lfu\n")
@@ -118,7 +118,7 @@ async def test_recall_brings_the_passages_along(client: Client) -> None:
     assert message.content.text.endswith("and read more with `get`.")
 
 
-async def test_recall_may_be_bound_to_a_collection(client: Client) -> None:
+async def test_recall_can_be_limited_to_a_collection(client: Client) -> None:
     with pytest.raises(MCPError, match="unknown collection 'nope'; use one of handbook"):
         await client.get_prompt("recall", {"topic": "redis", "collection": "nope"})
     assert (await client.get_prompt("recall", {"topic": "redis", "collection": "handbook"})).messages

@@ -39,23 +39,23 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[MemoryHost, MindexServ
         return opened[-1], MindexServer(opened[-1], dialect_named("native"))
 
     yield make
-    for service in opened:
-        service.close()
+    for host in opened:
+        host.close()
 
 
-def joined(service: MemoryHost) -> None:
-    """Wait for the work behind the server's back."""
-    for thread in service.background._threads:
+def joined(host: MemoryHost) -> None:
+    """Wait for the background work."""
+    for thread in host.background._threads:
         thread.join(LONG)
         assert not thread.is_alive()
 
 
-async def test_while_the_index_is_built_every_answer_says_how_far_it_is(
+async def test_every_result_notes_the_progress_while_the_index_is_built(
     docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, server = serve(build=docs)
+    host, server = serve(build=docs)
     half_way, go_on = threading.Event(), threading.Event()
-    report = service.background._report_progress
+    report = host.background._report_progress
 
     def held(progress: Progress) -> None:
         report(progress)
@@ -63,64 +63,64 @@ async def test_while_the_index_is_built_every_answer_says_how_far_it_is(
             half_way.set()
             assert go_on.wait(LONG)
 
-    monkeypatch.setattr(service.background, "_report_progress", held)
+    monkeypatch.setattr(host.background, "_report_progress", held)
     async with Client(server) as client:
         first = await client.call_tool("search", {"query": "page"})
         assert structured(first)["notes"][-1] in ("indexing: starting", "indexing: 1 of 3 files")
-        service.start()
+        host.start()
         assert half_way.wait(LONG)
         for tool, arguments in (("search", {"query": "page"}), ("status", {})):
             result = await client.call_tool(tool, arguments)
             assert "indexing: 1 of 3 files" in structured(result)["notes"]
             assert "note: indexing: 1 of 3 files" in text(result)
         go_on.set()
-        joined(service)
+        joined(host)
         after = await client.call_tool("search", {"query": "page"})
     assert structured(after)["total"] == 3
     assert not any("indexing" in note for note in structured(after)["notes"])
 
 
-async def test_the_first_message_sets_the_work_going(
+async def test_the_first_message_starts_the_background_work(
     docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, server = serve(build=docs)
+    host, server = serve(build=docs)
     started = anyio.Event()
-    monkeypatch.setattr(service, "start", started.set)
+    monkeypatch.setattr(host, "start", started.set)
     async with Client(server) as client:
         await client.list_tools()
         with anyio.fail_after(LONG):
             await started.wait()
 
 
-async def test_a_folder_that_cannot_be_indexed_is_told_with_every_answer(
+async def test_every_result_notes_a_folder_that_cannot_be_indexed(
     tmp_path: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]]
 ) -> None:
-    service, server = serve(build=tmp_path / "nope")
-    service.start()
-    joined(service)
+    host, server = serve(build=tmp_path / "nope")
+    host.start()
+    joined(host)
     async with Client(server) as client:
         result = await client.call_tool("status", {})
     assert f"indexing {tmp_path / 'nope'} failed: there is no folder" in text(result)
 
 
-def test_a_source_is_remembered_and_indexed_with_its_excludes(
+def test_a_source_is_stored_and_indexed_with_its_excludes(
     docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]]
 ) -> None:
-    service, _ = serve(source=docs, build=docs, exclude=("0.md",))
-    assert service.source is not None
-    assert (service.source.name, service.source.exclude) == ("docs", ("0.md",))
-    service.start()
-    joined(service)
-    assert service.memory.status().collections[0].documents == 2
+    host, _ = serve(source=docs, build=docs, exclude=("0.md",))
+    assert host.source is not None
+    assert (host.source.name, host.source.exclude) == ("docs", ("0.md",))
+    host.start()
+    joined(host)
+    assert host.memory.status().collections[0].documents == 2
 
 
 def test_watching_indexes_first_and_then_follows_the_files(
     docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, _ = serve(source=docs, watch=True)
+    host, _ = serve(source=docs, watch=True)
     seen = threading.Condition()
     reports: list[IndexReport] = []
-    index = service.memory._services.index.index
+    index = host.memory._services.index.index
 
     def heard(*arguments: object, **options: object) -> IndexReport:
         outcome = index(*arguments, **options)  # type: ignore[arg-type]
@@ -129,8 +129,8 @@ def test_watching_indexes_first_and_then_follows_the_files(
             seen.notify_all()
         return outcome
 
-    monkeypatch.setattr(service.memory._services.index, "index", heard)
-    service.start()
+    monkeypatch.setattr(host.memory._services.index, "index", heard)
+    host.start()
     with seen:
         assert seen.wait_for(lambda: len(reports) >= 2, LONG)  # built, then looked at by the watch
         write(docs, {"new.md": "# New\n\nText."})
@@ -138,50 +138,50 @@ def test_watching_indexes_first_and_then_follows_the_files(
     assert reports[0].collections[0].new == 3
 
 
-def test_closing_stops_an_index_that_is_being_make_server(
+def test_closing_stops_an_index_that_is_being_built(
     docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, _ = serve(build=docs)
+    host, _ = serve(build=docs)
     begun = threading.Event()
-    report = service.background._report_progress
+    report = host.background._report_progress
 
     def held(progress: Progress) -> None:
         begun.set()
-        assert service.background._stop.wait(LONG)
+        assert host.background._stop.wait(LONG)
         report(progress)
 
-    monkeypatch.setattr(service.background, "_report_progress", held)
-    service.start()
+    monkeypatch.setattr(host.background, "_report_progress", held)
+    host.start()
     assert begun.wait(LONG)
-    service.close()
-    joined(service)
+    host.close()
+    joined(host)
 
 
 def test_the_handshake_does_not_wait_for_a_locked_database(
     serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, _ = serve()
+    host, _ = serve()
     unlocked = threading.Event()
-    monkeypatch.setattr(service, "_memory", None)
-    opened = service._open
-    monkeypatch.setattr(service, "_open", lambda: unlocked.wait(LONG) and opened())
-    assert service.peek(0.01) is None
+    monkeypatch.setattr(host, "_memory", None)
+    opened = host._open
+    monkeypatch.setattr(host, "_open", lambda: unlocked.wait(LONG) and opened())
+    assert host.peek(0.01) is None
     unlocked.set()
-    assert service.memory.status().tier == "keyword"
+    assert host.memory.status().tier == "keyword"
 
 
-async def test_a_question_that_comes_before_the_model_is_answered_by_keyword_and_says_so(
+async def test_a_search_before_the_model_is_loaded_uses_keywords_and_notes_it(
     handbook_memory: Memory, serve: Callable[..., tuple[MemoryHost, MindexServer]]
 ) -> None:
-    service, server = serve(db=str(handbook_memory.settings.database), settings={"embedding.wait": 0})
+    host, server = serve(db=str(handbook_memory.settings.database), settings={"embedding.wait": 0})
     async with Client(server) as client:
         early = structured(
             await client.call_tool("search", {"query": "how long may a door status live, asked too early"})
         )
         assert early["tier"] == "keyword"
         assert early["notes"] == ["the embedding model is still loading; answered by keyword"]
-        service.start()
-        embedder = service.memory.models.embedder
+        host.start()
+        embedder = host.memory.models.embedder
         assert embedder is not None
         wait_until(lambda: embedder.loaded, what="the model")
         late = structured(await client.call_tool("search", {"query": "how old can a door status be before it expires"}))
@@ -191,7 +191,7 @@ async def test_a_question_that_comes_before_the_model_is_answered_by_keyword_and
     assert "notes" not in status
 
 
-# ── vectors behind its back ───────────────────────────────────────────────────────────────────────────────────
+# ── vectors ───────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture
@@ -206,19 +206,19 @@ def of(served: ModelServer) -> dict[str, object]:
     return {"embedding.provider": "openai", "embedding.url": served.url, "embedding.model": "some-model"}
 
 
-def test_what_has_no_vector_gets_it_after_the_start_be_it_told_or_read(
+def test_records_without_vectors_are_embedded_after_the_start(
     docs: Path, model_server: ModelServer, serve: Callable[..., tuple[MemoryHost, MindexServer]], tmp_path: Path
 ) -> None:
     with Memory(tmp_path / "memory.db", options=of(model_server)) as memory:
         memory.index(docs, embed=False)
         memory.add("The user prefers dark mode.", embed=False)
-    service, _ = serve(settings=of(model_server))
-    service.start()
-    wait_until(lambda: service.memory.status().embedding.pending == 0, what="every vector")
-    assert service.memory.search("dark mode", mode="vector").total
+    host, _ = serve(settings=of(model_server))
+    host.start()
+    wait_until(lambda: host.memory.status().embedding.pending == 0, what="every vector")
+    assert host.memory.search("dark mode", mode="vector").total
 
 
-def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
+def test_a_model_that_was_down_is_tried_again_at_intervals(
     docs: Path,
     model_server: ModelServer,
     serve: Callable[..., tuple[MemoryHost, MindexServer]],
@@ -230,20 +230,20 @@ def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
     model_server.always = status(503)
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         memory.index(docs)
-    service, _ = serve(settings={**of(model_server), "embedding.timeout": 5.0})
-    service.start()
+    host, _ = serve(settings={**of(model_server), "embedding.timeout": 5.0})
+    host.start()
     wait_until(lambda: "503" in capsys.readouterr().err, what="a word about the model")
-    asked = len(model_server.asked)
-    assert service.memory.status().embedding.pending == 3
+    requests = len(model_server.asked)
+    assert host.memory.status().embedding.pending == 3
     model_server.always = None
     for file in (tmp_path / "cache" / "breakers").glob("*"):
         file.unlink()  # what half a minute does
-    wait_until(lambda: service.memory.status().embedding.pending == 0, what="every vector")
-    assert asked < 20
+    wait_until(lambda: host.memory.status().embedding.pending == 0, what="every vector")
+    assert requests < 20
 
 
 @pytest.mark.model
-def test_a_running_server_loads_the_model_that_the_memory_was_changed_to(
+def test_a_running_server_loads_the_model_that_a_reembedding_chose(
     docs: Path,
     model_server: ModelServer,
     serve: Callable[..., tuple[MemoryHost, MindexServer]],
@@ -251,15 +251,15 @@ def test_a_running_server_loads_the_model_that_the_memory_was_changed_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mindex.mcp.background_work._MODEL_CHECK_SECONDS", 0.05)
-    service, _ = serve(settings={}, build=docs)
-    service.start()
-    wait_until(lambda: not service.notes() and service.memory.status().embedding.pending == 0, what="the index")
+    host, _ = serve(settings={}, build=docs)
+    host.start()
+    wait_until(lambda: not host.notes() and host.memory.status().embedding.pending == 0, what="the index")
     with Memory(tmp_path / "memory.db") as memory:
         memory.models.reembed(provider="openai", model="some-model", url=model_server.url)
 
     def followed() -> bool:
-        held = service.memory.embedding._active
+        held = host.memory.embedding._active
         return held is not None and held.embedder is not None and held.embedder.model.name == "some-model"
 
-    wait_until(followed, what="the other model")  # though nobody asked anything
-    assert service.memory.search("text of page 1").tier == "hybrid"
+    wait_until(followed, what="the other model")  # without any request
+    assert host.memory.search("text of page 1").tier == "hybrid"
