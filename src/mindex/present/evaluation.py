@@ -76,11 +76,11 @@ def assessments_text(found: Sequence[Assessment]) -> str:
 def _assessment_text(one: Assessment) -> str:
     left_out = "".join(f", {count} {why} left out" for why, count in one.left_out.items())
     model = f", {one.model}" if one.model else ""
-    asked = _queries(one.questions)
+    queries = _queries(one.questions)
     if one.silence is not None and not one.questions:
-        asked = f"{_queries(one.silence.unanswerable)} without an answer"
+        queries = f"{_queries(one.silence.unanswerable)} without an answer"
     documents = "1 document" if one.documents == 1 else f"{one.documents} documents"
-    lines = [f"{one.name}: {documents}, {asked}{left_out}{model}"]
+    lines = [f"{one.name}: {documents}, {queries}{left_out}{model}"]
     lines += [*_settings_lines(one.settings), *_table(one.runs)]
     if one.slices:
         lines += ["", *_slices(one)]
