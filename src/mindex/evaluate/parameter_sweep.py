@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mindex.config import Settings
@@ -13,11 +13,9 @@ from mindex.evaluate.metrics import mean
 from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import answerable, read_set, sampled
 from mindex.evaluate.run_questions import measure, question_runner_for
-from mindex.model import Progress
+from mindex.model import Report
 from mindex.model.evaluation import NDCG, HeldOutSet, Sweep
 from mindex.store.base import Store
-
-Report = Callable[[Progress], None]
 
 _FLOOR = "search.floor"
 

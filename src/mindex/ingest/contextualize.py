@@ -17,7 +17,7 @@ from time import monotonic
 
 from mindex.analyzer import STOP_WORDS, analyze
 from mindex.errors import GenerationError, MindexError
-from mindex.model import ContextPlan, Document, Progress, Record
+from mindex.model import ContextPlan, Document, Progress, Record, Report
 from mindex.present.tokens import count_tokens
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model, plain_answer
 from mindex.providers.generate.base import Generator, Prompt
@@ -73,7 +73,7 @@ def contextualize(
     *,
     timeout: float = 30.0,
     on_stored: Callable[[], None] = lambda: None,
-    report: Callable[[Progress], None] | None = None,
+    report: Report | None = None,
 ) -> ContextualizeResult:
     """Write the contexts of all chunks of these collections that have none. A failing model leaves the rest for later.
 
@@ -113,7 +113,7 @@ class _Job:
     model: str
     redactor: Redactor
     on_stored: Callable[[], None]
-    report: Callable[[Progress], None] | None
+    report: Report | None
     total: int = 0
     done: int = 0
     written: int = 0

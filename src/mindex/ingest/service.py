@@ -9,13 +9,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypedDict
 
 from mindex.config import Settings
-from mindex.embedding.queue import EmbeddingQueue, Report
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import MindexError, UsageError
 from mindex.ingest.collections import collection_for
 from mindex.ingest.indexer import Indexer
 from mindex.ingest.watch import watch
-from mindex.model import Collection, IndexReport
+from mindex.model import Collection, IndexReport, Report
 from mindex.providers.factory import Providers
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import DocumentUpdate, Store
