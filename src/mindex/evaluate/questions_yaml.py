@@ -15,15 +15,7 @@ from pathlib import Path
 import yaml
 
 from mindex.errors import UsageError
-from mindex.evaluate.question_sets import (
-    CATEGORIES,
-    QUESTIONS_FILE,
-    Lines,
-    Question,
-    QuestionSet,
-    labels_of,
-    read_text,
-)
+from mindex.evaluate.question_sets import CATEGORIES, QUESTIONS_FILE, Lines, Question, QuestionSet, labels_of, read_text
 from mindex.ingest.file_scan import SUFFIXES, scan
 from mindex.ingest.ignore_rules import IGNORE_FILES
 from mindex.ingest.text_decoding import BinaryFile, decode

@@ -10,6 +10,7 @@ import re
 import threading
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 from queue import SimpleQueue
@@ -49,13 +50,6 @@ _SYSTEM = (
 
 
 @dataclass(frozen=True, slots=True)
-class ContextualizeResult:
-    written: int
-    remaining: int
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class _Request:
     """A chunk, its prompt, and the cache key of the answer; `about` is the text that the answer must be about."""
 
@@ -74,9 +68,10 @@ def contextualize(
     timeout: float = 30.0,
     on_stored: Callable[[], None] = lambda: None,
     report: Report | None = None,
-) -> ContextualizeResult:
+) -> tuple[int, str]:
     """Write the contexts of all chunks of these collections that have none. A failing model leaves the rest for later.
 
+    Returns how many were written, and a note when the model failed.
     After `timeout` seconds without an answer the model counts as down. `on_stored` is called now and then, when enough
     chunks need new vectors.
     """
@@ -85,23 +80,20 @@ def contextualize(
     first = next(requests, None)
     if first is not None:
         _generate_all(generator, chain([first], requests), job, timeout)
-    return ContextualizeResult(job.written, len(store.files.uncontextualized(collections)), job.note())
+    return job.written, job.note()
 
 
 def _generate_all(generator: Generator, requests: Iterator[_Request], job: _Job, timeout: float) -> None:
     try:
         load_model(generator)
     except GenerationError as error:
-        job.stop(error)
+        job.failure, job.failed_in_a_row = error, MOST_FAILURES
         return
-    answers = _in_parallel(generator, requests, timeout)
-    try:
+    with closing(_in_parallel(generator, requests, timeout)) as answers:
         for request, answer in answers:
             job.handle(request, answer)
             if job.failed_in_a_row == MOST_FAILURES:
                 break
-    finally:
-        answers.close()
     job.remember_failures()
 
 
@@ -180,10 +172,6 @@ class _Job:
         if _words(context).isdisjoint(_words(about)):
             raise UnusableAnswer("the language model speaks of something else than the document", "try another model")
         return context
-
-    def stop(self, error: MindexError) -> None:
-        self.failure = error
-        self.failed_in_a_row = MOST_FAILURES
 
     def remember_failures(self) -> None:
         """Do not ask a model that otherwise answers well again about chunks whose answers could not be used."""
