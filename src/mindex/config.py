@@ -262,20 +262,8 @@ def load_settings(
     values = {setting.key: Configured(setting, setting.default, "default") for setting in SETTINGS}
     notes: list[str] = []
     for path, is_project in ((user_file or user_config(), False), (_project_file(folder or Path.cwd()), True)):
-        if path is None or not path.is_file():
-            continue
-        for key, raw in _flatten(_read(path)):
-            setting = _known(key, path)
-            if setting.secret:
-                notes.append(f"{key} in {path} is ignored: {_for_keys(setting)}")
-            elif is_project and not setting.in_project:
-                notes.append(f"{key} in {path} is ignored: a project may not set it")
-            else:
-                value = _parsed(setting, raw, str(path))
-                if setting.address and (bare := bare_address(str(value), keeps=_VERSION)) not in (value, None):
-                    value = str(bare)
-                    notes.append(f"{key} in {path} holds a login or a key, which is ignored: {_for_keys(setting)}")
-                values[key] = Configured(setting, value, str(path))
+        if path is not None and path.is_file():
+            _apply_file(path, is_project, values, notes)
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
@@ -283,16 +271,31 @@ def load_settings(
     for key, raw in (flags or {}).items():
         if raw is not None:
             values[key] = Configured(_BY_KEY[key], _parsed(_BY_KEY[key], raw, f"--{key}"), "flag")
-    _check_lengths(values)
+    provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
+    if dimensions and provider not in ("none", *SHORTEN_VECTORS):  # checked before anything is stored
+        raise cannot_shorten(provider, dimensions)
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
         notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
     return Settings(values, tuple(notes))
 
 
-def _known(key: str, path: Path) -> Setting:
-    if key not in _BY_KEY:
-        raise ConfigError(f"unknown setting '{key}' in {path}", "`mindex config` lists the settings")
-    return _BY_KEY[key]
+def _apply_file(path: Path, is_project: bool, values: dict[str, Configured], notes: list[str]) -> None:
+    """Replace values by those of a file, and add a note for each one that it may not set."""
+    for key, raw in _flatten(_read(path)):
+        setting = _BY_KEY.get(key)
+        if setting is None:
+            raise ConfigError(f"unknown setting '{key}' in {path}", "`mindex config` lists the settings")
+        keys_belong = f"keys belong in the environment ({setting.variable})"
+        if setting.secret:
+            notes.append(f"{key} in {path} is ignored: {keys_belong}")
+        elif is_project and not setting.in_project:
+            notes.append(f"{key} in {path} is ignored: a project may not set it")
+        else:
+            value = _parsed(setting, raw, str(path))
+            if setting.address and (bare := bare_address(str(value), keeps=_VERSION)) not in (value, None):
+                value = str(bare)
+                notes.append(f"{key} in {path} holds a login or a key, which is ignored: {keys_belong}")
+            values[key] = Configured(setting, value, str(path))
 
 
 def _parsed(setting: Setting, raw: object, where: str) -> Value:
@@ -302,22 +305,11 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
         raise ConfigError(f"{setting.key} in {where} is wrong: {error}", f"it means: {setting.meaning}") from None
 
 
-def _check_lengths(values: Mapping[str, Configured]) -> None:
-    """Raise ConfigError for a vector length that the provider cannot return, before anything is stored."""
-    provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
-    if dimensions and provider != "none" and provider not in SHORTEN_VECTORS:
-        raise cannot_shorten(provider, dimensions)
-
-
 def cannot_shorten(provider: str, dimensions: object) -> ConfigError:
     return ConfigError(
         f"the provider {provider} cannot be asked for {dimensions} dimensions",
         f"set embedding.dimensions to 0, or embedding.provider to one of {_SHORTENERS}",
     )
-
-
-def _for_keys(setting: Setting) -> str:
-    return f"keys belong in the environment ({setting.variable})"
 
 
 def bare_address(url: str, keeps: str = "") -> str | None:

@@ -29,7 +29,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 }
 # So many questions of a variant are timed; the others take their vectors from the cache of earlier runs.
 TIMED = 100
-_SHOWN = 5
+_SHOWN = 5  # hits of an answer whose tokens are counted, in full
 _DEEPEST = 1_000
 
 
@@ -142,7 +142,8 @@ def measure(
             report(Progress("ask", done, len(answerable), f"{name} {variant}"))
         outcome = runner.ask(question, variant)
         scores[question.id] = scores_of(outcome.ranked, question.gains)
-        tokens.append(_cost(outcome.answer))
+        first = replace(outcome.answer, hits=outcome.answer.hits[:_SHOWN], notes=())
+        tokens.append(view_answer(first, "full").tokens)
         if outcome.ms is not None:
             times.append(outcome.ms)
         notes.update(note.partition(";")[0] for note in outcome.answer.notes)  # what follows differs each time
@@ -155,11 +156,6 @@ def measure(
         per_question=scores,
         notes=tuple(f"{count} of {len(answerable)} answers: {note}" for note, count in notes.most_common(5)),
     )
-
-
-def _cost(answer: Answer) -> int:
-    """Tokens of the first five hits, shown in full."""
-    return view_answer(replace(answer, hits=answer.hits[:_SHOWN], notes=()), "full").tokens
 
 
 def measure_silence(runner: QuestionRunner, questions: Sequence[Question]) -> Silence:

@@ -259,7 +259,10 @@ def _in_parallel(
     def work() -> None:
         while (request := waiting.get()) is not None and not stop.is_set():
             started = monotonic()
-            answer = _answer(generator, request.prompt)
+            try:
+                answer: str | GenerationError = answer_of(generator, request.prompt)
+            except GenerationError as error:
+                answer = error
             answered.put((request, answer, monotonic() - started))
 
     threads = [threading.Thread(target=work, name=f"mindex-context-{n}", daemon=True) for n in range(THREADS)]
@@ -296,13 +299,6 @@ def _next_at_once(at_once: int, durations: list[float], timeout: float) -> int:
     if len(durations) >= at_once and slowest * (at_once + 1) / at_once <= 0.7 * timeout:
         return min(THREADS, at_once + 1)
     return at_once
-
-
-def _answer(generator: Generator, prompt: Prompt) -> str | GenerationError:
-    try:
-        return answer_of(generator, prompt)
-    except GenerationError as error:
-        return error
 
 
 # ── the cost ──────────────────────────────────────────────────────────────────────────────────────────────────
