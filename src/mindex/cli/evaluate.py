@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,13 @@ from mindex.evaluate.parameter_sweep import sweep
 from mindex.model.evaluation import METRICS, NDCG
 from mindex.present.evaluation import assessments_json, assessments_text, silence_text, sweeps_text
 from mindex.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    folders: tuple[Path, ...]
+    options: EvaluationOptions
+    metric: str
 
 
 @click.command("eval")
@@ -53,18 +60,24 @@ def eval_command(
     compare: Path | None,
     metric: str | None,
     silence: bool,
-    **more: Any,  # passed on to `EvaluationOptions`
+    **options: Any,  # passed on to `EvaluationOptions`
 ) -> None:
     """Say how good the answers are, on sets of questions whose answers are known.
 
     DIR holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or it is a folder of your
     own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
     """
-    folders = _distinct(folders)
-    variants = tuple(_parts(modes))
-    settings = dict(map(_key_value, given))
-    options = EvaluationOptions(variants=variants, settings=settings, adversarial=not skip_adversarial, **more)
-    if (silence or swept) and (compare or options.keep or options.worst or options.category):
+    request = _Request(
+        folders=_distinct(folders),
+        options=EvaluationOptions(
+            variants=tuple(part.strip() for part in modes.split(",") if part.strip()),
+            settings=dict(map(_key_value, given)),
+            adversarial=not skip_adversarial,
+            **options,
+        ),
+        metric=metric or NDCG,
+    )
+    if (silence or swept) and (compare or options["keep"] or options["worst"] or options["category"]):
         raise UsageError("--silence and --sweep print tables of their own", "leave the other options out")
     if metric and not (swept or compare):
         raise UsageError("--metric says what to sweep or compare", "give --sweep or --compare, too")
@@ -72,43 +85,36 @@ def eval_command(
         raise UsageError("--silence and --sweep are two questions", "ask one after the other")
     with closing(open_cache()) as cache:
         if silence:
-            _measure_silence(context, folders, options, cache)
+            _measure_silence(context, request, cache)
         elif swept:
-            _sweep(context, folders, options, cache, swept, metric or NDCG)
+            _sweep(context, request, swept, cache)
         else:
-            _assess(context, folders, options, cache, compare, metric or NDCG)
+            _assess(context, request, compare, cache)
 
 
-_Folders = tuple[Path, ...]
-
-
-def _assess(
-    context: Context, folders: _Folders, options: EvaluationOptions, cache: Store, compare: Path | None, metric: str
-) -> None:
+def _assess(context: Context, request: _Request, compare: Path | None, cache: Store) -> None:
     earlier = read_earlier(compare) if compare is not None else None
     with ProgressBar() as bar:
-        found = [assess(folder, options, cache, bar) for folder in folders]
+        found = [assess(folder, request.options, cache, bar) for folder in request.folders]
     if earlier is not None:
-        found = [compared(one, earlier, metric) for one in found]
+        found = [compared(one, earlier, request.metric) for one in found]
     context.emit(assessments_json(found), lambda: assessments_text(found))
 
 
-def _sweep(
-    context: Context, folders: _Folders, options: EvaluationOptions, cache: Store, swept: Sequence[str], metric: str
-) -> None:
-    values = {key: _parts(value) for key, value in map(_key_value, swept)}
-    variant = _single_variant(options)
+def _sweep(context: Context, request: _Request, swept: Sequence[str], cache: Store) -> None:
+    values = {key: [one.strip() for one in value.split(",") if one.strip()] for key, value in map(_key_value, swept)}
+    options, variant = request.options, _single_variant(request.options)
     with ProgressBar() as bar:
-        found = sweep(folders, values, options, cache, variant=variant, metric=metric, report=bar)
+        found = sweep(request.folders, values, options, cache, variant=variant, metric=request.metric, report=bar)
     context.emit({"sweeps": found}, lambda: sweeps_text(found))
 
 
-def _measure_silence(context: Context, folders: _Folders, options: EvaluationOptions, cache: Store) -> None:
-    if len(folders) < 2:
+def _measure_silence(context: Context, request: _Request, cache: Store) -> None:
+    if len(request.folders) < 2:
         raise UsageError("silence needs foreign questions", "name two sets or more")
-    variant = _single_variant(options)
+    options, variant = request.options, _single_variant(request.options)
     with ProgressBar() as bar:
-        found = foreign_topics(folders, options, cache, variant=variant, report=bar)
+        found = foreign_topics(request.folders, options, cache, variant=variant, report=bar)
     context.emit(found, lambda: silence_text(found))
 
 
@@ -128,10 +134,6 @@ def _single_variant(options: EvaluationOptions) -> str:
         raise UsageError("--sweep and --silence look at one mode", "name one with --modes")
     variant = next(iter(options.variants), "hybrid") + "+expand" * options.expand + "+rerank" * options.rerank
     return variants_of(replace(options, variants=(variant,), rerank=False, expand=False))[0]
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _key_value(text: str) -> tuple[str, str]:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from mindex import __version__
 from mindex.errors import UsageError
-from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings, settings_for
+from mindex.evaluate.measured_memory import changed_settings, settings_for
 from mindex.evaluate.metrics import mean_scores
-from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import Question, QuestionSet, read_set, sampled
-from mindex.evaluate.run_questions import VARIANTS, measure, measure_silence, question_runner_for, worst_of
+from mindex.evaluate.run_questions import VARIANTS, measure, measure_silence, question_runner, worst_of
 from mindex.model import Report
 from mindex.model.evaluation import Assessment, SearchRun, Slice
 from mindex.store.base import Store
@@ -41,20 +40,16 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
     found = read_set(folder, split=options.split, adversarial=options.adversarial)
     questions = sampled(found.questions, options.sample)
     label = _label(found, options.category)
-    with (
-        populated_set(found, settings, cache, keep=options.keep, report=report) as populated,
-        MeasuredMemory(populated.database, settings, cache) as measured,
-    ):
-        runner = question_runner_for(found, populated, measured)
+    with question_runner(found, settings, cache, keep=options.keep, report=report) as runner:
         runs = {variant: measure(runner, questions, variant, report, found.name) for variant in variants}
         inspected = "hybrid" if "hybrid" in runs else variants[-1]
         silent = any(question.silent for question in questions)
         return Assessment(
             name=found.name,
-            documents=populated.documents,
+            documents=runner.populated.documents,
             questions=sum(not question.silent for question in questions),
-            model=measured.model_name,
-            settings=changed_settings(measured.memory.settings),
+            model=runner.measured.model_name,
+            settings=changed_settings(runner.measured.memory.settings),
             runs=runs,
             left_out=found.left_out,
             label=label,
@@ -64,7 +59,7 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
             # A stage that did not run must not be measured unnoticed.
             notes=(
                 *found.notes,
-                *populated.notes,
+                *runner.populated.notes,
                 *(f"{variant}: {note}" for variant, run in runs.items() for note in run.notes),
             ),
             version=__version__,

@@ -9,11 +9,10 @@ from pathlib import Path
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, effective_settings
 from mindex.evaluate.language_detection import language_of
-from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings
+from mindex.evaluate.measured_memory import changed_settings
 from mindex.evaluate.metrics import auroc, mean
-from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import Question, answerable, hash_of, read_set, sampled
-from mindex.evaluate.run_questions import QuestionRunner, question_runner_for
+from mindex.evaluate.run_questions import QuestionRunner, question_runner
 from mindex.model import Progress, Report
 from mindex.model.evaluation import FloorResult, ForeignPair, ForeignTopics
 from mindex.store.base import Store
@@ -58,14 +57,9 @@ def foreign_topics(
         foreign_sets = [one for one in sets if one is not texts and languages[one.name] == languages[texts.name]]
         if not foreign_sets:
             continue
-        with (
-            populated_set(texts, settings, cache, report=report) as populated,
-            MeasuredMemory(populated.database, settings, cache) as measured,
-        ):
-            memory = measured.memory
-            runner = question_runner_for(texts, populated, measured, timed=0)
-            floor, changed = memory.settings.number("search.floor"), changed_settings(memory.settings)
-            model = measured.model_name
+        with question_runner(texts, settings, cache, timed=0, report=report) as runner:
+            model, effective = runner.measured.model_name, runner.measured.memory.settings
+            floor, changed = effective.number("search.floor"), changed_settings(effective)
             own = _ask_all(runner, asked[texts.name], variant, None, report, f"{texts.name} own")
             groups = sorted({question.group for question in texts.questions})
             for other in foreign_sets:

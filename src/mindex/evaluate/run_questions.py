@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from mindex.errors import UsageError
 from mindex.evaluate.measured_memory import MeasuredMemory
 from mindex.evaluate.metrics import DEPTH, mean, mean_scores, percentile, scores_of
-from mindex.evaluate.populate import PopulatedSet
+from mindex.evaluate.populate import PopulatedSet, populated_set
 from mindex.evaluate.question_sets import Question, QuestionSet, sampled
 from mindex.model import Answer, Hit, Progress, Report
 from mindex.model.evaluation import NDCG, Failure, Place, Scores, SearchRun, Silence
 from mindex.present.answer_view import view_answer
 from mindex.search.pipeline import MAX_LIMIT
+from mindex.store.base import Store
 
 # The options of `Memory.search` for each search variant.
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -116,14 +119,26 @@ class QuestionRunner:
         return self.populated.id_of(record)
 
 
-def question_runner_for(
-    found: QuestionSet, populated: PopulatedSet, measured: MeasuredMemory, *, timed: int = TIMED
-) -> QuestionRunner:
+@contextmanager
+def question_runner(
+    found: QuestionSet,
+    settings: Mapping[str, str],
+    cache: Store,
+    *,
+    timed: int = TIMED,
+    keep: Path | None = None,
+    report: Report | None = None,
+) -> Iterator[QuestionRunner]:
+    """Populate a memory with a set, and open it with these settings. See `populated_set`."""
     chosen = frozenset(question.id for question in sampled(found.questions, timed))
-    turns = any(text.is_turn for text in found.texts)
-    if turns and len(populated.groups) > 1 and not all(text.is_turn for text in found.texts):
-        raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
-    return QuestionRunner(measured, populated, turns, chosen)
+    turns = [text.is_turn for text in found.texts]
+    with (
+        populated_set(found, settings, cache, keep=keep, report=report) as populated,
+        MeasuredMemory(populated.database, settings, cache) as measured,
+    ):
+        if any(turns) and len(populated.groups) > 1 and not all(turns):
+            raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
+        yield QuestionRunner(measured, populated, any(turns), chosen)
 
 
 def measure(

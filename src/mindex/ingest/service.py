@@ -176,11 +176,10 @@ class IndexService:
         watch(watched, refresh, stop, exclude=self._settings.texts("index.exclude"), poll=poll)
 
     # ── contexts ──────────────────────────────────────────────────────────────────────────────────────────────
-    # Imported when wanted: few users have a language model write contexts.
 
     def _contextualize(self, names: Sequence[str], embed: bool, report: Report | None) -> _ContextOutcome:
         """Have a language model place chunks in their documents. A model that fails, or is missing, is a note."""
-        from mindex.ingest.contextualize import contextualize
+        from mindex.ingest.contextualize import contextualize  # few users have a language model write contexts
 
         generator, note = self._generator_or_note()
         if generator is None:
@@ -206,7 +205,7 @@ class IndexService:
         return _ContextOutcome(written=written, embedded=embedded + last, notes=notes)
 
     def _plan_contexts(self, updates: Iterable[DocumentUpdate]) -> _ContextOutcome:
-        from mindex.ingest.contextualize import plan_contexts
+        from mindex.ingest.contextualize import plan_contexts  # as above
 
         generator, note = self._generator_or_note()
         plan = plan_contexts(self._store, generator.name if generator else "", updates)
