@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from mindex.errors import ConfigError
 from mindex.provider_table import EMBEDDING_PROVIDERS, SHORTEN_VECTORS, provider_names
@@ -22,6 +22,9 @@ PROJECT_FILE = ".mindex.toml"
 # What an address may ask for in a file: Azure's older interface wants it, and it is no key.
 _VERSION = "api-version"
 
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+T = TypeVar("T", int, float)
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str]
 
 
@@ -32,12 +35,10 @@ def _text(value: object) -> str:
 
 
 def _flag(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if str(value).lower() not in words:
+    word = str(value).lower()
+    if word not in (*_YES, *_NO):
         raise ValueError("true or false is expected")
-    return words[str(value).lower()]
+    return word in _YES
 
 
 def _one_of(*choices: str) -> Callable[[object], str]:
@@ -49,14 +50,19 @@ def _one_of(*choices: str) -> Callable[[object], str]:
     return parse
 
 
+def _converted(value: object, kind: type[T], expected: str) -> T:
+    """The value as a number of this kind: one of the file, or its text."""
+    if isinstance(value, bool) or not isinstance(value, int | kind | str):
+        raise ValueError(f"{expected} is expected")
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(f"{expected} is expected, not '{value}'") from None
+
+
 def _whole(least: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int | str):
-            raise ValueError("a whole number is expected")
-        try:
-            number = int(value)
-        except ValueError:
-            raise ValueError(f"a whole number is expected, not '{value}'") from None
+        number = _converted(value, int, "a whole number")
         if number < least:
             raise ValueError(f"at least {least} is expected")
         return number
@@ -66,12 +72,7 @@ def _whole(least: int) -> Callable[[object], int]:
 
 def _number(least: float, most: float = float("inf")) -> Callable[[object], float]:
     def parse(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError("a number is expected")
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError(f"a number is expected, not '{value}'") from None
+        number = _converted(value, float, "a number")
         if not least <= number <= most:
             raise ValueError(f"a number from {least:g} to {most:g} is expected")
         return number
@@ -118,25 +119,18 @@ class Setting:
 # Folders that hold copies and machinery, not what people wrote.
 DEFAULT_EXCLUDE = (".git/", ".hg/", ".svn/", "node_modules/", ".venv/", "venv/", "__pycache__/", ".tox/", ".cache/")
 
+_ProjectSetting = partial(Setting, in_project=True)
+_SHORTENERS = ", ".join(SHORTEN_VECTORS)
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("db", "", _text, "the database file; default: in the user's data folder"),
     Setting("agent", "main", _text, "whose words are searched beside the shared files"),
-    Setting(
-        "embedding.provider",
-        "local",
-        # Checked here, before anything is stored: an unknown reranker or language model is only left out.
-        _one_of(*EMBEDDING_PROVIDERS, "none"),
-        provider_names("embedding"),
-    ),
+    # Checked here, before anything is stored: an unknown reranker or language model is only left out.
+    Setting("embedding.provider", "local", _one_of(*EMBEDDING_PROVIDERS, "none"), provider_names("embedding")),
     Setting("embedding.model", "", _text, "the model's name or folder; default: the provider's own"),
     Setting("embedding.url", "", _text, "address of a provider that is a server", address=True),
     Setting("embedding.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
-    Setting(
-        "embedding.dimensions",
-        0,
-        _whole(0),
-        f"shorten the vectors to so many ({', '.join(SHORTEN_VECTORS)}); 0: do not",
-    ),
+    Setting("embedding.dimensions", 0, _whole(0), f"shorten the vectors to so many ({_SHORTENERS}); 0: do not"),
     Setting("embedding.timeout", 30.0, _number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, _number(0), "seconds a server's query waits for a model that is still loading"),
     Setting("rerank.provider", "none", _text, provider_names("rerank")),
@@ -150,32 +144,26 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("generation.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
     Setting("generation.timeout", 30.0, _number(0.1), "seconds before a language model counts as down"),
     Setting("generation.extract_facts", True, _flag, "whether facts are taken out of conversations that are told"),
-    Setting("search.fusion", "blend", _text, "blend, rrf, minmax, weighted or signals", in_project=True),
-    Setting("search.floor", 0.3, _number(0, 1), "hits below this relevance are not shown", in_project=True),
-    Setting("search.candidates", 200, _whole(1), "how many each half of a search brings", in_project=True),
-    Setting("search.weights.blend", 0.5, _number(0, 1), "share of the vector half in `blend`", in_project=True),
-    Setting("search.weights.weighted", 0.7, _number(0, 1), "share of the vector half in `weighted`", in_project=True),
-    Setting("search.weights.minmax", 0.6, _number(0, 1), "share of the vector half in `minmax`", in_project=True),
-    Setting("search.weights.signals", 0.4, _number(0, 1), "share of the text in `signals`", in_project=True),
-    Setting("search.weights.rrf", 60, _whole(1), "the constant k of `rrf`", in_project=True),
-    Setting("search.weights.pairs", 0.5, _number(0, 2), "what words side by side add to `blend`", in_project=True),
-    Setting("search.weights.coverage", 0.5, _number(0, 2), "power of the share of the question held", in_project=True),
-    Setting("search.weights.neighbours", 0.2, _number(0, 1), "share handed on to exchanges beside", in_project=True),
-    Setting(
-        "search.weights.rerank", 0.4, _number(0, 1), "share of the reranker in the order of the first", in_project=True
-    ),
-    Setting(
-        "search.weights.expansion", 0.3, _number(0, 1), "what a question's variants count beside it", in_project=True
-    ),
-    Setting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain", in_project=True),
-    Setting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md", in_project=True),
-    Setting(
-        "boost.memory", 0.1, _number(0, 0.5), "how far a memory's standing may move it, up or down", in_project=True
-    ),
-    Setting("index.max_bytes", 2 * 1024 * 1024, _whole(1), "larger files are skipped and reported", in_project=True),
-    Setting("index.exclude", DEFAULT_EXCLUDE, _texts, "what is never indexed, as in .gitignore", in_project=True),
+    _ProjectSetting("search.fusion", "blend", _text, "blend, rrf, minmax, weighted or signals"),
+    _ProjectSetting("search.floor", 0.3, _number(0, 1), "hits below this relevance are not shown"),
+    _ProjectSetting("search.candidates", 200, _whole(1), "how many each half of a search brings"),
+    _ProjectSetting("search.weights.blend", 0.5, _number(0, 1), "share of the vector half in `blend`"),
+    _ProjectSetting("search.weights.weighted", 0.7, _number(0, 1), "share of the vector half in `weighted`"),
+    _ProjectSetting("search.weights.minmax", 0.6, _number(0, 1), "share of the vector half in `minmax`"),
+    _ProjectSetting("search.weights.signals", 0.4, _number(0, 1), "share of the text in `signals`"),
+    _ProjectSetting("search.weights.rrf", 60, _whole(1), "the constant k of `rrf`"),
+    _ProjectSetting("search.weights.pairs", 0.5, _number(0, 2), "what words side by side add to `blend`"),
+    _ProjectSetting("search.weights.coverage", 0.5, _number(0, 2), "power of the share of the question held"),
+    _ProjectSetting("search.weights.neighbours", 0.2, _number(0, 1), "share handed on to exchanges beside"),
+    _ProjectSetting("search.weights.rerank", 0.4, _number(0, 1), "share of the reranker in the order of the first"),
+    _ProjectSetting("search.weights.expansion", 0.3, _number(0, 1), "what a question's variants count beside it"),
+    _ProjectSetting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain"),
+    _ProjectSetting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md"),
+    _ProjectSetting("boost.memory", 0.1, _number(0, 0.5), "how far a memory's standing may move it, up or down"),
+    _ProjectSetting("index.max_bytes", 2 * 1024 * 1024, _whole(1), "larger files are skipped and reported"),
+    _ProjectSetting("index.exclude", DEFAULT_EXCLUDE, _texts, "what is never indexed, as in .gitignore"),
     Setting("index.contextualize", False, _flag, "whether a language model places each chunk in its document"),
-    Setting("index.domains", {}, _pairs, "code path → domain", in_project=True),
+    _ProjectSetting("index.domains", {}, _pairs, "code path → domain"),
     Setting(
         "secrets.mode", "redact", _one_of("redact", "strict", "off"), "what happens to secrets: redact, strict, off"
     ),
@@ -271,22 +259,9 @@ def load_settings(
     environment = os.environ if environment is None else environment
     values = {setting.key: Configured(setting, setting.default, "default") for setting in SETTINGS}
     notes: list[str] = []
-    user_file = user_file or user_config()
-    for path, is_project in ((user_file, False), (_project_file(folder or Path.cwd()), True)):
-        if path is None or not path.is_file():
-            continue
-        for key, raw in _flatten(_read(path)):
-            setting = _known(key, str(path))
-            if setting.secret:
-                notes.append(f"{key} in {path} is ignored: {_for_keys(setting)}")
-            elif is_project and not setting.in_project:
-                notes.append(f"{key} in {path} is ignored: a project may not set it")
-            else:
-                value = _parsed(setting, raw, str(path))
-                if setting.address and (bare := bare_address(str(value), keeps=_VERSION)) not in (value, None):
-                    value = str(bare)
-                    notes.append(f"{key} in {path} holds a login or a key, which is ignored: {_for_keys(setting)}")
-                values[key] = Configured(setting, value, str(path))
+    for path, is_project in ((user_file or user_config(), False), (_project_file(folder or Path.cwd()), True)):
+        if path is not None and path.is_file():
+            _apply_file(path, is_project, values, notes)
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
@@ -294,16 +269,31 @@ def load_settings(
     for key, raw in (flags or {}).items():
         if raw is not None:
             values[key] = Configured(_BY_KEY[key], _parsed(_BY_KEY[key], raw, f"--{key}"), "flag")
-    _check_lengths(values)
+    provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
+    if dimensions and provider not in ("none", *SHORTEN_VECTORS):  # checked before anything is stored
+        raise cannot_shorten(provider, dimensions)
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
         notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
     return Settings(values, tuple(notes))
 
 
-def _known(key: str, where: str) -> Setting:
-    if key not in _BY_KEY:
-        raise ConfigError(f"unknown setting '{key}' in {where}", "`mindex config` lists the settings")
-    return _BY_KEY[key]
+def _apply_file(path: Path, is_project: bool, values: dict[str, Configured], notes: list[str]) -> None:
+    """Replace values by those of a file, and add a note for each one that it may not set."""
+    for key, raw in _flatten(_read(path)):
+        setting = _BY_KEY.get(key)
+        if setting is None:
+            raise ConfigError(f"unknown setting '{key}' in {path}", "`mindex config` lists the settings")
+        keys_belong = f"keys belong in the environment ({setting.variable})"
+        if setting.secret:
+            notes.append(f"{key} in {path} is ignored: {keys_belong}")
+        elif is_project and not setting.in_project:
+            notes.append(f"{key} in {path} is ignored: a project may not set it")
+        else:
+            value = _parsed(setting, raw, str(path))
+            if setting.address and (bare := bare_address(str(value), keeps=_VERSION)) not in (value, None):
+                value = str(bare)
+                notes.append(f"{key} in {path} holds a login or a key, which is ignored: {keys_belong}")
+            values[key] = Configured(setting, value, str(path))
 
 
 def _parsed(setting: Setting, raw: object, where: str) -> Value:
@@ -313,22 +303,11 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
         raise ConfigError(f"{setting.key} in {where} is wrong: {error}", f"it means: {setting.meaning}") from None
 
 
-def _check_lengths(values: Mapping[str, Configured]) -> None:
-    """Raise ConfigError for a vector length that the provider cannot return, before anything is stored."""
-    provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
-    if dimensions and provider != "none" and provider not in SHORTEN_VECTORS:
-        raise cannot_shorten(provider, dimensions)
-
-
 def cannot_shorten(provider: str, dimensions: object) -> ConfigError:
     return ConfigError(
         f"the provider {provider} cannot be asked for {dimensions} dimensions",
-        f"set embedding.dimensions to 0, or embedding.provider to one of {', '.join(SHORTEN_VECTORS)}",
+        f"set embedding.dimensions to 0, or embedding.provider to one of {_SHORTENERS}",
     )
-
-
-def _for_keys(setting: Setting) -> str:
-    return f"keys belong in the environment ({setting.variable})"
 
 
 def bare_address(url: str, keeps: str = "") -> str | None:
@@ -336,7 +315,7 @@ def bare_address(url: str, keeps: str = "") -> str | None:
 
     None where it is malformed: nobody knows then what of it is a password.
     """
-    from urllib.parse import urlsplit
+    from urllib.parse import urlsplit  # most have no server
 
     try:
         urlsplit(url if "://" in url else f"http://{url}").port  # noqa: B018 - reading it is what checks it
@@ -369,10 +348,8 @@ def _flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[st
 
 def _project_file(folder: Path) -> Path | None:
     """The nearest `.mindex.toml` at or above the working folder."""
-    for candidate in (folder, *folder.parents):
-        if (candidate / PROJECT_FILE).is_file():
-            return candidate / PROJECT_FILE
-    return None
+    candidates = (parent / PROJECT_FILE for parent in (folder, *folder.parents))
+    return next((file for file in candidates if file.is_file()), None)
 
 
 def user_config() -> Path:
@@ -395,11 +372,7 @@ def _user_folder(kind: Literal["config", "data", "cache"]) -> Path:
         named = Path(os.environ.get(f"XDG_{kind.upper()}_HOME", ""))
         usual = {"config": ".config", "data": ".local/share", "cache": ".cache"}
         return (named if named.is_absolute() else home / usual[kind]) / "mindex"
-    import platformdirs
+    import platformdirs  # takes longer to import than a search takes
 
-    find = {
-        "config": platformdirs.user_config_path,
-        "data": platformdirs.user_data_path,
-        "cache": platformdirs.user_cache_path,
-    }
-    return find[kind]("mindex", appauthor=False)
+    dirs = platformdirs.PlatformDirs("mindex", appauthor=False)
+    return {"config": dirs.user_config_path, "data": dirs.user_data_path, "cache": dirs.user_cache_path}[kind]

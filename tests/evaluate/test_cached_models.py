@@ -34,6 +34,7 @@ class Counting:
 
     name = "test/letters"
     loaded = True
+    doubt = None
 
     def load(self) -> None:
         self.loads += 1

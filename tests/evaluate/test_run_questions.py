@@ -8,10 +8,8 @@ import pytest
 
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess, effective_settings, variants_of
-from mindex.evaluate.measured_memory import MeasuredMemory
-from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import QuestionSet, read_set
-from mindex.evaluate.run_questions import QuestionRunner, measure, question_runner_for
+from mindex.evaluate.run_questions import QuestionRunner, measure, question_runner
 from mindex.store.base import Store
 from tests.conftest import write
 from tests.evaluate.conftest import beir_set, titled_set
@@ -20,8 +18,8 @@ from tests.evaluate.conftest import beir_set, titled_set
 @contextmanager
 def asking(folder: Path, cache: Store) -> Iterator[tuple[QuestionSet, QuestionRunner]]:
     found = read_set(folder)
-    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as memory:
-        yield found, question_runner_for(found, populated, memory)
+    with question_runner(found, {}, cache) as runner:
+        yield found, runner
 
 
 def sections(word: str, count: int) -> str:

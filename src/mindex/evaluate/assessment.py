@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindex import __version__
 from mindex.errors import UsageError
-from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings, settings_for
+from mindex.evaluate.measured_memory import changed_settings, settings_for
 from mindex.evaluate.metrics import mean_scores
-from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import Question, QuestionSet, read_set, sampled
-from mindex.evaluate.run_questions import VARIANTS, measure, measure_silence, question_runner_for, worst_of
-from mindex.model import Progress
+from mindex.evaluate.run_questions import VARIANTS, measure, measure_silence, question_runner, worst_of
+from mindex.model import Report
 from mindex.model.evaluation import Assessment, SearchRun, Slice
 from mindex.store.base import Store
-
-Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +40,28 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
     found = read_set(folder, split=options.split, adversarial=options.adversarial)
     questions = sampled(found.questions, options.sample)
     label = _label(found, options.category)
-    with (
-        populated_set(found, settings, cache, keep=options.keep, report=report) as populated,
-        MeasuredMemory(populated.database, settings, cache) as measured,
-    ):
-        memory = measured.memory
-        runner = question_runner_for(found, populated, measured)
+    with question_runner(found, settings, cache, keep=options.keep, report=report) as runner:
         runs = {variant: measure(runner, questions, variant, report, found.name) for variant in variants}
         inspected = "hybrid" if "hybrid" in runs else variants[-1]
         silent = any(question.silent for question in questions)
         return Assessment(
             name=found.name,
-            documents=populated.documents,
+            documents=runner.populated.documents,
             questions=sum(not question.silent for question in questions),
-            model="" if memory.models.embedder is None else memory.models.embedder.model.name,
-            settings=changed_settings(memory.settings),
+            model=runner.measured.model_name,
+            settings=changed_settings(runner.measured.memory.settings),
             runs=runs,
             left_out=found.left_out,
             label=label,
             slices=_slices(questions, runs, label),
             worst=worst_of(runner, questions, runs[inspected], inspected, options.worst, label),
             silence=measure_silence(runner, questions) if silent else None,
-            notes=(*found.notes, *populated.notes, *_run_notes(runs)),
+            # A stage that did not run must not be measured unnoticed.
+            notes=(
+                *found.notes,
+                *runner.populated.notes,
+                *(f"{variant}: {note}" for variant, run in runs.items() for note in run.notes),
+            ),
             version=__version__,
         )
 
@@ -100,9 +97,8 @@ def _label(found: QuestionSet, category: str) -> str:
         return found.label()
     labels = sorted({name for question in found.questions for name in question.labels})
     if category not in labels:
-        raise UsageError(
-            f"no question of {found.name} has a '{category}'", f"they have {', '.join(labels) or 'no further field'}"
-        )
+        known = ", ".join(labels) or "no further field"
+        raise UsageError(f"no question of {found.name} has a '{category}'", f"they have {known}")
     return category
 
 
@@ -113,16 +109,8 @@ def _slices(questions: tuple[Question, ...], runs: Mapping[str, SearchRun], labe
     for question in questions:
         if not question.silent:
             members.setdefault(question.labels.get(label, "(none)"), []).append(question.id)
-    return tuple(
-        Slice(
-            name,
-            len(ids),
-            {variant: mean_scores([run.per_question[id_] for id_ in ids]) for variant, run in runs.items()},
-        )
-        for name, ids in sorted(members.items())
-    )
 
+    def scores(ids: list[str]) -> dict[str, dict[str, float]]:
+        return {variant: mean_scores([run.per_question[id_] for id_ in ids]) for variant, run in runs.items()}
 
-def _run_notes(runs: Mapping[str, SearchRun]) -> list[str]:
-    """The notes of the answers: a stage that did not run must not be measured unnoticed."""
-    return [f"{variant}: {note}" for variant, run in runs.items() for note in run.notes]
+    return tuple(Slice(name, len(ids), scores(ids)) for name, ids in sorted(members.items()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,17 +18,17 @@ _QUERY_FIELDS = frozenset({"_id", "text", "group", "adversarial", "answer", "met
 def read_beir(folder: Path, split: str) -> QuestionSet:
     corpus, files = folder / "corpus.jsonl", folder / "files"
     questions = _queries(folder / "queries.jsonl")
+    found = QuestionSet(folder.resolve().name, folder, ())
     if corpus.is_file():
-        texts = _corpus(corpus)
-        known = {text.id for text in texts}
-        found = QuestionSet(folder.resolve().name, folder, (), texts, digest=_digest(corpus))
+        found = replace(found, texts=_corpus(corpus), digest=hashlib.sha256(corpus.read_bytes()).hexdigest())
+        known = {text.id for text in found.texts}
     elif files.is_dir():
+        found = replace(found, root=files)
         known = {path.relative_to(files).as_posix() for path in files.rglob("*") if path.is_file()}
-        found = QuestionSet(folder.resolve().name, folder, (), root=files)
     else:
         raise NotFoundError(f"{folder} has neither corpus.jsonl nor files/", "put the documents there")
     if not known:
-        raise UsageError(f"{corpus if corpus.is_file() else files} holds no document", "there is nothing to search")
+        raise UsageError(f"{found.root or corpus} holds no document", "there is nothing to search")
     _check_groups(questions, found)
     gains, notes = _judgements(folder / "qrels" / f"{split}.tsv", known, set(questions))
     judged = tuple(replace(one, gains=gains[one.id]) for one in questions.values() if one.id in gains)
@@ -48,16 +47,11 @@ def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None
             )
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
 # ── lines of JSON ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Each object with its place. Raises UsageError for a missing or repeated id."""
+def _objects(path: Path) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    """The id of each object, its place, and the object. Raises UsageError for a missing or repeated id."""
     seen: dict[str, int] = {}
     for number, line in numbered_lines(path):
         place = f"{path}:{number}"
@@ -73,7 +67,7 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
         if id_ in seen:
             raise UsageError(f"{place} has the _id '{id_}' of line {seen[id_]}", "give each line an _id of its own")
         seen[id_] = number
-        yield place, value
+        yield id_, place, value
 
 
 def _field(value: Mapping[str, object], name: str, place: str) -> str:
@@ -88,19 +82,11 @@ def _field(value: Mapping[str, object], name: str, place: str) -> str:
 
 def _corpus(path: Path) -> tuple[Text, ...]:
     texts = []
-    for place, value in _objects(path):
-        text = Text(
-            id=_field(value, "_id", place),
-            text=_field(value, "text", place),
-            title=_field(value, "title", place),
-            group=_field(value, "group", place),
-            speaker=_field(value, "speaker", place),
-            date=_moment(_field(value, "date", place), place),
-            session=_field(value, "session", place),
-        )
-        if not text.text.strip() and not text.title.strip():
+    for id_, place, value in _objects(path):
+        fields = {name: _field(value, name, place) for name in ("text", "title", "group", "speaker", "date", "session")}
+        if not fields["text"].strip() and not fields["title"].strip():
             raise UsageError(f"{place} has neither text nor title", "mend or remove the line")
-        texts.append(text)
+        texts.append(Text(id_, **fields | {"date": _moment(fields["date"], place)}))
     return tuple(texts)
 
 
@@ -117,19 +103,12 @@ def _moment(date: str, place: str) -> str:
 
 def _queries(path: Path) -> dict[str, Question]:
     questions = {}
-    for place, value in _objects(path):
-        text = _field(value, "text", place)
+    for id_, place, value in _objects(path):
+        text, group = _field(value, "text", place), _field(value, "group", place)
         if not text.strip():
             raise UsageError(f"{place} has no text", "mend or remove the line")
-        id_ = _field(value, "_id", place)
-        questions[id_] = Question(
-            id_,
-            text,
-            {},
-            _field(value, "group", place),
-            labels_of(value, _QUERY_FIELDS),
-            value.get("adversarial") is True,
-        )
+        labels, adversarial = labels_of(value, _QUERY_FIELDS), value.get("adversarial") is True
+        questions[id_] = Question(id_, text, group=group, labels=labels, adversarial=adversarial)
     if not questions:
         raise UsageError(f"{path} holds no question", "there is nothing to ask")
     return questions
@@ -141,8 +120,7 @@ def _queries(path: Path) -> dict[str, Question]:
 def _judgements(path: Path, known: set[str], asked: set[str]) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
     """Gains by question and document, and notes about judgements of unknown questions or documents."""
     gains: dict[str, dict[str, int]] = {}
-    strange: Counter[str] = Counter()
-    first: dict[str, str] = {}
+    unknown: dict[str, list[str]] = {}  # the ids with their places, by what is unknown
     for number, line in numbered_lines(path):
         parts = line.split("\t")
         if number == 1 and not _is_number(parts[-1]):
@@ -153,17 +131,17 @@ def _judgements(path: Path, known: set[str], asked: set[str]) -> tuple[dict[str,
         if len(parts) != 3 or not _is_number(parts[2]):
             raise UsageError(f"{place} is not 'query-id, corpus-id, score' with tabs", "mend or remove the line")
         question, document, gain = parts[0].strip(), parts[1].strip(), int(float(parts[2]))
-        what = "unknown questions" if question not in asked else "unknown documents" if document not in known else ""
-        if what:
-            strange[what] += 1
-            first.setdefault(what, f"{place}: '{question if question not in asked else document}'")
+        if question not in asked:
+            unknown.setdefault("unknown questions", []).append(f"{place}: '{question}'")
+        elif document not in known:
+            unknown.setdefault("unknown documents", []).append(f"{place}: '{document}'")
         elif gain > 0:
             gains.setdefault(question, {})[document] = gain
     if not gains:
         raise UsageError(f"{path} judges no document of this set", "check the ids and the split")
     notes = tuple(
-        f"{count} {'judgement' if count == 1 else 'judgements'} of {what} left out, the first at {first[what]}"
-        for what, count in strange.items()
+        f"{len(found)} {'judgement' if len(found) == 1 else 'judgements'} of {what} left out, the first at {found[0]}"
+        for what, found in unknown.items()
     )
     return gains, notes
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from mindex.config import cache_folder
 from mindex.errors import StoreError
@@ -33,19 +35,32 @@ def evaluation_folder() -> Path:
 
 def open_cache() -> Store:
     """Open the cache that all runs on this machine share. Raises StoreError when it cannot be written."""
-    hint = "set MINDEX_CACHE_DIR to a folder that can be written"
     try:
         store = open_store(evaluation_folder() / "models.db", cache_rows=_MOST_ROWS)
+        if store.read_only:
+            store.close()
+            raise StoreError(f"{evaluation_folder()} is read-only")
     except StoreError as error:
+        hint = "set MINDEX_CACHE_DIR to a folder that can be written"
         raise StoreError(f"what models say cannot be kept: {error.message}", hint) from error
-    if store.read_only:
-        store.close()
-        raise StoreError(f"what models say cannot be kept: {evaluation_folder()} is read-only", hint)
     return store
 
 
 def _key(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _cached(
+    cache: Store, kind: str, texts: Sequence[tuple[str, str]], compute: Callable[[list[str]], Iterable[bytes]]
+) -> list[bytes]:
+    """The value of each text, which comes with its key. Those that are not in the cache are computed and stored."""
+    known = cache.caches.get_many(kind, [key for key, _ in texts])
+    missing = {key: text for key, text in texts if key not in known}
+    if missing:
+        new = dict(zip(missing, compute(list(missing.values())), strict=True))
+        cache.caches.put_many(kind, new, now=True)
+        known |= new
+    return [known[key] for key, _ in texts]
 
 
 class CachedEmbedder:
@@ -55,6 +70,8 @@ class CachedEmbedder:
         self._inner = inner
         self._cache = cache
         self.fresh = False
+        self.load = inner.load
+        self.fluency = inner.fluency
 
     @property
     def model(self) -> Model:
@@ -64,38 +81,23 @@ class CachedEmbedder:
     def loaded(self) -> bool:
         return self._inner.loaded
 
-    def load(self) -> None:
-        self._inner.load()
-
     def embed(self, texts: Sequence[str]) -> VectorArray:
-        import numpy as np
+        def vectors(missing: list[str]) -> list[bytes]:
+            return [vector.tobytes() for vector in self._inner.embed(missing).astype(np.float32)]
 
         self.load()  # also when every text is cached: storing vectors needs the model's dimensions
-        keys = [self._key(text) for text in texts]
-        known = self._cache.caches.get_many(_TEXTS, keys)
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if missing:
-            populated = self._inner.embed(list(missing.values())).astype(np.float32)
-            new = {key: vector.tobytes() for key, vector in zip(missing, populated, strict=True)}
-            self._cache.caches.put_many(_TEXTS, new, now=True)
-            known |= new
-        if not keys:
+        rows = _cached(self._cache, _TEXTS, [(self._key(text), text) for text in texts], vectors)
+        if not rows:
             return np.empty((0, self.model.dimensions), np.float32)
-        return np.stack([np.frombuffer(known[key], np.float32) for key in keys])
+        return np.stack([np.frombuffer(row, np.float32) for row in rows])
 
     def embed_query(self, text: str) -> VectorArray:
-        import numpy as np
-
         key = self._key(text)
         known = None if self.fresh else self._cache.caches.get(_QUERIES, key)
-        if known is not None:
-            return np.frombuffer(known, np.float32)
-        vector = self._inner.embed_query(text).astype(np.float32)
-        self._cache.caches.put(_QUERIES, key, vector.tobytes())
-        return vector
-
-    def fluency(self, texts: Sequence[str]) -> list[float]:
-        return self._inner.fluency(texts)
+        if known is None:
+            known = self._inner.embed_query(text).astype(np.float32).tobytes()
+            self._cache.caches.put(_QUERIES, key, known)
+        return np.frombuffer(known, np.float32)
 
     def _key(self, text: str) -> str:
         """Without the dimensions: a model on a server knows them only once it has answered."""
@@ -109,33 +111,21 @@ class CachedReranker:
         self._inner = inner
         self._cache = cache
         self.calls = 0
-
-    @property
-    def doubt(self) -> tuple[float, float] | None:
-        return self._inner.doubt
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
+        self.name = inner.name
+        self.doubt = inner.doubt
+        self.load = inner.load
 
     @property
     def loaded(self) -> bool:
         return self._inner.loaded
 
-    def load(self) -> None:
-        self._inner.load()
-
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
-        keys = [_key(self.name, query, text) for text in texts]
-        known = self._cache.caches.get_many(_RERANKED, keys)
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if missing:
+        def scores(missing: list[str]) -> list[bytes]:
             self.calls += len(missing)
-            populated = self._inner.score(query, list(missing.values()), seconds=seconds)
-            new = {key: struct.pack("<d", score) for key, score in zip(missing, populated, strict=True)}
-            self._cache.caches.put_many(_RERANKED, new, now=True)
-            known |= new
-        return [struct.unpack("<d", known[key])[0] for key in keys]
+            return [struct.pack("<d", score) for score in self._inner.score(query, missing, seconds=seconds)]
+
+        rows = _cached(self._cache, _RERANKED, [(_key(self.name, query, text), text) for text in texts], scores)
+        return [struct.unpack("<d", row)[0] for row in rows]
 
 
 class CachedGenerator:
@@ -145,13 +135,8 @@ class CachedGenerator:
         self._inner = inner
         self._cache = cache
         self.calls = 0
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    def load(self) -> None:
-        self._inner.load()
+        self.name = inner.name
+        self.load = inner.load
 
     def check(self) -> None:
         """Cached answers need no running model."""
@@ -160,9 +145,8 @@ class CachedGenerator:
         schema = json.dumps(prompt.schema, sort_keys=True, default=str)
         key = _key(self.name, prompt.system, prompt.user, str(prompt.max_tokens), schema)
         known = self._cache.caches.get(_GENERATED, key)
-        if known is not None:
-            return known.decode("utf-8", "surrogatepass")
-        self.calls += 1
-        answer = self._inner.generate(prompt, seconds=seconds)
-        self._cache.caches.put(_GENERATED, key, answer.encode("utf-8", "surrogatepass"))
-        return answer
+        if known is None:
+            self.calls += 1
+            known = self._inner.generate(prompt, seconds=seconds).encode("utf-8", "surrogatepass")
+            self._cache.caches.put(_GENERATED, key, known)
+        return known.decode("utf-8", "surrogatepass")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.model.evaluation import METRICS, NDCG, Assessment, Comparison
 from mindex.present.to_json import SCORE_DIGITS
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _SEED = 20_240_229
 _FLIPS = 10_000
@@ -76,8 +74,6 @@ def _compare_variants(now: Assessment, before: PerQuestion, metric: str) -> Iter
 
 def compare(variant: str, metric: str, old: list[float], new: list[float]) -> Comparison:
     """Paired scores of the same questions: a randomisation test, and an interval for the mean difference."""
-    import numpy as np
-
     differences = np.array(new) - np.array(old)
     low, high = bootstrap_interval(differences)
     return Comparison(
@@ -87,28 +83,27 @@ def compare(variant: str, metric: str, old: list[float], new: list[float]) -> Co
 
 def randomisation_p(differences: NDArray[np.float64]) -> float:
     """The two-sided p value of a paired randomisation test."""
-    import numpy as np
-
-    random = np.random.default_rng(_SEED)
     # Sums in different orders differ in their last digits: what is equal must count as equal.
     observed = abs(differences.mean()) * (1 - 1e-9)
-    as_large = 0
-    for start in range(0, _FLIPS, _AT_ONCE):
-        rows = min(_AT_ONCE, _FLIPS - start)
-        signs = random.integers(0, 2, (rows, len(differences))) * 2 - 1
-        as_large += int((abs((signs * differences).mean(axis=1)) >= observed).sum())
-    return (as_large + 1) / (_FLIPS + 1)
+    means = _resampled(differences, 2, lambda signs: (signs * 2 - 1) * differences)
+    return (int((abs(means) >= observed).sum()) + 1) / (_FLIPS + 1)
 
 
 def bootstrap_interval(differences: NDArray[np.float64]) -> tuple[float, float]:
     """The 95 % bootstrap interval of the mean difference."""
-    import numpy as np
-
-    random = np.random.default_rng(_SEED)
-    means = []
-    for start in range(0, _FLIPS, _AT_ONCE):
-        rows = min(_AT_ONCE, _FLIPS - start)
-        drawn = random.integers(0, len(differences), (rows, len(differences)))
-        means.append(differences[drawn].mean(axis=1))
-    low, high = np.percentile(np.concatenate(means), _INTERVAL)
+    means = _resampled(differences, len(differences), lambda drawn: differences[drawn])
+    low, high = np.percentile(means, _INTERVAL)
     return float(low), float(high)
+
+
+def _resampled(
+    differences: NDArray[np.float64],
+    numbers: int,
+    sample: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """The means of samples, each made of as many random numbers below `numbers` as there are differences."""
+    random = np.random.default_rng(_SEED)
+    rows = [min(_AT_ONCE, _FLIPS - start) for start in range(0, _FLIPS, _AT_ONCE)]
+    return np.concatenate(
+        [sample(random.integers(0, numbers, (count, len(differences)))).mean(axis=1) for count in rows]
+    )

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, effective_settings
 from mindex.evaluate.language_detection import language_of
-from mindex.evaluate.measured_memory import MeasuredMemory, changed_settings
+from mindex.evaluate.measured_memory import changed_settings
 from mindex.evaluate.metrics import auroc, mean
-from mindex.evaluate.populate import populated_set
-from mindex.evaluate.question_sets import Question, answerable, read_set, sampled
-from mindex.evaluate.run_questions import QuestionRunner, question_runner_for
-from mindex.model import Progress
+from mindex.evaluate.question_sets import Question, answerable, hash_of, read_set, sampled
+from mindex.evaluate.run_questions import QuestionRunner, question_runner
+from mindex.model import Progress, Report
 from mindex.model.evaluation import FloorResult, ForeignPair, ForeignTopics
 from mindex.store.base import Store
-
-Report = Callable[[Progress], None]
 
 DEFAULT_SAMPLE = 100
 _FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
@@ -62,19 +57,17 @@ def foreign_topics(
         foreign_sets = [one for one in sets if one is not texts and languages[one.name] == languages[texts.name]]
         if not foreign_sets:
             continue
-        with ExitStack() as opened:
-            populated = opened.enter_context(populated_set(texts, settings, cache, report=report))
-            measured = opened.enter_context(MeasuredMemory(populated.database, settings, cache))
-            memory = measured.memory
-            runner = question_runner_for(texts, populated, measured, timed=0)
-            floor, changed = memory.settings.number("search.floor"), changed_settings(memory.settings)
-            model = memory.models.embedder.model.name if memory.models.embedder else ""
+        with question_runner(texts, settings, cache, timed=0, report=report) as runner:
+            model, effective = runner.measured.model_name, runner.measured.memory.settings
+            floor, changed = effective.number("search.floor"), changed_settings(effective)
             own = _ask_all(runner, asked[texts.name], variant, None, report, f"{texts.name} own")
             groups = sorted({question.group for question in texts.questions})
             for other in foreign_sets:
                 label = f"{other.name} → {texts.name}"
                 foreign = _ask_all(runner, asked[other.name], variant, groups, report, label)
-                pairs.append(_pair(other.name, texts.name, own, foreign))
+                counts = len(own.relevances), len(foreign.relevances)
+                shares = auroc(own.relevances, foreign.relevances), own.share, foreign.share
+                pairs.append(ForeignPair(other.name, texts.name, *counts, *shares))
                 outcomes.append((own, foreign))
     if not pairs:
         known = ", ".join(f"{name} {language}" for name, language in languages.items())
@@ -116,16 +109,4 @@ def _ask_all(
 
 def _group_for(groups: Sequence[str], question: Question) -> str:
     """A group for a foreign question: always the same one, spread over all groups."""
-    return groups[int(hashlib.sha256(question.id.encode("utf-8", "surrogatepass")).hexdigest(), 16) % len(groups)]
-
-
-def _pair(questions: str, texts: str, own: _Outcomes, foreign: _Outcomes) -> ForeignPair:
-    return ForeignPair(
-        questions,
-        texts,
-        len(own.relevances),
-        len(foreign.relevances),
-        auroc(own.relevances, foreign.relevances),
-        own.share,
-        foreign.share,
-    )
+    return groups[int(hash_of(question.id), 16) % len(groups)]

@@ -31,9 +31,7 @@ class CachedProviders:
     def __init__(self, settings: Settings, cache: Store) -> None:
         self._configured = ConfiguredProviders(settings)
         self._cache = cache
-
-    def settings(self, role: str) -> ProviderSettings:
-        return self._configured.settings(role)
+        self.settings = self._configured.settings
 
     def embedder(self, settings: ProviderSettings) -> Embedder | None:
         embedder = self._configured.embedder(settings)
@@ -74,6 +72,12 @@ class MeasuredMemory:
 
     def __exit__(self, *_: object) -> None:
         self.memory.close()
+
+    @property
+    def model_name(self) -> str:
+        """The name of the embedding model; empty without one."""
+        embedder = self.memory.models.embedder
+        return embedder.model.name if embedder else ""
 
     def embed_queries_anew(self, anew: bool) -> None:
         """Whether queries are embedded as if they had never been embedded before: their time is measured."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from math import ceil, log2
 
@@ -30,9 +31,7 @@ def hit(ranked: Sequence[str], gains: Mapping[str, int], depth: int) -> float:
 
 def reciprocal_rank(ranked: Sequence[str], gains: Mapping[str, int], depth: int = DEPTH) -> float:
     """One over the rank of the first right one; 0 when it is not among the first `depth`."""
-    ranks = (rank for rank, id_ in enumerate(ranked[:depth], start=1) if gains.get(id_, 0) > 0)
-    first = next(ranks, None)
-    return 1 / first if first else 0.0
+    return next((1 / rank for rank, id_ in enumerate(ranked[:depth], start=1) if gains.get(id_, 0) > 0), 0.0)
 
 
 def scores_of(ranked: Sequence[str], gains: Mapping[str, int]) -> dict[str, float]:
@@ -64,15 +63,6 @@ def auroc(right: Sequence[float], wrong: Sequence[float]) -> float:
     """How often one of the right ones scores higher than one of the wrong ones; equal ones count half."""
     if not right or not wrong:
         return 0.0
-    ordered = sorted([(value, True) for value in right] + [(value, False) for value in wrong])
-    below, won, start = 0, 0.0, 0
-    while start < len(ordered):
-        end = start
-        while end < len(ordered) and ordered[end][0] == ordered[start][0]:
-            end += 1
-        ours = sum(is_right for _, is_right in ordered[start:end])
-        theirs = end - start - ours
-        won += ours * (below + theirs / 2)
-        below += theirs
-        start = end
+    ordered = sorted(wrong)
+    won = sum(bisect_left(ordered, value) + bisect_right(ordered, value) for value in right) / 2
     return won / (len(right) * len(wrong))

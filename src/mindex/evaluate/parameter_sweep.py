@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mindex.config import Settings
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, effective_settings
-from mindex.evaluate.measured_memory import MeasuredMemory, settings_for, shown_value
+from mindex.evaluate.measured_memory import settings_for, shown_value
 from mindex.evaluate.metrics import mean
-from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import answerable, read_set, sampled
-from mindex.evaluate.run_questions import measure, question_runner_for
-from mindex.model import Progress
+from mindex.evaluate.run_questions import measure, question_runner
+from mindex.model import Report
 from mindex.model.evaluation import NDCG, HeldOutSet, Sweep
 from mindex.store.base import Store
-
-Report = Callable[[Progress], None]
 
 _FLOOR = "search.floor"
 
@@ -48,13 +45,8 @@ def sweep(
             tried = effective_settings({**options.settings, key: value}, (variant,))
             same = tuple((one.setting.key, shown_value(one.value)) for one in settings_for(tried))
             if same not in known:
-                with (
-                    populated_set(found, tried, cache, report=report) as populated,
-                    MeasuredMemory(populated.database, tried, cache) as measured,
-                ):
-                    run = measure(
-                        question_runner_for(found, populated, measured, timed=0), questions, variant, report, found.name
-                    )
+                with question_runner(found, tried, cache, timed=0, report=report) as runner:
+                    run = measure(runner, questions, variant, report, found.name)
                 known[same] = run.scores[metric]
             scores[key][value][found.name] = known[same]
     return tuple(

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,10 +19,8 @@ from mindex.evaluate.measured_memory import MeasuredMemory, settings_for
 from mindex.evaluate.question_sets import QuestionSet, Text
 from mindex.ingest.chunker import chunk_markdown
 from mindex.memory import Memory
-from mindex.model import CollectionReport, Progress, Record
+from mindex.model import CollectionReport, Progress, Record, Report
 from mindex.store.base import Store
-
-Report = Callable[[Progress], None]
 
 _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
 # Populated memories that are kept for the next run; the least recently used are dropped first.
@@ -32,6 +30,7 @@ _SOURCES = (
     "analyzer.py", "embedding", "embedding_text.py", "evaluate/populate.py", "ids.py", "ingest", "memories", "model",
     "providers/embed", "redaction", "store",
 )  # fmt: skip
+_MEND_MODEL = "mend the model, or use --modes keyword"
 _SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
 
 
@@ -67,16 +66,14 @@ def populated_set(
     if keep is not None:
         yield _fill(found, settings, cache, _empty_folder(keep / found.name), report)
         return
+    kept = evaluation_folder() / "filled" / _key(found, settings) if found.digest else None
     with tempfile.TemporaryDirectory(prefix="mindex-eval-", ignore_cleanup_errors=True) as folder:
-        if not found.digest:
-            yield _fill(found, settings, cache, Path(folder), report)
-            return
-        kept = evaluation_folder() / "filled" / _key(found, settings)
-        known = _load_kept(kept)
-        if known is None:
+        populated = _load_kept(kept) if kept else None
+        if populated is None:
             populated = _fill(found, settings, cache, Path(folder), report)
-            known = _keep_copy(populated, kept)
-        yield known
+            if kept:
+                _keep_copy(populated, kept)
+        yield populated
 
 
 def _empty_folder(work: Path) -> Path:
@@ -114,10 +111,8 @@ def _fill(
         if memory.models.embedder is not None:
             _, remaining = memory.maintenance.backfill(batch=200, report=report)
             if remaining:
-                raise ProviderError(
-                    f"{remaining} {'record has' if remaining == 1 else 'records have'} no vector",
-                    "mend the model, or use --modes keyword",
-                )
+                lack = "record has" if remaining == 1 else "records have"
+                raise ProviderError(f"{remaining} {lack} no vector", _MEND_MODEL)
         documents = len(turns) + sum(one.documents for one in memory.status().collections)
     if not documents:
         raise UsageError(f"nothing of {found.folder} could be indexed", "; ".join(notes[:3]) or "is it empty?")
@@ -166,9 +161,7 @@ def _index(memory: Memory, found: QuestionSet, folder: Path, report: Report | No
         return ()
     outcome = memory.index(*roots, report=report)
     if memory.models.embedder is not None and outcome.notes:
-        raise ProviderError(
-            f"not everything has a vector: {outcome.notes[0]}", "mend the model, or use --modes keyword"
-        )
+        raise ProviderError(f"not everything has a vector: {outcome.notes[0]}", _MEND_MODEL)
     skipped = (f"{skip.path} was left out: {skip.reason}" for skip in outcome.skipped)
     return (*skipped, *_unindexed_answers(memory, found, outcome.collections))
 
@@ -190,13 +183,10 @@ def _unindexed_answers(memory: Memory, found: QuestionSet, indexed: Sequence[Col
 
 def _key(found: QuestionSet, settings: Mapping[str, str]) -> str:
     """A name made of everything that decides what a populated memory holds."""
-    parts = [mindex.__version__, found.digest, _source_hash()]
-    parts += [
-        f"{one.setting.key}={one.value}"
-        for one in settings_for(settings)
-        if one.setting.key.startswith(_SETTINGS) and not one.setting.secret
-    ]
-    return f"{found.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
+    used = (one for one in settings_for(settings) if one.setting.key.startswith(_SETTINGS) and not one.setting.secret)
+    values = (f"{one.setting.key}={one.value}" for one in used)
+    content = "\0".join([mindex.__version__, found.digest, _source_hash(), *values])
+    return f"{found.name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 def _source_hash() -> str:
@@ -219,26 +209,20 @@ def _load_kept(kept: Path) -> PopulatedSet | None:
         return None
 
 
-def _keep_copy(populated: PopulatedSet, kept: Path) -> PopulatedSet:
+def _keep_copy(populated: PopulatedSet, kept: Path) -> None:
     """Copy a memory to where the next run finds it, whole or not at all: another process may do the same."""
     staged = kept.with_name(f"{kept.name}.{os.getpid()}")
     try:
         staged.mkdir(parents=True)
         shutil.copyfile(populated.database, staged / _DATABASE)
-        said = {
-            "documents": populated.documents,
-            "ids": populated.ids,
-            "groups": populated.groups,
-            "notes": populated.notes,
-        }
-        (staged / _MAP).write_text(json.dumps(said), encoding="utf-8")
+        content = {name: getattr(populated, name) for name in ("documents", "ids", "groups", "notes")}
+        (staged / _MAP).write_text(json.dumps(content), encoding="utf-8")
         staged.rename(kept)
         _drop_oldest(kept.parent)
     except OSError:  # another process was faster, or the disk is full: no reason not to measure
         pass
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-    return populated
 
 
 def _drop_oldest(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -80,22 +80,21 @@ class QuestionSet:
 
 def read_set(folder: Path, *, split: str = "test", adversarial: bool = False) -> QuestionSet:
     """Read a folder in BEIR or questions.yaml layout. Adversarial questions are left out unless wanted."""
+    # They import this module.
     from mindex.evaluate.beir import read_beir
     from mindex.evaluate.questions_yaml import read_questions_yaml
 
     if not folder.is_dir():
         raise NotFoundError(f"there is no folder {folder}", "name a folder with questions and what they are put to")
-    reader: Callable[[Path, str], QuestionSet]
     if (folder / "queries.jsonl").is_file():
-        reader = read_beir
+        found = read_beir(folder, split)
     elif (folder / QUESTIONS_FILE).is_file():
-        reader = read_questions_yaml
+        found = read_questions_yaml(folder, split)
     else:
         raise NotFoundError(
             f"{folder} holds neither queries.jsonl nor {QUESTIONS_FILE}",
             f"put a {QUESTIONS_FILE} beside your notes, or name a folder in BEIR layout",
         )
-    found = reader(folder, split)
     if not found.questions:
         raise UsageError(f"{folder} holds no question that could be judged", "check its judgements")
     return found if adversarial else _without_adversarial(found)
@@ -114,7 +113,7 @@ def sampled(questions: Sequence[Question], count: int | None) -> tuple[Question,
     """The same `count` questions each time, whatever their order in the file: the first by a hash of their ids."""
     if count is None or count >= len(questions):
         return tuple(questions)
-    chosen = {question.id for question in sorted(questions, key=lambda one: _hash_of(one.id))[:count]}
+    chosen = {question.id for question in sorted(questions, key=lambda one: hash_of(one.id))[:count]}
     return tuple(question for question in questions if question.id in chosen)
 
 
@@ -129,7 +128,7 @@ def answerable(found: QuestionSet, questions: Sequence[Question]) -> tuple[Quest
     return kept
 
 
-def _hash_of(id_: str) -> str:
+def hash_of(id_: str) -> str:
     return hashlib.sha256(id_.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -143,16 +142,20 @@ def labels_of(given: Mapping[str, object], fields: Collection[str]) -> dict[str,
     return {name: word for name, word in labels.items() if word and (name in CATEGORIES or len(word) <= _LONGEST_LABEL)}
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The non-blank lines of a text file with their numbers. Only `\\n` ends a line."""
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8. Raises NotFoundError for a missing file, UsageError for an unreadable one."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise NotFoundError(f"there is no {path}", "see `mindex eval --help` for the layout") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 ({error.reason} at byte {error.start})", "convert the file") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check its rights") from None
-    for number, line in enumerate(text.split("\n"), start=1):
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The non-blank lines of a text file with their numbers. Only `\\n` ends a line."""
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
             yield number, line.rstrip("\r")

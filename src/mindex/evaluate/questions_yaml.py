@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -14,15 +15,7 @@ from pathlib import Path
 import yaml
 
 from mindex.errors import UsageError
-from mindex.evaluate.question_sets import (
-    CATEGORIES,
-    QUESTIONS_FILE,
-    Lines,
-    Question,
-    QuestionSet,
-    labels_of,
-    numbered_lines,
-)
+from mindex.evaluate.question_sets import CATEGORIES, QUESTIONS_FILE, Lines, Question, QuestionSet, labels_of, read_text
 from mindex.ingest.file_scan import SUFFIXES, scan
 from mindex.ingest.ignore_rules import IGNORE_FILES
 from mindex.ingest.text_decoding import BinaryFile, decode
@@ -55,7 +48,7 @@ def read_questions_yaml(folder: Path, split: str) -> QuestionSet:
     path = folder / QUESTIONS_FILE
     if split != "test":
         raise UsageError(f"{path} has no splits", "leave --split out")
-    text = "\n".join(_all_lines(path))
+    text = "\n".join(line if line.strip() else "" for line in read_text(path).split("\n")).rstrip("\n")
     try:
         loaded = yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -64,20 +57,10 @@ def read_questions_yaml(folder: Path, split: str) -> QuestionSet:
         raise UsageError(f"{path} is not a list of questions", _AS_WRITTEN)
     notes = _Notes.below(folder)
     questions = tuple(_question(notes, path, one, number) for number, one in enumerate(loaded, start=1))
-    ids = [question.id for question in questions]
-    for one in ids:
-        if ids.count(one) > 1:
+    for one, count in Counter(question.id for question in questions).items():
+        if count > 1:
             raise UsageError(f"{path} asks '{one}' twice", "keep one of them, or give each an id")
     return QuestionSet(folder.resolve().name, folder, questions, root=folder)
-
-
-def _all_lines(path: Path) -> list[str]:
-    """Every line, blank ones included."""
-    lines: list[str] = []
-    for number, line in numbered_lines(path):
-        lines += [""] * (number - 1 - len(lines))
-        lines.append(line)
-    return lines
 
 
 # ── the files ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -94,11 +77,8 @@ class _Notes:
     @classmethod
     def below(cls, folder: Path) -> _Notes:
         found = list(scan(folder, max_bytes=sys.maxsize))
-        return cls(
-            folder,
-            frozenset(one.path for one in found if not isinstance(one, SkippedFile)),
-            {one.path: one.reason for one in found if isinstance(one, SkippedFile)},
-        )
+        skipped = {one.path: one.reason for one in found if isinstance(one, SkippedFile)}
+        return cls(folder, frozenset(one.path for one in found) - skipped.keys(), skipped)
 
     def path_of(self, said: str, place: str) -> str:
         """The path as the index has it: relative to the folder, with `/`."""
@@ -163,9 +143,8 @@ def _check_fields(said: Mapping[str, object], place: str) -> None:
     for name in said:
         meant = [] if name in known else get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)
         if meant:
-            raise UsageError(
-                f"{place} says '{name}', which means nothing", f"write '{meant[0]}', or choose a name less like it"
-            )
+            hint = f"write '{meant[0]}', or choose a name less like it"
+            raise UsageError(f"{place} says '{name}', which means nothing", hint)
         if name not in _FIELDS and not isinstance(said[name], str | int | float | date | None):
             raise UsageError(f"{name} of {place} is not one word or number", "write one, or leave the field out")
 
@@ -176,9 +155,8 @@ def _group(notes: _Notes, said: Mapping[str, object], place: str) -> str:
         return ""
     group = notes.path_of(named, place)
     if not (notes.folder / group).is_dir():
-        raise UsageError(
-            f"{place} names the group {named}, which is no folder of {notes.folder}", "name a folder below it"
-        )
+        problem = f"{place} names the group {named}, which is no folder of {notes.folder}"
+        raise UsageError(problem, "name a folder below it")
     return "" if group == "." else group
 
 
@@ -190,9 +168,8 @@ def _paths(notes: _Notes, said: Mapping[str, object], group: str, place: str) ->
     paths = [notes.file_of(str(one), place) for one in named]
     for path in paths:
         if group and not path.startswith(f"{group}/"):
-            raise UsageError(
-                f"{place} is put to the group {group}, and its answer {path} is not there", "mend one of the two"
-            )
+            problem = f"{place} is put to the group {group}, and its answer {path} is not there"
+            raise UsageError(problem, "mend one of the two")
         notes.lines_of(path, place)
     return paths
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from mindex.errors import UsageError
 from mindex.evaluate.measured_memory import MeasuredMemory
 from mindex.evaluate.metrics import DEPTH, mean, mean_scores, percentile, scores_of
-from mindex.evaluate.populate import PopulatedSet
+from mindex.evaluate.populate import PopulatedSet, populated_set
 from mindex.evaluate.question_sets import Question, QuestionSet, sampled
-from mindex.model import Answer, Hit, Progress
+from mindex.model import Answer, Hit, Progress, Report
 from mindex.model.evaluation import NDCG, Failure, Place, Scores, SearchRun, Silence
 from mindex.present.answer_view import view_answer
 from mindex.search.pipeline import MAX_LIMIT
-
-Report = Callable[[Progress], None]
+from mindex.store.base import Store
 
 # The options of `Memory.search` for each search variant.
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -31,7 +32,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 }
 # So many questions of a variant are timed; the others take their vectors from the cache of earlier runs.
 TIMED = 100
-_SHOWN = 5
+_SHOWN = 5  # hits of an answer whose tokens are counted, in full
 _DEEPEST = 1_000
 
 
@@ -73,7 +74,7 @@ class QuestionRunner:
         answer = self.measured.memory.search(question.text, limit=DEPTH, **options)
         ms = (perf_counter() - started) * 1000
         self.measured.embed_queries_anew(False)
-        from_models = self.measured.providers.calls > before or not _uses_models(variant)
+        from_models = self.measured.providers.calls > before or "+" not in variant
         found: dict[str, Hit] = {}
         page, seen = answer, 0
         while True:
@@ -88,10 +89,11 @@ class QuestionRunner:
     def prepare(self, question: Question, variant: str) -> None:
         """Load the models of a variant. A model that cannot be had is an error: measuring without it is not wanted."""
         self.ask(question, variant.partition("+")[0], depth=1)
-        if "rerank" in variant and self.measured.providers.reranker is not None:
-            self.measured.providers.reranker.load()
-        if "expand" in variant and self.measured.providers.generator is not None:
-            self.measured.providers.generator.load()
+        providers = self.measured.providers
+        if "rerank" in variant and providers.reranker is not None:
+            providers.reranker.load()
+        if "expand" in variant and providers.generator is not None:
+            providers.generator.load()
 
     def _search_options(self, variant: str) -> dict[str, Any]:
         """With a reranker in the settings, the variants without reranking switch it off."""
@@ -110,25 +112,33 @@ class QuestionRunner:
         return {"collections": [self.populated.groups[group]]} if group else {}
 
     def _id_of(self, question: Question, hit: Hit) -> str:
+        record = hit.record
         for lines in question.lines:
-            record = hit.record
             if record.path == lines.path and record.first_line <= lines.last and record.last_line >= lines.first:
                 return lines.id
-        return self.populated.id_of(hit.record)
+        return self.populated.id_of(record)
 
 
-def question_runner_for(
-    found: QuestionSet, populated: PopulatedSet, measured: MeasuredMemory, *, timed: int = TIMED
-) -> QuestionRunner:
+@contextmanager
+def question_runner(
+    found: QuestionSet,
+    settings: Mapping[str, str],
+    cache: Store,
+    *,
+    timed: int = TIMED,
+    keep: Path | None = None,
+    report: Report | None = None,
+) -> Iterator[QuestionRunner]:
+    """Populate a memory with a set, and open it with these settings. See `populated_set`."""
     chosen = frozenset(question.id for question in sampled(found.questions, timed))
-    turns = any(text.is_turn for text in found.texts)
-    if turns and len(populated.groups) > 1 and not all(text.is_turn for text in found.texts):
-        raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
-    return QuestionRunner(measured, populated, turns, chosen)
-
-
-def _uses_models(variant: str) -> bool:
-    return "+" in variant
+    turns = [text.is_turn for text in found.texts]
+    with (
+        populated_set(found, settings, cache, keep=keep, report=report) as populated,
+        MeasuredMemory(populated.database, settings, cache) as measured,
+    ):
+        if any(turns) and len(populated.groups) > 1 and not all(turns):
+            raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
+        yield QuestionRunner(measured, populated, any(turns), chosen)
 
 
 def measure(
@@ -147,7 +157,8 @@ def measure(
             report(Progress("ask", done, len(answerable), f"{name} {variant}"))
         outcome = runner.ask(question, variant)
         scores[question.id] = scores_of(outcome.ranked, question.gains)
-        tokens.append(_cost(outcome.answer))
+        first = replace(outcome.answer, hits=outcome.answer.hits[:_SHOWN], notes=())
+        tokens.append(view_answer(first, "full").tokens)
         if outcome.ms is not None:
             times.append(outcome.ms)
         notes.update(note.partition(";")[0] for note in outcome.answer.notes)  # what follows differs each time
@@ -162,21 +173,11 @@ def measure(
     )
 
 
-def _cost(answer: Answer) -> int:
-    """Tokens of the first five hits, shown in full."""
-    return view_answer(replace(answer, hits=answer.hits[:_SHOWN], notes=()), "full").tokens
-
-
 def measure_silence(runner: QuestionRunner, questions: Sequence[Question]) -> Silence:
-    answered = {question.id: bool(runner.ask(question, "hybrid", depth=1, floor=None).ranked) for question in questions}
-    with_answer = [question for question in questions if not question.silent]
-    without = [question for question in questions if question.silent]
-    return Silence(
-        len(with_answer),
-        sum(not answered[question.id] for question in with_answer),
-        len(without),
-        sum(not answered[question.id] for question in without),
-    )
+    refused: dict[bool, list[bool]] = {False: [], True: []}  # by whether a question has no answer
+    for question in questions:
+        refused[question.silent].append(not runner.ask(question, "hybrid", depth=1, floor=None).ranked)
+    return Silence(len(refused[False]), sum(refused[False]), len(refused[True]), sum(refused[True]))
 
 
 def worst_of(

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from mindex.ingest.markdown_blocks import Block, BlockKind
@@ -27,12 +28,8 @@ _SPACE = re.compile(r"\s+")
 # Where to cut, best first, and the least share of the limit that the piece before such a cut must have.
 Preferences = tuple[tuple[re.Pattern[str], float], ...]
 _PROSE: Preferences = (
-    (_BLANK_LINE, 0.5),
-    (_SENTENCE_LINE, 0.5),
-    (_LINE, FRAGMENT / CHUNK_LIMIT),
-    (_SENTENCE, 0.5),
-    (_SPACE, 0.5),
-)
+    (_BLANK_LINE, 0.5), (_SENTENCE_LINE, 0.5), (_LINE, FRAGMENT / CHUNK_LIMIT), (_SENTENCE, 0.5), (_SPACE, 0.5),
+)  # fmt: skip
 _CODE: Preferences = ((_BLANK_LINE, FRAGMENT / ATOM_LIMIT), (_LINE, FRAGMENT / ATOM_LIMIT))
 _ROWS: Preferences = ((_LINE, FRAGMENT / ATOM_LIMIT),)
 
@@ -61,7 +58,8 @@ def split_blocks(text: str, blocks: Sequence[Block]) -> list[Span]:
     heading = next((block.end - block.start for block in blocks[:1] if block.kind == "heading"), 0)
     space = max(CHUNK_LIMIT - heading, CHUNK_LIMIT // 2)  # the heading and the first piece of its body share a chunk
     pieces = [piece for group in _subsections(blocks) for piece in _group_pieces(text, group, space)]
-    return _absorb_fragments(text, list(_pack(_bind(text, pieces))))
+    bound = _joined(pieces, partial(_bind, text))
+    return _absorb_fragments(text, list(_joined(bound, _pack)))
 
 
 def paragraphs(text: str) -> list[Block]:
@@ -157,20 +155,24 @@ def _prose(text: str, cuts: Sequence[int]) -> Iterator[Span]:
 # ── joining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _bind(text: str, pieces: Iterable[Span]) -> Iterator[Span]:
-    """Join a heading with the next piece, code with the paragraph before it, and `as follows:` with what follows."""
+def _joined(pieces: Iterable[Span], join: Callable[[Span, Span], Span | None]) -> Iterator[Span]:
+    """Join each piece with what precedes it, where `join` returns one span for the two."""
     current: Span | None = None
     for piece in pieces:
-        if current is None:
-            current = piece
-        elif 1 in (current.parts, piece.parts) and _belong_together(text, current, piece):
-            numbered = current if current.parts > 1 else piece
-            current = replace(piece, start=current.start, part=numbered.part, parts=numbered.parts)
-        else:
+        both = join(current, piece) if current else None
+        if current and not both:
             yield current
-            current = piece
-    if current is not None:
+        current = both or piece
+    if current:
         yield current
+
+
+def _bind(text: str, before: Span, after: Span) -> Span | None:
+    """Join a heading with the next piece, code with the paragraph before it, and `as follows:` with what follows."""
+    if 1 not in (before.parts, after.parts) or not _belong_together(text, before, after):
+        return None
+    numbered = before if before.parts > 1 else after
+    return replace(after, start=before.start, part=numbered.part, parts=numbered.parts)
 
 
 def _belong_together(text: str, before: Span, after: Span) -> bool:
@@ -182,19 +184,10 @@ def _belong_together(text: str, before: Span, after: Span) -> bool:
     return introduces and (after.kind == "table" or before.size + after.size <= CHUNK_LIMIT)
 
 
-def _pack(pieces: Iterable[Span]) -> Iterator[Span]:
+def _pack(before: Span, after: Span) -> Span | None:
     """Fill each span up to the limit, in order: an addition at the end of a file changes no span before it."""
-    current: Span | None = None
-    for piece in pieces:
-        if current is None:
-            current = piece
-        elif current.parts == piece.parts == 1 and piece.end - current.start <= CHUNK_LIMIT:
-            current = replace(current, end=piece.end)
-        else:
-            yield current
-            current = piece
-    if current is not None:
-        yield current
+    fits = before.parts == after.parts == 1 and after.end - before.start <= CHUNK_LIMIT
+    return replace(before, end=after.end) if fits else None
 
 
 def _absorb_fragments(text: str, spans: Sequence[Span]) -> list[Span]:

@@ -10,6 +10,7 @@ import re
 import threading
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 from queue import SimpleQueue
@@ -17,7 +18,7 @@ from time import monotonic
 
 from mindex.analyzer import STOP_WORDS, analyze
 from mindex.errors import GenerationError, MindexError
-from mindex.model import ContextPlan, Document, Progress, Record
+from mindex.model import ContextPlan, Document, Progress, Record, Report
 from mindex.present.tokens import count_tokens
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model, plain_answer
 from mindex.providers.generate.base import Generator, Prompt
@@ -49,13 +50,6 @@ _SYSTEM = (
 
 
 @dataclass(frozen=True, slots=True)
-class ContextualizeResult:
-    written: int
-    remaining: int
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class _Request:
     """A chunk, its prompt, and the cache key of the answer; `about` is the text that the answer must be about."""
 
@@ -73,10 +67,11 @@ def contextualize(
     *,
     timeout: float = 30.0,
     on_stored: Callable[[], None] = lambda: None,
-    report: Callable[[Progress], None] | None = None,
-) -> ContextualizeResult:
+    report: Report | None = None,
+) -> tuple[int, str]:
     """Write the contexts of all chunks of these collections that have none. A failing model leaves the rest for later.
 
+    Returns how many were written, and a note when the model failed.
     After `timeout` seconds without an answer the model counts as down. `on_stored` is called now and then, when enough
     chunks need new vectors.
     """
@@ -85,23 +80,20 @@ def contextualize(
     first = next(requests, None)
     if first is not None:
         _generate_all(generator, chain([first], requests), job, timeout)
-    return ContextualizeResult(job.written, len(store.files.uncontextualized(collections)), job.note())
+    return job.written, job.note()
 
 
 def _generate_all(generator: Generator, requests: Iterator[_Request], job: _Job, timeout: float) -> None:
     try:
         load_model(generator)
     except GenerationError as error:
-        job.stop(error)
+        job.failure, job.failed_in_a_row = error, MOST_FAILURES
         return
-    answers = _in_parallel(generator, requests, timeout)
-    try:
+    with closing(_in_parallel(generator, requests, timeout)) as answers:
         for request, answer in answers:
             job.handle(request, answer)
             if job.failed_in_a_row == MOST_FAILURES:
                 break
-    finally:
-        answers.close()
     job.remember_failures()
 
 
@@ -113,7 +105,7 @@ class _Job:
     model: str
     redactor: Redactor
     on_stored: Callable[[], None]
-    report: Callable[[Progress], None] | None
+    report: Report | None
     total: int = 0
     done: int = 0
     written: int = 0
@@ -180,10 +172,6 @@ class _Job:
         if _words(context).isdisjoint(_words(about)):
             raise UnusableAnswer("the language model speaks of something else than the document", "try another model")
         return context
-
-    def stop(self, error: MindexError) -> None:
-        self.failure = error
-        self.failed_in_a_row = MOST_FAILURES
 
     def remember_failures(self) -> None:
         """Do not ask a model that otherwise answers well again about chunks whose answers could not be used."""
@@ -271,7 +259,10 @@ def _in_parallel(
     def work() -> None:
         while (request := waiting.get()) is not None and not stop.is_set():
             started = monotonic()
-            answer = _answer(generator, request.prompt)
+            try:
+                answer: str | GenerationError = answer_of(generator, request.prompt)
+            except GenerationError as error:
+                answer = error
             answered.put((request, answer, monotonic() - started))
 
     threads = [threading.Thread(target=work, name=f"mindex-context-{n}", daemon=True) for n in range(THREADS)]
@@ -308,13 +299,6 @@ def _next_at_once(at_once: int, durations: list[float], timeout: float) -> int:
     if len(durations) >= at_once and slowest * (at_once + 1) / at_once <= 0.7 * timeout:
         return min(THREADS, at_once + 1)
     return at_once
-
-
-def _answer(generator: Generator, prompt: Prompt) -> str | GenerationError:
-    try:
-        return answer_of(generator, prompt)
-    except GenerationError as error:
-        return error
 
 
 # ── the cost ──────────────────────────────────────────────────────────────────────────────────────────────────

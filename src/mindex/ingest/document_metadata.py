@@ -121,30 +121,22 @@ def _prose(text: str) -> str:
 def _names(prose: str) -> Iterator[str]:
     for span in _CODE_SPAN.finditer(prose):
         name = span[1].strip().removesuffix("()")
-        if len(name) > 1 and _NAME.fullmatch(name) and not _is_no_tag(name):
+        is_name = len(name) > 1 and _NAME.fullmatch(name)
+        if is_name and name.lower() not in _CONSTANTS and not _COMMIT.fullmatch(name):
             yield name
-
-
-def _is_no_tag(name: str) -> bool:
-    return name.lower() in _CONSTANTS or _COMMIT.fullmatch(name) is not None
 
 
 def _links(prose: str, path: str) -> Iterator[str]:
     prose = _CODE_SPAN.sub("", prose)
     here = dirname(path)
-    for link in _LINK.finditer(prose):
-        target = link["angled"] or link["bare"]
-        if not link["image"] and (resolved := _resolve(target, here)):
-            yield resolved
-    for definition in _DEFINITION.finditer(prose):
-        if resolved := _resolve(definition["target"], here):
-            yield resolved
+    targets = [(link["angled"] or link["bare"], here) for link in _LINK.finditer(prose) if not link["image"]]
+    targets += [(definition["target"], here) for definition in _DEFINITION.finditer(prose)]
     for wiki in _WIKI.finditer(prose):
         page = wiki["target"].strip()
         page = page if "." in page.rsplit("/", 1)[-1] else f"{page}.md"
         # A wiki link with folders starts at the root, one without names a neighbour.
-        if resolved := _resolve(page, "" if "/" in page and not page.startswith(".") else here):
-            yield resolved
+        targets.append((page, "" if "/" in page and not page.startswith(".") else here))
+    return filter(None, (_resolve(target, folder) for target, folder in targets))
 
 
 def _resolve(target: str, here: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from mindex.ingest.file_changes import FileChanges, find_changes, fingerprint
 from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
 from mindex.ingest.front_matter import unique
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.model import Collection, CollectionReport, Document, Progress, Record, SkippedFile
+from mindex.model import Collection, CollectionReport, Document, Progress, Record, Report, SkippedFile
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 
@@ -26,8 +26,6 @@ from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 _BATCH_CHUNKS = 500
 _BATCH_DOCUMENTS = 100
 _MAX_TAGS = 30
-
-Report = Callable[[Progress], None]
 
 
 class Indexer:

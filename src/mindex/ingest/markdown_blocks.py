@@ -21,20 +21,12 @@ NESTED_LINES = 500_000  # lines × levels: a line costs the parser time at every
 MAX_TITLE = 200  # a breadcrumb goes in front of every chunk: a heading of a whole page must not
 
 _LEAVES: dict[str, BlockKind] = {
-    "heading_open": "heading",
-    "paragraph_open": "paragraph",
-    "fence": "code",
-    "code_block": "code",
-    "table_open": "table",
-    "html_block": "html",
-    "hr": "rule",
-}
+    "heading_open": "heading", "paragraph_open": "paragraph", "fence": "code", "code_block": "code",
+    "table_open": "table", "html_block": "html", "hr": "rule",
+}  # fmt: skip
 _CONTAINERS: dict[str, BlockKind] = {
-    "bullet_list_open": "list",
-    "ordered_list_open": "list",
-    "list_item_open": "item",
-    "blockquote_open": "quote",
-}
+    "bullet_list_open": "list", "ordered_list_open": "list", "list_item_open": "item", "blockquote_open": "quote",
+}  # fmt: skip
 _CLOSINGS = frozenset(name.replace("_open", "_close") for name in _CONTAINERS)
 _DEEPEST = "mindex:deepest"  # in the parser's environment, beside its own keys
 _NEWLINES = re.compile(r"\r\n?")

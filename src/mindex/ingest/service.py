@@ -9,20 +9,20 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypedDict
 
 from mindex.config import Settings
-from mindex.embedding.queue import EmbeddingQueue, Report
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import MindexError, UsageError
 from mindex.ingest.collections import collection_for
 from mindex.ingest.indexer import Indexer
 from mindex.ingest.watch import watch
-from mindex.model import Collection, IndexReport
+from mindex.model import Collection, IndexReport, Report
 from mindex.providers.factory import Providers
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import DocumentUpdate, Store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
-    from mindex.model import ContextPlan, SkippedFile
+    from mindex.model import ContextPlan
     from mindex.providers.generate.base import Generator
 
 
@@ -91,22 +91,18 @@ class IndexService:
             max_bytes=self._settings.whole("index.max_bytes"),
             redactor=self._redactor,
         )
-        reports = []
-        skipped: list[SkippedFile] = []
+        done = []
         notes: list[str] = []
         for collection in chosen:
             if not dry_run:
                 self._store.files.put_collection(collection)
-            outcome, left_out = indexer.index(collection, force=force, dry_run=dry_run, report=report)
-            reports.append(outcome)
-            skipped.extend(left_out)
+            done.append(indexer.index(collection, force=force, dry_run=dry_run, report=report))
         names = [collection.name for collection in chosen]
         if force and contextualize is False and not dry_run:
             dropped = self._store.files.drop_contexts(names)
-            notes.extend([f"what a language model wrote about {dropped} chunks was taken back"] if dropped else [])
+            notes += [f"what a language model wrote about {dropped} chunks was taken back"] if dropped else []
         embedded, pending, note = self._embed(embed and not dry_run, report)
-        notes.extend([note] if note else [])
-        notes.extend(self._selection.notes())
+        notes += [*([note] if note else []), *self._selection.notes()]
         contexts = _ContextOutcome()
         if self._settings.flag("index.contextualize") if contextualize is None else contextualize:
             if dry_run:
@@ -115,12 +111,12 @@ class IndexService:
             else:
                 contexts = self._contextualize(names, embed, report)
                 pending = self._queue.pending()
-            notes.extend(contexts.notes)
-        missing = [collection.name for collection in known if collection not in chosen and not folders]
-        notes.extend(f"the folder of '{other}' is not there; its index is left as it was" for other in missing)
+            notes += contexts.notes
+        missing = [] if folders else [collection.name for collection in known if collection not in chosen]
+        notes += (f"the folder of '{other}' is not there; its index is left as it was" for other in missing)
         return IndexReport(
-            tuple(reports),
-            tuple(skipped),
+            tuple(outcome for outcome, _ in done),
+            tuple(file for _, skipped in done for file in skipped),
             embedded + contexts.embedded,
             pending,
             round(monotonic() - started, 2),
@@ -139,14 +135,12 @@ class IndexService:
             raise UsageError("a context goes with one folder", "index one folder at a time to describe it")
         context = None if context is None else " ".join(self._redactor.redact_text(context).split())
         known = list(self._store.files.collections())
-        chosen = []
+        chosen = [] if folders else [collection for collection in known if Path(collection.root).is_dir()]
         for folder in folders:
             collection = collection_for(Path(folder), known, name=name, context=context, exclude=exclude)
             known = [*(other for other in known if other.name != collection.name), collection]
             chosen.append(collection)
-        if not folders:
-            chosen = [collection for collection in known if Path(collection.root).is_dir()]
-        if not chosen and not known:
+        if not known:
             raise UsageError("nothing is indexed yet", "name a folder: `mindex index docs`")
         return known, list(dict.fromkeys(chosen))
 
@@ -182,11 +176,10 @@ class IndexService:
         watch(watched, refresh, stop, exclude=self._settings.texts("index.exclude"), poll=poll)
 
     # ── contexts ──────────────────────────────────────────────────────────────────────────────────────────────
-    # Imported when wanted: few users have a language model write contexts.
 
     def _contextualize(self, names: Sequence[str], embed: bool, report: Report | None) -> _ContextOutcome:
         """Have a language model place chunks in their documents. A model that fails, or is missing, is a note."""
-        from mindex.ingest.contextualize import contextualize
+        from mindex.ingest.contextualize import contextualize  # few users have a language model write contexts
 
         generator, note = self._generator_or_note()
         if generator is None:
@@ -198,7 +191,7 @@ class IndexService:
             nonlocal embedded
             embedded += self._embed(embed, None)[0]
 
-        done = contextualize(
+        written, failure = contextualize(
             self._store,
             generator,
             names,
@@ -208,14 +201,14 @@ class IndexService:
             report=report,
         )
         last, _, note = self._embed(embed, report)
-        notes = tuple(part for part in (done.note, note) if part)
-        return _ContextOutcome(written=done.written, embedded=embedded + last, notes=notes)
+        notes = tuple(part for part in (failure, note) if part)
+        return _ContextOutcome(written=written, embedded=embedded + last, notes=notes)
 
     def _plan_contexts(self, updates: Iterable[DocumentUpdate]) -> _ContextOutcome:
-        from mindex.ingest.contextualize import plan_contexts
+        from mindex.ingest.contextualize import plan_contexts  # as above
 
         generator, note = self._generator_or_note()
-        plan = plan_contexts(self._store, generator.name if generator is not None else "", updates)
+        plan = plan_contexts(self._store, generator.name if generator else "", updates)
         return _ContextOutcome(plan=plan, notes=(note,) if note else ())
 
     def _generator_or_note(self) -> tuple[Generator | None, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Literal, TypeAlias
 
@@ -78,3 +79,6 @@ class Progress:
     done: int
     total: int
     detail: str = ""
+
+
+Report: TypeAlias = Callable[[Progress], None]  # receives the progress of a long job

@@ -14,12 +14,8 @@ def checks_json(checks: Sequence[Check]) -> dict[str, Json]:
 
 
 def checks_text(checks: Sequence[Check]) -> str:
-    rows = [
-        [
-            "ok" if check.ok else "NOT OK",
-            check.name,
-            check.message + (f"; {check.fix}" if check.fix and not check.ok else ""),
-        ]
-        for check in checks
-    ]
+    rows = []
+    for check in checks:
+        fix = f"; {check.fix}" if check.fix and not check.ok else ""
+        rows.append(["ok" if check.ok else "NOT OK", check.name, check.message + fix])
     return "\n".join(aligned(rows))

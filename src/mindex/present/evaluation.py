@@ -5,23 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from mindex.model.evaluation import (
-    METRICS,
-    Assessment,
-    Comparison,
-    Failure,
-    ForeignTopics,
-    Place,
-    SearchRun,
-    Silence,
-    Sweep,
-)
+from mindex.model.evaluation import METRICS, Assessment, Comparison, Failure, ForeignTopics, Place, SearchRun, Sweep
 from mindex.present.text import aligned, explanation, note_lines
 from mindex.present.to_json import Json, to_json
 
 _HEADS = {"ndcg@10": "nDCG@10", "recall@5": "recall@5", "recall@10": "recall@10", "hit@5": "hit@5", "mrr": "MRR"}
 _QUESTION_SHOWN = 100
 _NOTHING = "–"
+_LEGEND = "ms: the first page of a question never asked before, its embedding included; tokens: five hits in full"
 _UNSET = "default"  # shown for a setting that is empty until it is set, such as the name of a model
 
 
@@ -37,17 +28,17 @@ def mean_runs(found: Sequence[Assessment]) -> dict[str, SearchRun]:
     """The mean over the sets that have questions, each with the same weight, for each search variant they share."""
     found = _scored(found)
     shared = [variant for one in found[:1] for variant in one.runs if all(variant in other.runs for other in found)]
-    means = {}
-    for variant in shared:
-        runs = [one.runs[variant] for one in found]
-        means[variant] = SearchRun(
-            scores={name: _mean([run.scores[name] for run in runs]) for name in METRICS},
-            tokens=_mean_known([run.tokens for run in runs]),
-            p50_ms=_mean_known([run.p50_ms for run in runs]),
-            p95_ms=_mean_known([run.p95_ms for run in runs]),
-            timed=sum(run.timed for run in runs),
-        )
-    return means
+    return {variant: _mean_run([one.runs[variant] for one in found]) for variant in shared}
+
+
+def _mean_run(runs: Sequence[SearchRun]) -> SearchRun:
+    def mean_known(name: str) -> float | None:
+        known = [getattr(run, name) for run in runs if getattr(run, name) is not None]
+        return _mean(known) if known else None
+
+    scores = {name: _mean([run.scores[name] for run in runs]) for name in METRICS}
+    tokens, p50, p95 = map(mean_known, ("tokens", "p50_ms", "p95_ms"))
+    return SearchRun(scores, tokens, p50, p95, timed=sum(run.timed for run in runs))
 
 
 def _scored(found: Sequence[Assessment]) -> list[Assessment]:
@@ -58,19 +49,11 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _mean_known(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return _mean(known) if known else None
-
-
 def assessments_text(found: Sequence[Assessment]) -> str:
     blocks = [_assessment_text(one) for one in found]
     if (sets := len(_scored(found))) > 1:
         blocks.append("\n".join([f"mean of {sets} sets", *_table(mean_runs(found))]))
-    blocks.append(
-        "ms: the first page of a question never asked before, its embedding included; tokens: five hits in full"
-    )
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, _LEGEND])
 
 
 def _assessment_text(one: Assessment) -> str:
@@ -84,8 +67,10 @@ def _assessment_text(one: Assessment) -> str:
     lines += [*_settings_lines(one.settings), *_table(one.runs)]
     if one.slices:
         lines += ["", *_slices(one)]
-    if one.silence is not None:
-        lines += ["", _silence_text(one.silence)]
+    if (silence := one.silence) is not None:
+        silenced = f", {silence.silenced} of {silence.answerable} with one silenced" if silence.answerable else ""
+        refused = f"{silence.refused} of {silence.unanswerable} questions without an answer refused"
+        lines += ["", f"silence: {refused}{silenced}"]
     for failure in one.worst:
         lines += ["", *_failure_text(failure)]
     if one.compared:
@@ -101,22 +86,16 @@ def _queries(count: int) -> str:
     return "1 query" if count == 1 else f"{count} queries"
 
 
-def _silence_text(silence: Silence) -> str:
-    refused = f"silence: {silence.refused} of {silence.unanswerable} questions without an answer refused"
-    return f"{refused}, {silence.silenced} of {silence.answerable} with one silenced" if silence.answerable else refused
-
-
 def _table(runs: Mapping[str, SearchRun]) -> list[str]:
     rows = [["", *_HEADS.values(), "tokens", "p50 ms", "p95 ms"]]
     for variant, run in runs.items():
-        scores = [f"{run.scores[name]:.3f}" if run.scores else _NOTHING for name in METRICS]
-        tokens = _NOTHING if run.tokens is None else f"{run.tokens:.0f}"
-        rows.append([variant, *scores, tokens, _ms(run.p50_ms), _ms(run.p95_ms)])
+        scores = [_cell(score, 3) for score in run.metrics.values()]
+        rows.append([variant, *scores, _cell(run.tokens, 0), _cell(run.p50_ms, 1), _cell(run.p95_ms, 1)])
     return _columns(rows)
 
 
-def _ms(value: float | None) -> str:
-    return _NOTHING if value is None else f"{value:.1f}"
+def _cell(value: float | None, digits: int) -> str:
+    return _NOTHING if value is None else f"{value:.{digits}f}"
 
 
 def _slices(one: Assessment) -> list[str]:
@@ -183,10 +162,9 @@ def _sweep_text(sweep: Sweep) -> str:
     lines = [f"{sweep.metric} of {sweep.variant}", *_columns(rows)]
     if sweep.left_out:
         chosen = [["left out", "others choose", "it gets", "its own best", "that gives"]]
-        chosen += [
-            [one.name, one.chosen or _UNSET, f"{one.score:.4f}", one.best or _UNSET, f"{one.best_score:.4f}"]
-            for one in sweep.left_out
-        ]
+        for one in sweep.left_out:
+            choice, best = one.chosen or _UNSET, one.best or _UNSET
+            chosen.append([one.name, choice, f"{one.score:.4f}", best, f"{one.best_score:.4f}"])
         gets = _mean([one.score for one in sweep.left_out])
         now = sweep.means[sweep.baseline]
         lines += ["", *_columns(chosen), f"mean of what is left out {gets:.4f}, of the present value {now:.4f}"]
@@ -197,14 +175,12 @@ def _sweep_text(sweep: Sweep) -> str:
 
 
 def silence_text(found: ForeignTopics) -> str:
+    def row(name: str, auroc: float, silenced: float, refused: float) -> list[str]:
+        return [name, f"{auroc:.4f}", f"{silenced:.1%}", f"{refused:.1%}"]
+
     rows = [["questions → texts", "AUROC", "own silenced", "foreign refused"]]
-    rows += [
-        [f"{pair.questions} → {pair.texts}", f"{pair.auroc:.4f}", f"{pair.silenced:.1%}", f"{pair.refused:.1%}"]
-        for pair in found.pairs
-    ]
-    rows.append(
-        ["mean", f"{found.mean['auroc']:.4f}", *(f"{found.mean[name]:.1%}" for name in ("silenced", "refused"))]
-    )
+    rows += [row(f"{one.questions} → {one.texts}", one.auroc, one.silenced, one.refused) for one in found.pairs]
+    rows.append(row("mean", **found.mean))
     lowest = found.lowest
     model = f", {found.model}" if found.model else ""
     lines = [f"floor {found.floor:g}{model}: own questions that got no answer, foreign ones that got none"]

@@ -20,16 +20,12 @@ def profile_text(value: Json) -> str:
 
 
 def versions_json(changes: Sequence[Change]) -> dict[str, Json]:
-    return {
-        "versions": [
-            {
-                "version": change.change,
-                **to_json(change),
-                "diff": [_difference_json(one) for one in _differences(change)],
-            }
-            for change in changes
-        ]
-    }
+    return {"versions": [_version_json(change) for change in changes]}
+
+
+def _version_json(change: Change) -> dict[str, Json]:
+    diff: list[Json] = [_difference_json(one) for one in _differences(change)]
+    return {"version": change.change, **to_json(change), "diff": diff}
 
 
 def _difference_json(one: Difference) -> dict[str, Json]:

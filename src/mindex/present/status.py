@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindex.clock import to_iso
-from mindex.model import EmbeddingStatus, Status
+from mindex.model import Status
 from mindex.present.text import amount
 
 
@@ -12,12 +12,14 @@ def status_text(status: Status) -> str:
     embedding = status.embedding
     model = f"{embedding.provider} {embedding.model}" if embedding.model else "none"
     model += f", {embedding.dimensions} dimensions" if embedding.dimensions else ""
+    change = embedding.reembedding
     caches = ", ".join(f"{count} {kind}" for kind, count in status.caches.items())
     lines = [
         f"db: {status.db} (schema {status.schema}{_size(status)})",
         f"records: {records}",
         f"embedding: {model}, {embedding.pending} pending",
-        *_reembedding_lines(embedding),
+        *([f"reembedding: to {change.to}, {change.done} of {change.total} ({change.percent} %)"] if change else []),
+        *([f"note: {embedding.note}"] if embedding.note else []),
         f"tier: {status.tier} ({status.tier_reason})" if status.tier_reason else f"tier: {status.tier}",
         *([f"caches: {caches}"] if caches else []),
     ]
@@ -30,12 +32,6 @@ def status_text(status: Status) -> str:
             f"{when}{missing}{context}"
         )
     return "\n".join(lines)
-
-
-def _reembedding_lines(embedding: EmbeddingStatus) -> list[str]:
-    change = embedding.reembedding
-    progress = f"reembedding: to {change.to}, {change.done} of {change.total} ({change.percent} %)" if change else ""
-    return [line for line in (progress, f"note: {embedding.note}" if embedding.note else "") if line]
 
 
 def _size(status: Status) -> str:
