@@ -25,9 +25,20 @@ engines.register_engine("partial", partial(open_memory_store, capabilities=_LEAS
 
 
 @pytest.fixture(params=["sqlite", "toy", "partial"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The path or URL of an empty database of each engine."""
+    return str(tmp_path / "store.db") if request.param == "sqlite" else f"{request.param}://{tmp_path}"
+
+
+@pytest.fixture(autouse=True)
+def drop_memory_databases() -> Iterator[None]:
+    yield
+    DATABASES.clear()
+
+
+@pytest.fixture
+def open_store(database: str) -> Iterator[Open]:
     """Opens the same data again and again, as further processes would."""
-    database = tmp_path / "store.db" if request.param == "sqlite" else f"{request.param}://{tmp_path}"
     opened: list[Store] = []
 
     def open_again() -> Store:
@@ -37,7 +48,6 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
     yield open_again
     for store in opened:
         store.close()
-    DATABASES.clear()
 
 
 @pytest.fixture

@@ -82,16 +82,11 @@ class MemoryRetrieval:
         found = {one.id: one for one in (*scope, *query.past)}
         hits = _ranked(query.node, found.values(), scope)[:limit]
         if query.bonus is not None:
-            raised = _ranked(query.bonus, [found[hit.id] for hit in hits], scope)
-            bonus = {hit.id: query.bonus_weight * hit.score for hit in raised}
-            hits = [replace(hit, score=hit.score + bonus.get(hit.id, 0.0)) for hit in hits]
+            bonus = {hit.id: hit.score for hit in _ranked(query.bonus, [found[hit.id] for hit in hits], scope)}
+            hits = [replace(hit, score=hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
             hits.sort(key=lambda hit: (-hit.score, hit.id))
-        return KeywordResult(
-            tuple(hits),
-            _statistics(query.tokens, scope),
-            {hit.id: bm25.matched_tokens(found[hit.id], query.tokens) for hit in hits[: query.described]},
-            tables.roles.active,
-        )
+        matched = {hit.id: bm25.matched_tokens(found[hit.id], query.tokens) for hit in hits[: query.described]}
+        return KeywordResult(tuple(hits), _statistics(query.tokens, scope), matched, tables.roles.active)
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         live = [record for record in self._connection.read().records.values() if record.retired_at is None]
