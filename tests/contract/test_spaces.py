@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from mindex.errors import SpaceChangedError
 from mindex.model import Filters, Model, Record, RecordVectors
 from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.base import Store
-from mindex.store.sqlite.store import SqliteStore
 
 OLD = Model("test", "old", 4)
 NEW = Model("test", "new/er", 8, "cls", "ask: ", "text: ", 512, 0.4, 0.06)
@@ -21,20 +19,6 @@ THIRD = Model("test", "third", 4)
 HERE = EmbedderSpec("test", "the new one", "http://127.0.0.1:1/v1")
 
 Open = Callable[[], Store]
-
-
-@pytest.fixture(params=["sqlite"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens the same data again and again, as further processes would."""
-    opened: list[Store] = []
-
-    def open_again() -> Store:
-        opened.append(SqliteStore(tmp_path / "store.db"))
-        return opened[-1]
-
-    yield open_again
-    for store in opened:
-        store.close()
 
 
 @pytest.fixture

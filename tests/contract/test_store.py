@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from mindex.model import (
 )
 from mindex.search.query import parse
 from mindex.store.base import DocumentUpdate, KeywordQuery, RetryPolicy, Store
-from mindex.store.sqlite.store import SqliteStore
 
 MODEL = Model("test", "axes", 64)
 OTHER_MODEL = Model("test", "other axes", 64)
@@ -40,21 +38,6 @@ EVERYTHING = Filters()
 EVERYONE = Filters(agent="*")
 
 Open = Callable[[], Store]
-
-
-@pytest.fixture(params=["sqlite"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens the same data again and again, as further processes would."""
-    opened: list[Store] = []
-
-    def open_again() -> Store:
-        store = SqliteStore(tmp_path / "store.db")
-        opened.append(store)
-        return store
-
-    yield open_again
-    for store in opened:
-        store.close()
 
 
 @pytest.fixture
@@ -654,4 +637,4 @@ def test_a_healthy_store_says_so_and_stays_so_when_optimized(store: Store) -> No
     status = store.maintenance.status()
     assert status.records == {"chunk": 2}
     assert (status.collections["docs"].documents, status.collections["docs"].chunks) == (1, 2)
-    assert status.size_bytes > 0
+    assert status.size_bytes is None or status.size_bytes > 0  # None: the engine cannot tell

@@ -1,0 +1,391 @@
+"""Entries, their history and their links of the in-memory engine."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from statistics import fmean
+
+from mindex.clock import now_ms
+from mindex.errors import StoreError
+from mindex.ids import content_hash
+from mindex.model import Change, MemoryStatistics, PurgeResult, Record
+from mindex.model.consolidation import FROM
+from mindex.store.base import Access, AddOutcome, RetryPolicy
+from mindex.store.export_rows import (
+    ExistingRecord,
+    ExportedVectors,
+    ExportRow,
+    ExportSnapshot,
+    Extraction,
+    ImportPreview,
+    Link,
+    RestoreOptions,
+    RestoreOutcome,
+)
+from mindex.store.rules import entries as rules
+from mindex.store.rules.restore import restore
+from tests.contract.memory_engine_tables import Accesses, Connection, Tables
+from tests.contract.memory_engine_vectors import export_vectors, put_exported_vectors
+
+
+class MemoryEntries:
+    """Implements `mindex.store.base.EntryStore`."""
+
+    def __init__(self, connection: Connection, *, logs_access: bool = True) -> None:
+        self._connection = connection
+        self._logs_access = logs_access
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def transaction(self, *, batch: bool = False) -> AbstractContextManager[int]:
+        return self._connection.transaction(batch=batch)
+
+    def add(
+        self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
+    ) -> tuple[AddOutcome, ...]:
+        batch = self._connection.batch
+        with self._connection.write() as tables:
+            statements = MemoryEntryStatements(tables)
+            return tuple(
+                rules.add(statements, record, by=by, reason=reason, unique=unique, once=once, batch=batch)
+                for record in records
+            )
+
+    def revise(
+        self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
+    ) -> Change:
+        now, batch = self._connection.moment, self._connection.batch
+        with self._connection.write() as tables:
+            statements = MemoryEntryStatements(tables)
+            return rules.revise(
+                statements, id_, change, by=by, action=action, reason=reason, now=now, unique=unique, batch=batch
+            )
+
+    def purge(self, ids: Sequence[str]) -> PurgeResult:
+        database = self._connection.database
+        purged = frozenset(ids)
+        with self._connection.write() as tables:
+            records = [id_ for id_ in tables.records if id_ in purged]
+            vectors = sum(id_ in purged for _, id_ in tables.vectors)
+            history = [number for number, change in tables.changes.items() if change.record in purged]
+            facts = _facts_of_turns(tables, purged)
+            for id_ in records:
+                tables.remove_record(id_)
+            for number in history:
+                del tables.changes[number]
+        for id_ in records:
+            database.accesses.pop(id_, None)
+        database.cache.clear()  # what is cached may be made of a purged text
+        return PurgeResult(len(records), vectors, len(history), facts=facts)
+
+    def link(self, source: str, target: str, kind: str, weight: float) -> None:
+        with self._connection.write() as tables:
+            if source in tables.records and target in tables.records:
+                now = now_ms()
+                tables.links[source, kind, target] = Link(target, kind, weight, now)
+                tables.links[target, kind, source] = Link(source, kind, weight, now)
+
+    def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:  # noqa: ARG002
+        """Count the accesses. No log is stored, since the interface has no way to read it."""
+        if not self._logs_access:
+            return
+        counted = self._connection.database.accesses
+        for one in accesses:
+            before = counted.get(one.record, Accesses(0, 0))
+            counted[one.record] = Accesses(before.count + 1, max(before.last_at, one.at))
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def by_number(self, agent: str, number: int) -> str | None:
+        records = self._connection.read().records.values()
+        return next((one.id for one in records if (one.agent, one.number) == (agent, number)), None)
+
+    def agents(self) -> tuple[str, ...]:
+        return tuple(sorted({record.agent for record in self._connection.read().records.values() if record.agent}))
+
+    def superseded(self, id_: str) -> tuple[str, ...]:
+        records = self._connection.read().records.values()
+        return tuple(one.id for one in records if one.superseded_by == id_ and one.retired_at is not None)
+
+    def linked(self, id_: str, kind: str) -> tuple[str, ...]:
+        tables = self._connection.read()
+        links = [link for (source, *_), link in tables.links.items() if source == id_ and link.kind == kind]
+        live = [link for link in links if tables.records[link.target].retired_at is None]
+        return tuple(link.target for link in sorted(live, key=lambda link: (-link.weight, link.target)))
+
+    def expired(self, before: int) -> tuple[str, ...]:
+        records = self._connection.read().records.values()
+        return tuple(one.id for one in records if one.expires_at is not None and one.expires_at < before)
+
+    def history(self, id_: str) -> tuple[Change, ...]:
+        return _history(self._connection.read(), id_)
+
+    def change(self, number: int) -> Change | None:
+        return self._connection.read().changes.get(number)
+
+    def batch(self, batch: str) -> tuple[Change, ...]:
+        return tuple(change for change in _changes(self._connection.read()) if batch and change.batch == batch)
+
+    def changes_between(self, after: int, before: int) -> Iterator[Change]:
+        changes = [change for change in _changes(self._connection.read()) if after <= change.at < before]
+        return iter(sorted(changes, key=lambda change: change.at))
+
+    def states_at(self, moment: int) -> tuple[Record, ...]:
+        first: dict[str, Change] = {}
+        for change in _changes(self._connection.read()):
+            if change.at > moment:
+                first.setdefault(change.record, change)
+        return tuple(change.before for change in first.values() if change.before is not None)
+
+    def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
+        tables = self._connection.read()
+        turns = session_of(tables, id_)
+        ids = [turn.id for turn in turns]
+        if id_ not in ids:  # not a turn, or a forgotten one, which has no place among the others
+            return ()
+        at = ids.index(id_)
+        return tuple(turns[max(0, at - before) : at + after + 1])
+
+    def statistics(self, agent: str) -> MemoryStatistics:
+        now = now_ms()
+        found = [one for one in self._connection.read().records.values() if one.agent == agent and _counts(one, now)]
+        accesses = self._connection.database.accesses
+        created = [one.created_at for one in found]
+        return MemoryStatistics(
+            total=len(found),
+            by_type=Counter(one.type for one in found),
+            average_importance=_mean(one.importance for one in found),
+            average_confidence=_mean(one.confidence for one in found),
+            accesses=sum(accesses[one.id].count for one in found if one.id in accesses),
+            oldest=min(created, default=None),
+            newest=max(created, default=None),
+        )
+
+    # ── export and import ─────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> Iterator[ExportSnapshot]:
+        tables = self._connection.read()
+        entries = [one for one in tables.records.values() if one.kind != "chunk" and agent in ("*", one.agent)]
+        entries.sort(key=lambda one: (one.agent, one.number or 0, one.id))
+        last_numbers = {one.agent: tables.last_numbers.get(one.agent, 0) for one in entries}
+        yield ExportSnapshot(last_numbers, len(entries), (_export_row(tables, one, vectors) for one in entries))
+
+    def restore_rows(
+        self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
+    ) -> tuple[RestoreOutcome, ...]:
+        if preview is not None:
+            statements = MemoryEntryStatements(self._connection.read())
+            return restore(statements, rows, restore_options, now_ms(), preview)
+        with self._connection.write() as tables:
+            return restore(MemoryEntryStatements(tables), rows, restore_options, now_ms())
+
+    def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
+        with self._connection.write() as tables:
+            new = {
+                (source, link.kind, link.target): link
+                for source, link in links
+                if source in tables.records and link.target in tables.records
+            }
+            missing = new.keys() - tables.links.keys()
+            tables.links.update((key, new[key]) for key in missing)
+            return len(missing)
+
+    def owners(self, ids: Iterable[str]) -> dict[str, str]:
+        records = self._connection.read().records
+        return {id_: records[id_].agent for id_ in ids if id_ in records}
+
+    # ── facts of turns ────────────────────────────────────────────────────────────────────────────────────────
+
+    def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
+        tables = self._connection.read()
+        due = _unextracted(tables, agent, retry_policy)
+        due.sort(key=lambda turn: (tables.failures.get(turn.id, (0, 0))[1], turn.created_at))
+        return tuple(due[:limit])
+
+    def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:
+        return len(_unextracted(self._connection.read(), agent, retry_policy))
+
+    def is_unextracted(self, id_: str) -> bool:
+        return any(turn.id == id_ for turn in _unextracted(self._connection.read(), "*", None))
+
+    def mark_extracted(self, id_: str, facts: int) -> None:
+        with self._connection.write() as tables:
+            if _is_turn(tables, id_):
+                tables.extractions[id_] = Extraction(now_ms(), facts)
+                tables.failures.pop(id_, None)
+
+    def mark_unanswered(self, id_: str) -> None:
+        with self._connection.write() as tables:
+            if _is_turn(tables, id_) and id_ not in tables.extractions:  # another process may have got an answer
+                count, _ = tables.failures.get(id_, (0, 0))
+                tables.failures[id_] = count + 1, now_ms()
+
+
+class MemoryEntryStatements:
+    """Implements `EntryStatements` and `RestoreStatements` on the tables of one transaction."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def lock_agent(self, agent: str) -> None:
+        """Nothing: there is one writer at a time."""
+
+    def entry(self, id_: str) -> Record | None:
+        return self._tables.records.get(id_)
+
+    def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
+        tables, wanted = self._tables, frozenset(hashes)
+        same = [id_ for id_, content in tables.content_hashes.items() if content in wanted and id_ != apart_from]
+        live = [tables.records[id_] for id_ in same if _counts(tables.records[id_], now)]
+        return {(record.agent, tables.content_hashes[record.id]): record.id for record in live}
+
+    def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
+        for record in self._tables.records.values():
+            if (record.agent, record.kind, record.retired_at) == (agent, kind, None) and field in record.fields:
+                yield record.id, record.fields[field]
+
+    def last_number(self, agent: str) -> int:
+        return self._tables.last_numbers.get(agent, 0)
+
+    def raise_number(self, agent: str, number: int) -> None:
+        self._tables.last_numbers[agent] = max(number, self.last_number(agent))
+
+    def insert(self, record: Record) -> None:
+        if record.id in self._tables.records:
+            raise StoreError(f"there is a record '{record.id}' already", "run the command again")
+        self._put(record)
+        self.raise_number(record.agent, record.number or 0)
+
+    def replace(self, before: Record, after: Record) -> None:
+        self._put(after)
+        if after.retired_at is not None or (before.title, before.text) != (after.title, after.text):
+            self._tables.remove_vectors(after.id)
+
+    def _put(self, record: Record) -> None:
+        # A copy, as JSON has it: the caller's object may change, and other engines return it from JSON as well.
+        self._tables.records[record.id] = replace(record, fields=json.loads(json.dumps(record.fields)))
+        self._tables.content_hashes[record.id] = content_hash(record.text)
+
+    def touch(self, id_: str, at: int) -> None:
+        self._tables.records[id_] = replace(self._tables.records[id_], updated_at=at)
+
+    def append_change(self, change: Change) -> int:
+        tables = self._tables
+        number = change.change or tables.last_change + 1
+        tables.last_change = max(number, tables.last_change)
+        tables.changes[number] = replace(change, change=number, notes=())
+        return number
+
+    # ── restoring ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
+        tables = self._tables
+        found = [tables.records[id_] for id_ in ids if id_ in tables.records]
+        return {
+            one.id: ExistingRecord(one.kind, one.agent, one.created_at, tables.content_hashes.get(one.id, ""))
+            for one in found
+        }
+
+    def taken_numbers(self, agent: str, numbers: Sequence[int]) -> Iterable[int]:
+        taken = {record.number for record in self._tables.records.values() if record.agent == agent}
+        return [number for number in numbers if number in taken]
+
+    def taken_changes(self, numbers: Sequence[int]) -> Iterable[int]:
+        return [number for number in numbers if number in self._tables.changes]
+
+    def append_changes(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            self.append_change(change)
+
+    def put_extraction(self, id_: str, extraction: Extraction) -> None:
+        self._tables.extractions[id_] = extraction
+
+    def serving_space(self) -> str:
+        return self._tables.roles.active
+
+    def has_canary(self, fingerprint: str) -> bool:
+        return fingerprint in self._tables.canaries
+
+    def put_exported_vectors(self, id_: str, vectors: ExportedVectors) -> None:
+        put_exported_vectors(self._tables, id_, vectors)
+
+
+def session_of(tables: Tables, id_: str) -> list[Record]:
+    """The live turns of a turn's session, in order; none if the id is not a turn's."""
+    turn = tables.records.get(id_)
+    session = turn.fields.get("session_id") if turn is not None and turn.kind == "turn" else None
+    if turn is None or session is None:
+        return []
+    turns = [
+        one
+        for one in tables.records.values()
+        if (one.kind, one.agent, one.retired_at) == ("turn", turn.agent, None)
+        and one.fields.get("session_id") == session
+    ]
+    return sorted(turns, key=_place_in_session)
+
+
+def _place_in_session(turn: Record) -> tuple[int, int]:
+    return turn.created_at, turn.number or 0
+
+
+def _is_turn(tables: Tables, id_: str) -> bool:
+    return id_ in tables.records and tables.records[id_].kind == "turn"
+
+
+def _counts(record: Record, now: int) -> bool:
+    """Whether a record is a memory, live and not expired."""
+    return record.kind == "memory" and record.retired_at is None and (record.expires_at or now + 1) > now
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else 0.0
+
+
+def _changes(tables: Tables) -> list[Change]:
+    return sorted(tables.changes.values(), key=lambda change: change.change)
+
+
+def _history(tables: Tables, id_: str) -> tuple[Change, ...]:
+    return tuple(change for change in _changes(tables) if change.record == id_)
+
+
+def _facts_of_turns(tables: Tables, purged: frozenset[str]) -> tuple[str, ...]:
+    """Ids of live records that were extracted from purged turns and are not purged themselves."""
+    turns = {id_ for id_ in purged if _is_turn(tables, id_)}
+    facts = {target for source, kind, target in tables.links if kind == FROM and source in turns}
+    return tuple(one.id for one in tables.records.values() if one.id in facts - purged and one.retired_at is None)
+
+
+def _unextracted(tables: Tables, agent: str, retry_policy: RetryPolicy | None) -> list[Record]:
+    return [
+        record
+        for record in tables.records.values()
+        if (record.kind, record.retired_at) == ("turn", None)
+        and agent in ("*", record.agent)
+        and record.id not in tables.extractions
+        and (retry_policy is None or _is_due(tables.failures.get(record.id, (0, 0)), retry_policy))
+    ]
+
+
+def _is_due(failures: tuple[int, int], retry_policy: RetryPolicy) -> bool:
+    count, last_at = failures
+    return count < retry_policy.failures or last_at <= retry_policy.since
+
+
+def _export_row(tables: Tables, record: Record, vectors: bool) -> ExportRow:
+    links = [link for (source, *_), link in tables.links.items() if source == record.id]
+    links = [link for link in links if tables.records[link.target].kind != "chunk"]
+    return ExportRow(
+        record,
+        _history(tables, record.id),
+        tuple(sorted(links, key=lambda link: (link.kind, link.target))),
+        export_vectors(tables, record.id) if vectors else (),
+        tables.extractions.get(record.id),
+    )

@@ -1,0 +1,197 @@
+"""Reading and searching records of the in-memory engine: every search reads all records in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mindex.analyzer import COLUMNS, analyze_record
+from mindex.clock import now_ms
+from mindex.errors import EmbeddingError
+from mindex.model import Filters, KeywordNode, Model, Record
+from mindex.store.base import (
+    KeywordQuery,
+    KeywordResult,
+    NearestRecords,
+    Page,
+    RankingContext,
+    RankingSignals,
+    ScoredRecord,
+    TermStatistics,
+)
+from mindex.store.rules import bm25
+from mindex.store.rules.filters import admits
+from mindex.store.rules.spaces import require_role
+from tests.contract.memory_engine_entries import session_of
+from tests.contract.memory_engine_tables import Connection, Tables
+
+if TYPE_CHECKING:
+    from mindex.model import VectorArray
+
+
+class MemoryRetrieval:
+    """Implements `mindex.store.base.RetrievalStore`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def records(self, ids: Sequence[str]) -> tuple[Record, ...]:
+        return _records(self._connection.read(), ids)
+
+    def record(self, id_: str) -> Record | None:
+        return self._connection.read().records.get(id_)
+
+    def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
+        records = self._connection.read().records.values()
+        ids = (one.id for one in records if one.id.startswith(prefix) and (retired or one.retired_at is None))
+        return tuple(sorted(ids)[:limit])
+
+    def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
+        tables = self._connection.read()
+        position = {id_: at for ids in tables.chunks.values() for at, id_ in enumerate(ids)}
+        scope = _in_scope(tables, filters)
+        scope.sort(key=lambda one: (-one.created_at, one.path, position.get(one.id, 0)))
+        return Page(tuple(scope[offset : offset + limit]), len(scope))
+
+    def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
+        wanted = [word.lower() for word in words]
+        found = [
+            one
+            for one in _in_scope(self._connection.read(), filters)
+            if all(word in one.text.lower() or word in one.title.lower() for word in wanted)
+        ]
+        found.sort(key=self._confidence_and_age)
+        return tuple(one.id for one in found[:limit])
+
+    def _confidence_and_age(self, record: Record) -> tuple[float, int, int]:
+        """The order of `substring`: the most confident first, then the last accessed."""
+        accesses = self._connection.database.accesses.get(record.id)
+        confidence = -1.0 if record.confidence is None else record.confidence
+        return -confidence, -(accesses.last_at if accesses else record.updated_at), -record.updated_at
+
+    # ── keywords ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
+        tables = self._connection.read()
+        scope = _in_scope(tables, filters)
+        found = {one.id: one for one in (*scope, *query.past)}
+        hits = _ranked(query.node, found.values(), scope)[:limit]
+        if query.bonus is not None:
+            bonus = {hit.id: hit.score for hit in _ranked(query.bonus, [found[hit.id] for hit in hits], scope)}
+            hits = [replace(hit, score=hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
+            hits.sort(key=lambda hit: (-hit.score, hit.id))
+        matched = {hit.id: bm25.matched_tokens(found[hit.id], query.tokens) for hit in hits[: query.described]}
+        return KeywordResult(tuple(hits), _statistics(query.tokens, scope), matched, tables.roles.active)
+
+    def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
+        live = [record for record in self._connection.read().records.values() if record.retired_at is None]
+        return _statistics(tokens, live)
+
+    # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
+        query = np.asarray(vector, np.float32).reshape(-1)
+        if len(query) != model.dimensions:
+            raise EmbeddingError(
+                f"the query has {len(query)} dimensions, {model.name} has {model.dimensions}",
+                "check embedding.model, then run `mindex doctor`",
+            )
+        tables = self._connection.read()
+        require_role(tables.roles, model)
+        scope = [one for one in _in_scope(tables, filters) if tables.has_vectors(model, one.id)]
+        if not scope:
+            return NearestRecords((), 0.0, 0.0, 0, 1.0)
+        vectors = [tables.vectors[model.fingerprint, one.id] for one in scope]
+        cosines = [one.pieces @ query for one in vectors]
+        hits = [
+            ScoredRecord(record.id, float(pieces.max()), record.kind)
+            for record, pieces in zip(scope, cosines, strict=True)
+        ]
+        hits.sort(key=lambda hit: -hit.score)
+        every = np.concatenate(cosines)
+        fluency = np.repeat([one.fluency for one in vectors], [len(one.pieces) for one in vectors])
+        return NearestRecords(
+            tuple(hits[:limit]), float(every.mean()), float(every.std()), len(every), float(fluency.mean())
+        )
+
+    # ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
+        return self._signals(self._connection.read(), ids)
+
+    def ranking_context(
+        self, ids: Sequence[str], *, whole: int, filters: Filters, adjacent_to: Sequence[str] = ()
+    ) -> RankingContext:
+        tables = self._connection.read()
+        return RankingContext(
+            self._signals(tables, ids),
+            _adjacent_turns(tables, adjacent_to, filters),
+            {record.id: record for record in _records(tables, ids[:whole])},
+        )
+
+    def _signals(self, tables: Tables, ids: Sequence[str]) -> dict[str, RankingSignals]:
+        signals = {}
+        for record in (tables.records[id_] for id_ in ids if id_ in tables.records):
+            accesses = self._connection.database.accesses.get(record.id)
+            signals[record.id] = RankingSignals(
+                record.id,
+                record.kind,
+                record.domain,
+                record.instruction,
+                record.importance,
+                record.created_at,
+                accesses.count if accesses else 0,
+                accesses.last_at if accesses else None,
+            )
+        return signals
+
+
+def _records(tables: Tables, ids: Sequence[str]) -> tuple[Record, ...]:
+    found = (tables.records[id_] for id_ in ids if id_ in tables.records)
+    return tuple(record for record in found if record.retired_at is None)
+
+
+def _in_scope(tables: Tables, filters: Filters) -> list[Record]:
+    """The live records that filters admit. Those that changed after `as_of` are left out: the caller has their past."""
+    now = now_ms()
+    changed = {one.record for one in tables.changes.values() if filters.as_of is not None and one.at > filters.as_of}
+    return [one for one in tables.records.values() if one.id not in changed and admits(filters, one, now)]
+
+
+def _ranked(node: KeywordNode, records: Iterable[Record], scope: Sequence[Record]) -> list[ScoredRecord]:
+    """The records that match, best first; how rare a word is among the records in scope decides what it is worth."""
+    statistics = _statistics(sorted(bm25.query_tokens(node)), scope)
+    lengths = [_length(record) for record in scope]
+    return bm25.score_records(node, list(records), statistics, sum(lengths) / max(1, len(lengths)))
+
+
+def _length(record: Record) -> int:
+    columns = analyze_record(record)
+    return sum(len(getattr(columns, name).split()) for name in COLUMNS)
+
+
+def _statistics(tokens: Sequence[str], records: Sequence[Record]) -> TermStatistics:
+    frequency = dict.fromkeys(tokens, 0)
+    for record in records:
+        for token in bm25.matched_tokens(record, tokens):
+            frequency[token] += 1
+    return TermStatistics(len(records), frequency)
+
+
+def _adjacent_turns(tables: Tables, ids: Sequence[str], filters: Filters) -> tuple[tuple[str, str], ...]:
+    """Pairs of each turn and the one right before or after it in its session, where that is in scope."""
+    if not ids:
+        return ()
+    scope = {record.id for record in _in_scope(tables, filters)}
+    pairs = []
+    for id_ in ids:
+        turns = [turn.id for turn in session_of(tables, id_)]
+        if id_ in turns:
+            at = turns.index(id_)
+            pairs += [(id_, other) for other in (*turns[max(0, at - 1) : at], *turns[at + 1 : at + 2])]
+    return tuple((id_, other) for id_, other in pairs if other in scope)
