@@ -175,6 +175,7 @@ def test_a_context_takes_its_room_from_the_piece(text: str) -> None:
     assert len(pieces_of(long)) > len(pieces_of(bare))
 
 
+@pytest.mark.model
 def test_a_chunk_is_embedded_again_with_its_context(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model, embedding__provider="local")
     assert memory.index(docs).embedded == CHUNKS
@@ -189,6 +190,7 @@ def test_a_chunk_is_embedded_again_with_its_context(opened: Open, model: ChatSer
     assert max(hit.trace.cosine or 0 for hit in airships.hits) > 0.2
 
 
+@pytest.mark.model
 def test_without_embedding_the_vectors_are_left_for_later(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model, embedding__provider="local")
     report = memory.index(docs, contextualize=True, embed=False)

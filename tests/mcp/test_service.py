@@ -241,6 +241,7 @@ def test_a_model_that_was_down_is_asked_again_now_and_then_and_not_all_the_time(
     assert asked < 20
 
 
+@pytest.mark.model
 def test_a_running_server_loads_the_model_that_the_memory_was_changed_to(
     docs: Path,
     model_server: ModelServer,

@@ -268,6 +268,7 @@ def test_a_model_writes_what_stands_for_all(opened: Open, tell: Tell, model: Cha
     assert "data" in system
 
 
+@pytest.mark.model
 def test_a_new_memory_is_embedded(opened: Open, tell: Tell, model: ChatServer) -> None:
     memory = opened(model, embedding__provider="local")
     for text in ("Anna likes black tea", "Anna likes black coffee"):

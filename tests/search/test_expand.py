@@ -220,6 +220,7 @@ def test_a_possible_answer_is_looked_for_among_texts(hybrid: Memory, model: Chat
     assert max(answer.hits, key=lambda hit: stages(hit).get("expansion", 0)).record.path == "beacon.md"
 
 
+@pytest.mark.model
 def test_other_words_do_not_make_a_foreign_question_answerable(model: ChatServer, tmp_path: Path) -> None:
     """How near a page is to what was asked is known: a page that shares words with a variant only is still far away."""
     model.answers = always(said(["baker rest night flights Lisbon", "cheap dough rest night Lisbon"]))

@@ -465,6 +465,7 @@ def test_the_less_of_it_is_read_the_less_reranking_weighs(judge: Judge, tmp_path
     assert {hit.record.path: hit.score for hit in answer.hits} == pytest.approx(mixed)
 
 
+@pytest.mark.model
 @pytest.mark.server
 def test_chinese_is_not_reranked_where_the_embedder_does_not_read_it(tmp_path: Path) -> None:
     """With the built-in model, which says itself how little of it is words to it."""
@@ -480,6 +481,7 @@ def test_chinese_is_not_reranked_where_the_embedder_does_not_read_it(tmp_path: P
     assert "not reranked: the models hardly read the language of these texts" in answer.notes
 
 
+@pytest.mark.model
 @pytest.mark.server
 def test_what_the_embedder_reads_is_reranked_with_its_vectors(tmp_path: Path) -> None:
     with Judge() as judge:
