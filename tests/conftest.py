@@ -54,11 +54,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("model")
         if any(name in returned for returned in _types_of_fixtures(item) for name in _SERVER_TYPES):
             item.add_marker("server")
-    part = config.getoption("part")
-    if part != "all":
-        chosen = [item for item in items if (item.get_closest_marker("serial") is not None) == (part == "serial")]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-        items[:] = chosen
+    parts: dict[str, list[pytest.Item]] = {"parallel": [], "serial": []}
+    for item in items:
+        parts["serial" if item.get_closest_marker("serial") else "parallel"].append(item)
+    if (part := config.getoption("part")) != "all":
+        items[:] = parts.pop(part)
+        config.hook.pytest_deselected(items=[item for left_out in parts.values() for item in left_out])
 
 
 def _types_of_fixtures(item: pytest.Item) -> Iterator[str]:
@@ -73,6 +74,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(Path(guard.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
 _report = Path(tempfile.gettempdir()) / f"mindex-tests-{os.getpid()}"
+_report.unlink(missing_ok=True)  # left by a process that was killed and had the same id
 _bind = socketserver.TCPServer.server_bind
 
 

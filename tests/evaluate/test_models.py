@@ -15,7 +15,7 @@ from tests.evaluate.conftest import titled_set
 from tests.generating import Fails, chat_server
 from tests.running import run_here
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.server]
 
 
 def has_reranker() -> bool:

@@ -41,7 +41,7 @@ def check(marker: str, opener: str) -> None:
 def opened() -> str:
     """Returns what the running test opened without being marked for it, as a sentence; "" when there is nothing."""
     try:
-        with open(os.environ[REPORT], encoding="utf-8") as report:  # noqa: PTH123
+        with open(os.environ.get(REPORT, ""), encoding="utf-8") as report:  # noqa: PTH123 - likewise
             marker, opener = report.readline().split()
     except FileNotFoundError:
         return ""
