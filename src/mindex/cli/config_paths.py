@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mindex.cli.output import Context
+from mindex.cli.output import Context, note
 from mindex.config import Configured, bare_address, cache_folder, load_settings, user_config
 from mindex.present.text import aligned
 from mindex.present.to_json import Json
@@ -17,8 +17,8 @@ _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its 
 def config_command(context: Context) -> None:
     """Every setting, its value, and where the value comes from."""
     settings = load_settings({"db": context.db, "agent": context.agent})
-    for note in settings.notes:
-        click.echo(f"note: {note}", err=True)
+    for text in settings.notes:
+        note(text)
     shown: dict[str, Json] = {
         "settings": [
             {

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from mindex.cli.output import Context
+from mindex.cli.output import prints
 from mindex.cli.progress_bar import ProgressBar
+from mindex.memory import Memory
+from mindex.model.reports import ListedModel, ReembedReport
 from mindex.present.models import models_text, reembed_text
 
 
@@ -22,8 +25,8 @@ from mindex.present.models import models_text, reembed_text
 @click.option("--dimensions", metavar="N", type=click.IntRange(min=0), help="Shorten its vectors to N; 0: do not.")
 @click.option("--force", is_flag=True, help="Embed everything again, also with the model that is used already.")
 @click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and roughly how long it takes.")
-@click.pass_obj
-def reembed_command(context: Context, /, **options: Any) -> None:
+@prints(reembed_text)
+def reembed_command(memory: Memory, **options: Any) -> ReembedReport:
     """Change the model that this memory is embedded with.
 
     Without options an unfinished change is resumed, else a model or provider that the settings name is changed to.
@@ -32,16 +35,13 @@ def reembed_command(context: Context, /, **options: Any) -> None:
     there. With --force the old vectors are not believed: a server may have been given another model under the same
     name.
     """
-    with context.memory() as memory, ProgressBar() as bar:
-        done = memory.models.reembed(**options, report=bar)
-    context.emit(done, lambda: reembed_text(done))
+    with ProgressBar() as bar:
+        return memory.models.reembed(**options, report=bar)
 
 
 @click.command("models")
 @click.option("--measure", is_flag=True, help="Have each installed model work for a moment, and say how fast it is.")
-@click.pass_obj
-def models_command(context: Context, measure: bool) -> None:
+@prints(models_text, lambda listed: {"models": listed})
+def models_command(memory: Memory, measure: bool) -> Sequence[ListedModel]:
     """List ready-made models, what is configured, and what this memory is embedded with."""
-    with context.memory() as memory:
-        listed = memory.models.list(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
-    context.emit({"models": listed}, lambda: models_text(listed))
+    return memory.models.list(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))

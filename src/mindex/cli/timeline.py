@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import click
 
 from mindex.cli.options import limit_option
-from mindex.cli.output import Context
-from mindex.model import KINDS
+from mindex.cli.output import prints
+from mindex.memory import Memory
+from mindex.model import KINDS, TimelineEvent
 from mindex.present.history import timeline_text
 
 
@@ -16,11 +20,7 @@ from mindex.present.history import timeline_text
 @click.option("--before", metavar="T", help="Before this time (default: now).")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only what happened to this kind.")
 @limit_option(50, "How many events, at most 200.")
-@click.pass_obj
-def timeline_command(
-    context: Context, query: str, after: str, before: str | None, kinds: tuple[str, ...], limit: int
-) -> None:
+@prints(timeline_text, lambda events: {"events": events})
+def timeline_command(memory: Memory, **options: Any) -> Sequence[TimelineEvent]:
     """What was learnt, said, changed and forgotten between two times."""
-    with context.memory() as memory:
-        events = memory.timeline.events(after, before, query, kinds=kinds, limit=limit)
-    context.emit({"events": events}, lambda: timeline_text(events))
+    return memory.timeline.events(**options)
