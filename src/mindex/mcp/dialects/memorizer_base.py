@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Annotated
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.clock import to_iso
 from mindex.errors import NotFoundError, UsageError
+from mindex.mcp.dialects import memorizer_rows as rows
 from mindex.mcp.dialects.memorizer_format import succeeded
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.tool_results import JsonObject
-from mindex.memory import Memory
 from mindex.model import Kind, Record
+from mindex.present.to_json import Json
 
 AgentId = Annotated[str, Field(description="Default main")]
 # Memorizer-MCP has no such argument: its ids are unique over all agents, ours per agent.
@@ -25,31 +24,18 @@ Number = Annotated[int, Field(ge=1)]
 MAX_LISTED = 500
 _PAGE = 500
 _KIND_NAMES: dict[Kind, str] = {"memory": "fact"}
+_ROWS = {"memory": rows.fact, "turn": rows.conversation, "contact": rows.thing, "skill": rows.skill}
 
 
-@dataclass(frozen=True, slots=True)
-class MemorizerTools:
-    host: MemoryHost
-
-    @property
-    def _memory(self) -> Memory:
-        return self.host.memory
-
+class MemorizerTools(Toolset):
     def _agent(self, agent_id: str) -> str:
         return agent_id or self._memory.settings.text("agent")
 
-    def _success(self, data: JsonObject, *notes: str) -> CallToolResult:
+    def _success(self, *notes: str, **data: Json) -> CallToolResult:
         return succeeded(data, (*notes, *self.host.notes()))
 
-    def _created(self, record: Record, id_name: str, time_name: str = "created_at") -> CallToolResult:
-        """Return the number and the creation time of a new record, under these names."""
-        stored = self._memory.entries.get(record.id)
-        assert stored is not None
-        data: JsonObject = {id_name: stored.number, time_name: to_iso(stored.created_at)}
-        return self._success(data, *self._memory.embedding_queue.notes(record.id))
-
     def _by_number(self, kind: Kind, number: int, agent_id: str = "") -> Record:
-        """Return the one live record of a kind with this number.
+        """Returns the one live record of a kind with this number.
 
         Raises NotFoundError if there is none, and UsageError if several agents have one and `agent_id` is empty.
         """
@@ -66,7 +52,7 @@ class MemorizerTools:
         return found[0]
 
     def _live_records(self, kind: Kind, agent_id: str, most: int | None = None) -> Iterator[Record]:
-        """Yield live records of a kind, newest first."""
+        """Yields live records of a kind, newest first."""
         filters = self._memory.filters(kinds=[kind], agent=self._agent(agent_id))
         seen = 0
         while most is None or seen < most:
@@ -77,18 +63,18 @@ class MemorizerTools:
             yield from page.records
             seen += len(page.records)
 
-    def _contact_numbers(self, projects: Iterable[Record]) -> dict[str, int]:
-        """Return the numbers of the contacts that these projects name, forgotten ones too, by their ids."""
-        ids: set[str] = set()
-        for project in projects:
-            participants = project.fields.get("participants")
-            ids |= {str(one) for one in participants} if isinstance(participants, list) else set()
-            ids.add(str(project.fields.get("primary_contact_id")))
-        contacts = [self._memory.entries.get(id_) for id_ in ids]
-        return {contact.id: contact.number for contact in contacts if contact and contact.number is not None}
+    def _row(self, record: Record) -> JsonObject:
+        """Returns a record as Memorizer-MCP shows it."""
+        if record.kind != "project":
+            return _ROWS[record.kind](record)
+        named = record.fields.get("participants")
+        ids = {*(named if isinstance(named, list) else ()), record.fields.get("primary_contact_id")}
+        contacts = [self._memory.entries.get(str(id_)) for id_ in ids]
+        numbers = {one.id: one.number for one in contacts if one and one.number is not None}
+        return rows.project(record, numbers)
 
 
 def limit_notes(limit: int, found: int = 0) -> tuple[str, ...]:
-    """Return the notes of a list whose limit was too high, or that may leave out records."""
+    """Returns the notes of a list whose limit was too high, or that may leave out records."""
     notes = (f"limit cut to {MAX_LISTED}",) if limit > MAX_LISTED else ()
     return (*notes, f"only the first {MAX_LISTED} are looked at") if found >= MAX_LISTED else notes
