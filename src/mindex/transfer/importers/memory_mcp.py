@@ -13,15 +13,13 @@ from typing import Any
 
 from mindex.model import Change, Record
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.memory_rows import memory_row
 from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 
 _COLUMNS = (
-    "id", "content", "type", "importance", "created_at", "last_accessed", "expires_at", "metadata", "is_deleted",
-    "summary", "access_count",
-)  # fmt: skip
+    "id content type importance created_at last_accessed expires_at metadata is_deleted summary access_count"
+).split()
 _ACTIONS = {"create": "add", "update": "update", "delete": "forget", "restore": "restore"}
 
 

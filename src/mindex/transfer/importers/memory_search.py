@@ -15,19 +15,17 @@ from typing import Any
 
 from mindex.errors import MindexError, StoreError, UsageError
 from mindex.store.foreign_sqlite import ForeignDatabase
-from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.json_lines import MOST_VALUES
-from mindex.transfer.importers.memory_rows import memory_row
 from mindex.transfer.importers.sqlite_source import DatabaseImporter
 
 _INSIGHTS = dict.fromkeys(("bugfix", "feature", "learning"), "insight")
 _TYPES = {"decision": "decision", "preference": "preference", **_INSIGHTS}
 # The columns of the database; the export has the same names in camel case.
 _CHUNK = (
-    "chunk_index", "content", "line_start", "line_end", "observation_type", "concepts", "files_referenced",
-    "session_id", "context_prefix",
-)  # fmt: skip
+    "chunk_index content line_start line_end observation_type concepts files_referenced session_id context_prefix"
+).split()
 _SESSION = ("id", "started_at", "project_path", "summary", "capture_count")
 _MOST_BYTES = 64 * 1024 * 1024
 _FIRST_BYTES = 4096
