@@ -1,4 +1,4 @@
-"""The commands add, update, forget, restore, purge, history and undo."""
+"""The commands add, update, forget, restore, purge, history, undo and timeline."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import combine, id_argument, reason_option, text_or_stdin
+from mindex.cli.options import combine, id_argument, limit_option, reason_option, text_or_stdin
 from mindex.cli.output import prints
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import TYPES, AddResult, Change, PurgeResult
+from mindex.model import KINDS, TYPES, AddResult, Change, PurgeResult, TimelineEvent
 from mindex.present import entries
-from mindex.present.history import change_json, change_text, history_json, history_text
+from mindex.present.history import change_json, change_text, history_json, history_text, timeline_text
 
 # The properties of a memory that `add` and `update` take, by the names of `Memory.add`.
 _property_options = combine(
@@ -110,3 +110,15 @@ def history_command(memory: Memory, id_: str) -> Sequence[Change]:
 def undo_command(memory: Memory, reference: str) -> tuple[Change, int]:
     """Take back one change by its number, or a memory's latest. An undo can be undone, too."""
     return memory.undo(reference)
+
+
+@click.command("timeline")
+@click.argument("query", default="")
+@click.option("--after", required=True, metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01.")
+@click.option("--before", metavar="T", help="Before this time (default: now).")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only what happened to this kind.")
+@limit_option(50, "How many events, at most 200.")
+@prints(timeline_text, lambda events: {"events": events})
+def timeline_command(memory: Memory, **options: Any) -> Sequence[TimelineEvent]:
+    """What was learnt, said, changed and forgotten between two times."""
+    return memory.timeline.events(**options)

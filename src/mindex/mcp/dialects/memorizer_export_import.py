@@ -205,7 +205,7 @@ def _as_markdown(
     for category in CATEGORIES:
         of_category = [record for record in facts if category_of(record.type) == category]
         counted.append(f"- {category}: {len(of_category)}")
-        lines = (f"- {_one_line(record.text)} ({utc_text(record.created_at)[:10]})" for record in of_category)
+        lines = (f"- {' '.join(record.text.split())} ({utc_text(record.created_at)[:10]})" for record in of_category)
         yield f"facts/{category}.md", _page(f"Facts: {category}", lines)
     if turns is not None:
         yield "conversations/recent.md", _page("Recent conversations", _turn_texts(turns))
@@ -221,7 +221,3 @@ def _turn_texts(turns: Iterable[Record]) -> Iterator[str]:
 
 def _page(title: str, lines: Iterable[str]) -> str:
     return "\n".join([f"# {title}", "", *(list(lines) or ["Nothing yet."]), ""])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -196,10 +196,6 @@ def _family_of(type_: str) -> EntryType:
     return _FAMILY_OF.get(type_, "fact")
 
 
-def _unknown_tool(name: str) -> CallToolResult:
-    return json_result({"error": f"Unknown tool: {name}"}, is_error=True)
-
-
 _INSTRUCTIONS = (
     "Memory across conversations. `memory_search` before you answer what earlier conversations may have settled;"
     " `memory_add` facts, preferences, decisions and corrections worth keeping, one at a time, never secrets;"
@@ -211,5 +207,5 @@ DIALECT = Dialect(
     _INSTRUCTIONS,
     settings=NO_IMPORTANCE_BOOST,
     on_error=_error_with({}),
-    unknown_tool=_unknown_tool,
+    unknown_tool=lambda name: json_result({"error": f"Unknown tool: {name}"}, is_error=True),
 )

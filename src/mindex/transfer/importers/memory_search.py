@@ -10,6 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -90,18 +91,15 @@ class MemorySearch(DatabaseImporter):
         for _, one in _objects(export, "fileCollections"):
             if one:
                 collections[foreign.text(one.get("filePath"))].append(foreign.text(one.get("collectionName")))
-        for where, one in _objects(export, "chunks"):
+        for where, one in chain(_objects(export, "chunks"), _objects(export, "sessions")):
             if one is None:
                 yield SkippedRow(where, "it is not an object")
-                continue
-            file = foreign.text(one.get("filePath"))
-            at = foreign.time_ms(files.get(file, {}).get("mtime"), modified)
-            yield self._chunk(where, _columns(one, _CHUNK), file, at, collections[file])
-        for where, one in _objects(export, "sessions"):
-            if one is None:
-                yield SkippedRow(where, "it is not an object")
-            else:
+            elif where.startswith("sessions"):
                 yield self._session(_columns(one, _SESSION), modified)
+            else:
+                file = foreign.text(one.get("filePath"))
+                at = foreign.time_ms(files.get(file, {}).get("mtime"), modified)
+                yield self._chunk(where, _columns(one, _CHUNK), file, at, collections[file])
 
     # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────
 
