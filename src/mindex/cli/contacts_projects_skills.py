@@ -91,8 +91,8 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         lambda page: present.things_text(page.records, page.total),
         lambda page: present.things_json(page.records, page.total),
     )
-    def list_(memory: Memory, /, limit: int, **wanted: Any) -> Page:
-        return memory.things(kind).list(limit=limit, **wanted)
+    def list_(memory: Memory, /, limit: int, **filters: Any) -> Page:
+        return memory.things(kind).list(limit=limit, **filters)
 
     @group.command("get", help=f"Show a {kind} by its id, a unique start of it, or its name.")
     @id_argument

@@ -36,7 +36,8 @@ def backfill_command(memory: Memory, batch: int) -> Mapping[str, int]:
 
 
 def _optimized_text(shown: dict[str, Any]) -> str:
-    lines = ["{size_before} bytes before, {size_after} after".format_map(shown)]
+    sizes = "{size_before} bytes before, {size_after} after" if "size_before" in shown else "optimized"
+    lines = [sizes.format_map(shown)]
     if "cleared" in shown:
         counted = ", ".join(f"{count} {kind}" for kind, count in shown["cleared"].items())
         lines.append(f"caches emptied: {counted or 'nothing was in them'}")
@@ -51,7 +52,7 @@ def optimize_command(memory: Memory, caches: bool) -> dict[str, Json]:
     before = memory.status().size_bytes
     cleared = memory.maintenance.optimize(caches=caches)
     sizes: dict[str, Json] = {"size_before": before, "size_after": memory.status().size_bytes}
-    return {**sizes, "cleared": dict(cleared)} if caches else sizes
+    return (sizes if before is not None else {}) | ({"cleared": dict(cleared)} if caches else {})
 
 
 @click.command("reembed")

@@ -65,15 +65,6 @@ def serve_command(
             raise NotFoundError(f"there is no folder {folder}", "check the path")
     if context.db and dialect_db:
         raise UsageError("--db and --database-path are the same", "give one of them")
-    build = None if build_index is None else Path(build_index) if build_index else source_path or Path.cwd()
-    options = ServerOptions(
-        db=context.db,
-        seed_db=database_path,
-        agent=context.agent,
-        root=root or Path.cwd(),
-        source=source_path,
-        exclude=exclude,
-        build=build,
-        watch=watch,
-    )
-    serve(options, tools, http=address)
+    build = None if build_index is None else Path(build_index) if build_index else source or Path.cwd()
+    server = ServerOptions(context.db, dialect_db, context.agent, root or Path.cwd(), source, build=build, **options)
+    serve(server, tools, http=address)

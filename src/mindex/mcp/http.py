@@ -6,17 +6,15 @@ import socket
 from dataclasses import dataclass
 
 import uvicorn
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from mindex import __version__
 from mindex.errors import UsageError
+from mindex.mcp.host_check import LOOPBACK, allowed_hosts
 from mindex.mcp.server import MindexServer
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_ALL_INTERFACES = ("0.0.0.0", "::")
 _SHUTDOWN_SECONDS = 3
 
 
@@ -64,27 +62,6 @@ def app(server: MindexServer, address: Address) -> Starlette:
     return server.streamable_http_app(
         stateless_http=True, host=address.host, transport_security=allowed_hosts(address.host)
     )
-
-
-def allowed_hosts(host: str) -> TransportSecuritySettings:
-    """Accept this machine's names: those of loopback, and of the host that the server listens on.
-
-    No web page reaches the server by DNS rebinding.
-    """
-    names = dict.fromkeys([*LOOPBACK, *_own_names(host)])
-    hosts = [f"[{name}]:*" if ":" in name else f"{name}:*" for name in names]
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts])
-
-
-def _own_names(host: str) -> list[str]:
-    if host not in _ALL_INTERFACES:
-        return [host]
-    name = socket.gethostname()
-    try:
-        addresses = [str(found[4][0]) for found in socket.getaddrinfo(name, None)]
-    except OSError:
-        addresses = []
-    return [name, socket.getfqdn(), *addresses]
 
 
 def run(server: MindexServer, address: Address, listening: socket.socket) -> None:

@@ -52,6 +52,7 @@ class AnthropicTools(Toolset):
         new_path: Annotated[str | Omitted, Field(description="rename")] = None,
     ) -> CallToolResult:
         arguments = locals()
+        _ = self._memory  # one that cannot be opened is not an error of the command
         try:
             for name in _NEEDS[command]:
                 if arguments[name] is None:

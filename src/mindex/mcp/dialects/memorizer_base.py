@@ -35,7 +35,7 @@ class MemorizerTools(Toolset):
         return succeeded(data, (*notes, *self.host.notes()))
 
     def _by_number(self, kind: Kind, number: int, agent_id: str = "") -> Record:
-        """Returns the one live record of a kind with this number.
+        """Return the one live record of a kind with this number.
 
         Raises NotFoundError if there is none, and UsageError if several agents have one and `agent_id` is empty.
         """
@@ -52,7 +52,7 @@ class MemorizerTools(Toolset):
         return found[0]
 
     def _live_records(self, kind: Kind, agent_id: str, most: int | None = None) -> Iterator[Record]:
-        """Yields live records of a kind, newest first."""
+        """Yield live records of a kind, newest first."""
         filters = self._memory.filters(kinds=[kind], agent=self._agent(agent_id))
         seen = 0
         while most is None or seen < most:
@@ -64,7 +64,7 @@ class MemorizerTools(Toolset):
             seen += len(page.records)
 
     def _row(self, record: Record) -> JsonObject:
-        """Returns a record as Memorizer-MCP shows it."""
+        """Return a record as Memorizer-MCP shows it."""
         if record.kind != "project":
             return _ROWS[record.kind](record)
         named = record.fields.get("participants")
@@ -75,6 +75,6 @@ class MemorizerTools(Toolset):
 
 
 def limit_notes(limit: int, found: int = 0) -> tuple[str, ...]:
-    """Returns the notes of a list whose limit was too high, or that may leave out records."""
+    """Return the notes of a list whose limit was too high, or that may leave out records."""
     notes = (f"limit cut to {MAX_LISTED}",) if limit > MAX_LISTED else ()
     return (*notes, f"only the first {MAX_LISTED} are looked at") if found >= MAX_LISTED else notes

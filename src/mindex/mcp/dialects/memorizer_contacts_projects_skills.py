@@ -61,13 +61,13 @@ class ThingTools(MemorizerTools):
         trigger_type: Trigger | Omitted = None,
     ) -> CallToolResult:
         found = self._memory.skills.list(limit=MAX_LISTED, agent=agent_id or "*").records
-        wanted = [
+        matching = [
             record
             for record in found
             if (enabled is None or bool(record.fields.get("enabled", True)) == enabled)
             and (trigger_type is None or rows.trigger_of(record) == trigger_type)
         ]
-        return self._success(*limit_notes(0, len(found)), **self._table("skill", wanted))
+        return self._success(*limit_notes(0, len(found)), **self._table("skill", matching))
 
     @tool("One skill by its id.", READS)
     def get_skill(self, skill_id: Number, agent_id: OwnerId = "") -> CallToolResult:
@@ -171,11 +171,11 @@ class ThingTools(MemorizerTools):
         limit: Limit = 50,
         agent_id: AgentId = "",
     ) -> CallToolResult:
-        wanted = _given_fields("project", locals())
+        filters = _given_fields("project", locals())
         agent = self._agent(agent_id)
         if contact_id is not None:
-            wanted["contact"] = self._by_number("contact", contact_id, agent).id
-        return self._list("project", limit, agent, wanted)
+            filters["contact"] = self._by_number("contact", contact_id, agent).id
+        return self._list("project", limit, agent, filters)
 
     @tool("Change a project.", REVISES)
     def update_project(
@@ -203,8 +203,8 @@ class ThingTools(MemorizerTools):
         data: JsonObject = {f"{kind}_id": record.number, time_name: to_iso(record.created_at)}
         return self._success(*self._memory.embedding_queue.notes(record.id), **data)
 
-    def _list(self, kind: ThingKind, limit: int, agent: str, wanted: Mapping[str, Any]) -> CallToolResult:
-        found = self._memory.things(kind).list(limit=MAX_LISTED, agent=agent, **wanted).records
+    def _list(self, kind: ThingKind, limit: int, agent: str, filters: Mapping[str, Any]) -> CallToolResult:
+        found = self._memory.things(kind).list(limit=MAX_LISTED, agent=agent, **filters).records
         return self._success(*limit_notes(limit, len(found)), **self._table(kind, found, limit))
 
     def _update(self, kind: ThingKind, number: int, arguments: Mapping[str, Any]) -> CallToolResult:
@@ -217,7 +217,7 @@ class ThingTools(MemorizerTools):
         return {f"{kind}s": [self._row(record) for record in records[:limit]], "total_count": len(records)}
 
     def _contact_ids(self, arguments: Mapping[str, Any], agent: str) -> dict[str, Any]:
-        """Returns the fields of a project that name contacts, with their ids for the numbers that the tools take."""
+        """Return the fields of a project that name contacts, with their ids for the numbers that the tools take."""
         fields: dict[str, Any] = {}
         if (primary := arguments.get("primary_contact_id")) is not None:
             fields["primary_contact_id"] = self._by_number("contact", primary, agent).id
@@ -227,6 +227,6 @@ class ThingTools(MemorizerTools):
 
 
 def _given_fields(kind: ThingKind, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields among the arguments of a tool, without those that are None or that name contacts."""
+    """Return the fields among the arguments of a tool, without those that are None or that name contacts."""
     names = {spec.name for spec in FIELDS[kind] if not spec.contacts}
     return {name: value for name, value in arguments.items() if name in names and value is not None}

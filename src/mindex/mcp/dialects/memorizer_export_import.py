@@ -133,13 +133,13 @@ def _is_fact(item: object) -> bool:
 
 
 def export_folder(memory: Memory) -> Path:
-    """Returns the folder of the environment variable, by default one beside the database."""
+    """Return the folder of the environment variable, by default one beside the database."""
     folder = os.environ.get(FOLDER_VARIABLE)
-    return Path(folder).expanduser() if folder else memory.settings.database.absolute().parent / "memory-export"
+    return Path(folder).expanduser() if folder else memory.folder / "memory-export"
 
 
 def _path_inside(folder: Path, file_path: str) -> Path:
-    """Returns the real path. Raises NotFoundError, or ForbiddenPathError for a file outside of the folder."""
+    """Return the real path. Raises NotFoundError, or ForbiddenPathError for a file outside of the folder."""
     try:
         path = (folder / Path(file_path).expanduser()).resolve(strict=True)
         if not path.is_relative_to(folder.resolve()):

@@ -48,7 +48,7 @@ class MaintenanceTools(MemorizerTools):
     ) -> CallToolResult:
         until = date_to or datetime.now(UTC).date().isoformat()
         sources = categories or [*SOURCES]
-        wanted, agent = set(analyze(query).words), self._agent(agent_id)
+        words, agent = set(analyze(query).words), self._agent(agent_id)
         events: list[Json] = []
         total = 0
         for change in self._memory.entries.changes(start_of(date_from), end_of(until)):
@@ -57,7 +57,7 @@ class MaintenanceTools(MemorizerTools):
                 continue
             if record.kind == "profile" and change.before is None and not record.text:  # only made an empty profile
                 continue
-            if wanted and wanted.isdisjoint((*analyze(record.text).words, *analyze(record.title).words)):
+            if words and words.isdisjoint((*analyze(record.text).words, *analyze(record.title).words)):
                 continue
             total += 1
             if len(events) < min(limit, MAX_LISTED):
@@ -81,7 +81,7 @@ class MaintenanceTools(MemorizerTools):
         }
 
     def _details(self, change: Change) -> JsonObject:
-        """Returns the row as it was after the change, with the id under its name in the other tools."""
+        """Return the row as it was after the change, with the id under its name in the other tools."""
         record = change.after
         if record.kind == "profile":
             return {"history_id": change.change, "change_reason": change.reason or None}
@@ -109,7 +109,7 @@ class MaintenanceTools(MemorizerTools):
             oldest_conversation=utc_text(oldest.records[0].created_at) if oldest.records else None,
             newest_conversation=utc_text(newest.records[0].created_at) if newest.records else None,
             facts_by_category={name: by_category[name] for name in CATEGORIES if by_category[name]},
-            database_size_mb=round(status.size_bytes / _MB, 2),
+            database_size_mb=round((status.size_bytes or 0) / _MB, 2),
             search_capabilities={
                 "sqlite_vec_loaded": embedder is not None,  # Memorizer-MCP needs sqlite-vec to search vectors
                 "embedding_provider": status.embedding.provider,
@@ -187,7 +187,7 @@ class MaintenanceTools(MemorizerTools):
 
 
 def _event_type(change: Change) -> str:
-    """Returns the type of an event. Memorizer-MCP has no `deleted`: it removes the events of a deleted row."""
+    """Return the type of an event. Memorizer-MCP has no `deleted`: it removes the events of a deleted row."""
     if change.after.kind == "profile":
         return "changed"
     if change.before is None:

@@ -79,7 +79,7 @@ class MudpuppyTools(Toolset):
             expires=expiresAt,
         )
         number = self._memory.entries.find(added.id).number
-        result: dict[str, Json] = {"id": number, "created": added.created, "duplicate": added.duplicate}
+        result: JsonObject = {"id": number, "created": added.created, "duplicate": added.duplicate}
         if added.redacted:  # not in mudpuppy: the caller must know that a secret was not stored
             result["redacted"] = list(added.redacted)
         return json_result(result)
@@ -120,7 +120,7 @@ class MudpuppyTools(Toolset):
         # First: the counts are those before this access.
         signals = self._memory.entries.usage([record.id]).get(record.id)
         self._memory.get(record.id)
-        entry: dict[str, Json] = {
+        entry: JsonObject = {
             "id": record.number,
             "content": record.text,
             "contentHash": hashlib.sha256(record.text.encode("utf-8", "surrogatepass")).hexdigest(),
@@ -162,7 +162,7 @@ class MudpuppyTools(Toolset):
         return json_result({"success": record is not None, "deleted": record is not None})
 
     def _record(self, number: int) -> Record | None:
-        """Returns the memory with this agent's number, or None if there is none or it is forgotten."""
+        """Return the memory with this agent's number, or None if there is none or it is forgotten."""
         record = self._memory.entries.by_number(self._memory.settings.text("agent"), number)
         if record is None or record.kind != "memory" or (record.retired_at is not None and not record.superseded_by):
             return None

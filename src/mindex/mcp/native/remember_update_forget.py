@@ -113,11 +113,11 @@ class WriteTools(Toolset):
     def _undo(self, id_: str, reference: str) -> CallToolResult:
         """Undo a change by its number, which must be one of this memory: a wrong number undoes no other memory."""
         changes = self._memory.history(id_)
-        wanted = str(changes[-1].change) if reference == _LATEST else reference
-        if wanted not in {str(change.change) for change in changes}:
+        number = str(changes[-1].change) if reference == _LATEST else reference
+        if number not in {str(change.change) for change in changes}:
             numbers = ", ".join(str(change.change) for change in changes[-10:])
             raise NotFoundError(f"'{id_}' has no change {reference}", f"its latest are {numbers}")
-        change, undone = self._memory.undo(wanted)
+        change, undone = self._memory.undo(number)
         shown = change_json(change, undid=undone)
         return tool_result(change_text(change, f"is as before change {undone}"), shown, self.host.notes())
 
