@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from mindex.cli.options import F, combine, id_argument, limit_option, reason_option
-from mindex.cli.output import Context
+from mindex.cli.output import prints
 from mindex.clock import parse_time
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
+from mindex.memory import Memory
+from mindex.model import Change, DueSkill, Record
 from mindex.present import contacts_projects_skills as present
-from mindex.present import history
+from mindex.present.history import fields_changed_json, fields_changed_text
+from mindex.store.base import Page
 
 
 def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:
@@ -73,53 +76,44 @@ def _group(kind: ThingKind, about: str) -> click.Group:
     @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
     @click.argument("named", required=False, metavar="[NAME]")
     @_field_options(kind)
-    @click.pass_obj
-    def add(context: Context, /, named: str | None, **options: Any) -> None:
+    @prints(lambda added: present.thing_added_text(*added), lambda added: present.thing_added_json(*added))
+    def add(memory: Memory, /, named: str | None, **options: Any) -> tuple[Record, Sequence[str]]:
         if named is not None and options["name"] is not None:
             raise UsageError("the name is given twice", "give it once")
         options["name"] = options["name"] if named is None else named
-        with context.memory() as memory:
-            record = memory.things(kind).add(**_field_values(kind, options))
-            notes = memory.embedding_queue.notes(record.id)
-        context.emit(present.thing_added_json(record, notes), lambda: present.thing_added_text(record, notes))
+        record = memory.things(kind).add(**_field_values(kind, options))
+        return record, memory.embedding_queue.notes(record.id)
 
     @group.command("list", help=f"List {kind}s, oldest first.")
     @_filter_options(kind)
     @limit_option(50, "How many, at most 500.")
-    @click.pass_obj
-    def list_(context: Context, /, limit: int, **filters: Any) -> None:
-        with context.memory() as memory:
-            page = memory.things(kind).list(limit=limit, **filters)
-        context.emit(
-            present.things_json(page.records, page.total), lambda: present.things_text(page.records, page.total)
-        )
+    @prints(
+        lambda page: present.things_text(page.records, page.total),
+        lambda page: present.things_json(page.records, page.total),
+    )
+    def list_(memory: Memory, /, limit: int, **filters: Any) -> Page:
+        return memory.things(kind).list(limit=limit, **filters)
 
     @group.command("get", help=f"Show a {kind} by its id, a unique start of it, or its name.")
     @id_argument
-    @click.pass_obj
-    def get(context: Context, id_: str) -> None:
-        with context.memory() as memory:
-            record = memory.things(kind).get(id_)
-        context.emit(present.thing_json(record), lambda: present.thing_text(record))
+    @prints(present.thing_text, present.thing_json)
+    def get(memory: Memory, id_: str) -> Record:
+        return memory.things(kind).get(id_)
 
     @group.command("update", help=f"Change a {kind}: what is given is replaced (by '': taken away), the rest stays.")
     @id_argument
     @_field_options(kind)
     @reason_option
-    @click.pass_obj
-    def update(context: Context, /, id_: str, reason: str, **options: Any) -> None:
-        with context.memory() as memory:
-            change = memory.things(kind).update(id_, reason, **_field_values(kind, options))
-        context.emit(history.fields_changed_json(change), lambda: history.fields_changed_text(change, "updated"))
+    @prints(lambda change: fields_changed_text(change, "updated"), fields_changed_json)
+    def update(memory: Memory, /, id_: str, reason: str, **options: Any) -> Change:
+        return memory.things(kind).update(id_, reason, **_field_values(kind, options))
 
     @group.command("delete", help=f"Forget a {kind}; `mindex restore` brings it back.")
     @id_argument
     @reason_option
-    @click.pass_obj
-    def delete(context: Context, id_: str, reason: str) -> None:
-        with context.memory() as memory:
-            change = memory.things(kind).delete(id_, reason)
-        context.emit(history.fields_changed_json(change), lambda: history.fields_changed_text(change, "forgotten"))
+    @prints(lambda change: fields_changed_text(change, "forgotten"), fields_changed_json)
+    def delete(memory: Memory, id_: str, reason: str) -> Change:
+        return memory.things(kind).delete(id_, reason)
 
     return group
 
@@ -133,10 +127,7 @@ skill_command = _group(
 
 @skill_command.command("due")
 @click.option("--at", metavar="T", help="At this time (default: now).")
-@click.pass_obj
-def due(context: Context, at: str | None) -> None:
+@prints(present.due_text, present.due_json)
+def due(memory: Memory, at: str | None) -> Sequence[DueSkill]:
     """The enabled skills whose time has come, longest due first."""
-    moment = datetime.fromtimestamp(parse_time(at) / 1000, UTC) if at else None
-    with context.memory() as memory:
-        found = memory.skills.due(moment)
-    context.emit(present.due_json(found), lambda: present.due_text(found))
+    return memory.skills.due(datetime.fromtimestamp(parse_time(at) / 1000, UTC) if at else None)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
 from mindex.cli.options import limit_option, text_or_stdin
-from mindex.cli.output import Context
+from mindex.cli.output import colour, note, prints
 from mindex.cli.progress_bar import ProgressBar
 from mindex.errors import NotFoundError, UsageError
+from mindex.memory import Memory
+from mindex.model import ExtractionReport, Record
 from mindex.present import conversations as present
-from mindex.present.answer_view import view_answer
+from mindex.present.answer_view import AnswerView, view_answer
 from mindex.search.pipeline import MAX_LIMIT
 
 _MAX_BATCH = 200
+_AddedTurn: TypeAlias = tuple[Record, Sequence[str], ExtractionReport]
 
 
 @click.group("conversation")
@@ -33,40 +37,35 @@ def conversation_command() -> None:
 @click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again.")
 @click.option("--speaker", default="", metavar="NAME", help="Who said the first part (default: user).")
 @click.option("--at", metavar="T", help="When it was said (default: now).")
-@click.pass_obj
-def add(context: Context, /, user: str, agent_response: str, **options: Any) -> None:
+@prints(lambda added: present.turn_added_text(*added), lambda added: present.turn_added_json(*added))
+def add(memory: Memory, user: str, agent_response: str, **options: Any) -> _AddedTurn:
     """Keep one exchange: what the user said, and what the agent answered; `-` reads one of them from standard input."""
     if user == agent_response == "-":
         raise UsageError("only one of the two can come from standard input", "give the other as an argument")
-    with context.memory() as memory:
-        turn, redacted = memory.conversations.add(
-            text_or_stdin(user), text_or_stdin(agent_response), extract=False, **options
-        )
-        notes = memory.embedding_queue.notes(turn.id)
-        found = memory.conversations.extract_facts_of(turn)
-        found = replace(found, notes=(*notes, *found.notes))
-    context.emit(present.turn_added_json(turn, redacted, found), lambda: present.turn_added_text(turn, redacted, found))
+    turn, redacted = memory.conversations.add(
+        text_or_stdin(user), text_or_stdin(agent_response), extract=False, **options
+    )
+    notes = memory.embedding_queue.notes(turn.id)
+    found = memory.conversations.extract_facts_of(turn)
+    return turn, redacted, replace(found, notes=(*notes, *found.notes))
 
 
 @conversation_command.command("extract")
 @click.option("--batch", default=10, show_default=True, help=f"How many exchanges to ask, at most {_MAX_BATCH}.")
 @click.option("--all", "everything", is_flag=True, help="Ask all that are left.")
 @click.option("--again", is_flag=True, help="Ask also those that went unanswered three times and rest for a day.")
-@click.pass_obj
-def extract(context: Context, batch: int, everything: bool, again: bool) -> None:
+@prints(present.extraction_text, fails=lambda found: found.in_vain)
+def extract(memory: Memory, batch: int, everything: bool, again: bool) -> ExtractionReport:
     """Have a language model take facts out of exchanges that it was not asked about yet.
 
     A fact is a memory like any other, linked to its exchange. An exchange is asked once, also when it holds none; one
     that the model fails on is asked again after all others. Where not one is answered, the exit code is 1.
     """
     if batch > _MAX_BATCH:
-        click.echo(f"note: batch cut to {_MAX_BATCH}", err=True)
-    with context.memory() as memory, ProgressBar() as bar:
-        most = sys.maxsize if everything else min(batch, _MAX_BATCH)
-        found = memory.conversations.extract_facts(limit=most, again=again, report=bar)
-    context.emit(found, lambda: present.extraction_text(found))
-    if found.in_vain:
-        sys.exit(1)
+        note(f"batch cut to {_MAX_BATCH}")
+    most = sys.maxsize if everything else min(batch, _MAX_BATCH)
+    with ProgressBar() as bar:
+        return memory.conversations.extract_facts(limit=most, again=again, report=bar)
 
 
 @conversation_command.command("search")
@@ -76,25 +75,21 @@ def extract(context: Context, batch: int, everything: bool, again: bool) -> None
 @click.option("--before", metavar="T", help="Before this time.")
 @limit_option(10, f"How many results, at most {MAX_LIMIT}.")
 @click.option("--around", default=0, show_default=True, help="How many exchanges before and after each to show.")
-@click.pass_obj
-def search(context: Context, /, query: str, **options: Any) -> None:
+@prints(lambda shown: shown.text(colour=colour()))
+def search(memory: Memory, query: str, **options: Any) -> AnswerView:
     """Search what was said."""
-    with context.memory() as memory:
-        answer = memory.search(query, kinds=["turn"], **options)
-    shown = view_answer(answer)
-    context.emit(shown, lambda: shown.text(colour=context.colour))
+    return view_answer(memory.search(query, kinds=["turn"], **options))
 
 
 @conversation_command.command("show")
 @click.argument("reference", metavar="ID|SESSION")
 @click.option("--around", default=2, show_default=True, help="Of an exchange: how many before and after it.")
-@click.pass_obj
-def show_one(context: Context, reference: str, around: int) -> None:
+@prints(lambda turns: present.turns_text(turns, colour=colour()), present.turns_json)
+def show_one(memory: Memory, reference: str, around: int) -> Sequence[Record]:
     """Show a whole conversation, or an exchange with its neighbours."""
     if around < 0:
         raise UsageError(f"around {around} is too small", "use 0 or more")
-    with context.memory() as memory:
-        turns = memory.conversations.session(reference) or memory.conversations.around(reference, around, around)
+    turns = memory.conversations.session(reference) or memory.conversations.around(reference, around, around)
     if not turns:
         raise NotFoundError(f"'{reference}' is not part of a conversation", "search for it first")
-    context.emit(present.turns_json(turns), lambda: present.turns_text(turns, colour=context.colour))
+    return turns

@@ -18,20 +18,16 @@ from mindex.errors import MindexError, UsageError
 # (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.
 _MODULES = (
     ("index_watch", "index watch"),
-    ("maintenance", "backfill optimize"),
-    ("models", "reembed models"),
-    ("maintenance", "consolidate"),
+    ("maintenance", "backfill optimize reembed models consolidate"),
     ("evaluate", "eval"),
-    ("memories", "add update forget restore purge history undo"),
-    ("timeline", "timeline"),
+    ("memories", "add update forget restore purge history undo timeline"),
     ("maintenance", "stats scan"),
     ("conversations", "conversation"),
     ("profile", "profile"),
     ("contacts_projects_skills", "contact project skill"),
     ("export_import", "export import"),
     ("search_get_list", "search get list"),
-    ("status_doctor", "status doctor"),
-    ("config_paths", "config paths"),
+    ("status_doctor_config_paths", "status doctor config paths"),
     ("serve", "serve"),
 )
 _COMMANDS = {command: module for module, commands in _MODULES for command in commands.split()}

@@ -1,16 +1,21 @@
-"""The commands backfill, optimize, consolidate, stats and scan."""
+"""The commands backfill, optimize, reembed, models, consolidate, stats and scan."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
 from mindex.cli.options import limit_option
-from mindex.cli.output import Context
+from mindex.cli.output import note, prints
 from mindex.cli.progress_bar import ProgressBar
-from mindex.present import entries
+from mindex.memory import Memory
+from mindex.model import Consolidation, MemoryStatistics, SecretFinding
+from mindex.model.reports import ListedModel, ReembedReport
 from mindex.present.consolidation import consolidation_text
+from mindex.present.entries import secrets_text, statistics_text
+from mindex.present.models import models_text, reembed_text
 from mindex.present.to_json import Json
 
 _MAX_BATCH = 200
@@ -18,35 +23,69 @@ _MAX_BATCH = 200
 
 @click.command("backfill")
 @click.option("--batch", default=50, show_default=True, help=f"Records per step, at most {_MAX_BATCH}.")
-@click.pass_obj
-def backfill_command(context: Context, batch: int) -> None:
+@prints("{embedded} embedded, {remaining} remaining".format_map)
+def backfill_command(memory: Memory, batch: int) -> Mapping[str, int]:
     """Embed the records that have no vector yet."""
-    with context.memory() as memory, ProgressBar() as bar:
+    with ProgressBar() as bar:
         embedded, remaining = memory.maintenance.backfill(batch=batch, report=bar)
-    shown: dict[str, Json] = {"embedded": embedded, "remaining": remaining}
     if batch > _MAX_BATCH:
-        click.echo(f"note: batch cut to {_MAX_BATCH}", err=True)
+        note(f"batch cut to {_MAX_BATCH}")
     if remaining and not embedded:
-        click.echo("note: the model gave no vectors; `mindex doctor` says why", err=True)
-    context.emit(shown, lambda: f"{embedded} embedded, {remaining} remaining")
+        note("the model gave no vectors; `mindex doctor` says why")
+    return {"embedded": embedded, "remaining": remaining}
+
+
+def _optimized_text(shown: dict[str, Any]) -> str:
+    sizes = "{size_before} bytes before, {size_after} after" if "size_before" in shown else "optimized"
+    lines = [sizes.format_map(shown)]
+    if "cleared" in shown:
+        counted = ", ".join(f"{count} {kind}" for kind, count in shown["cleared"].items())
+        lines.append(f"caches emptied: {counted or 'nothing was in them'}")
+    return "\n".join(lines)
 
 
 @click.command("optimize")
 @click.option("--caches", is_flag=True, help="Empty the caches, too: whatever was in them is made again when needed.")
-@click.pass_obj
-def optimize_command(context: Context, caches: bool) -> None:
+@prints(_optimized_text)
+def optimize_command(memory: Memory, caches: bool) -> dict[str, Json]:
     """Rebuild and merge the indexes, pack the vectors, give unused space back."""
-    with context.memory() as memory:
-        before = memory.status().size_bytes
-        cleared = memory.maintenance.optimize(caches=caches)
-        after = memory.status().size_bytes
-    shown: dict[str, Json] = {} if before is None else {"size_before": before, "size_after": after}
-    lines = ["optimized" if before is None else f"{before} bytes before, {after} after"]
-    if caches:
-        shown["cleared"] = dict(cleared)
-        counted = ", ".join(f"{count} {kind}" for kind, count in cleared.items())
-        lines.append(f"caches emptied: {counted or 'nothing was in them'}")
-    context.emit(shown, lambda: "\n".join(lines))
+    before = memory.status().size_bytes
+    cleared = memory.maintenance.optimize(caches=caches)
+    sizes: dict[str, Json] = {"size_before": before, "size_after": memory.status().size_bytes}
+    return (sizes if before is not None else {}) | ({"cleared": dict(cleared)} if caches else {})
+
+
+@click.command("reembed")
+@click.option(
+    "--provider", default="", metavar="P", help="Whose model: local, ollama, lmstudio, openai, azure, cloudflare …"
+)
+@click.option(
+    "--model", default="", metavar="X", help="Its name, folder or file; `mindex models` lists what is ready-made."
+)
+@click.option("--url", default="", metavar="U", help="Where its server is.")
+@click.option("--dimensions", metavar="N", type=click.IntRange(min=0), help="Shorten its vectors to N; 0: do not.")
+@click.option("--force", is_flag=True, help="Embed everything again, also with the model that is used already.")
+@click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and roughly how long it takes.")
+@prints(reembed_text)
+def reembed_command(memory: Memory, **options: Any) -> ReembedReport:
+    """Change the model that this memory is embedded with.
+
+    Without options an unfinished change is resumed, else a model or provider that the settings name is changed to.
+    Where they name none (`mindex models` says `default` then), nothing changes. The old vectors serve until the new
+    ones are complete; servers that are running follow by themselves. Stop it at any time: the next run goes on from
+    there. With --force the old vectors are not believed: a server may have been given another model under the same
+    name.
+    """
+    with ProgressBar() as bar:
+        return memory.models.reembed(**options, report=bar)
+
+
+@click.command("models")
+@click.option("--measure", is_flag=True, help="Have each installed model work for a moment, and say how fast it is.")
+@prints(models_text, lambda listed: {"models": listed})
+def models_command(memory: Memory, measure: bool) -> Sequence[ListedModel]:
+    """List ready-made models, what is configured, and what this memory is embedded with."""
+    return memory.models.list(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
 
 
 @click.command("consolidate")
@@ -54,33 +93,25 @@ def optimize_command(context: Context, caches: bool) -> None:
 @click.option("--type", "types", multiple=True, metavar="T", help="Only memories of this type; may be given again.")
 @limit_option(20, "How many proposals, at most 200.")
 @click.option("--apply", is_flag=True, help="Carry them out: the originals are retired and stay in the history.")
-@click.pass_obj
-def consolidate_command(context: Context, older_than: str, types: tuple[str, ...], limit: int, apply: bool) -> None:
+@prints(consolidation_text)
+def consolidate_command(memory: Memory, **options: Any) -> Consolidation:
     """Propose merges of old near-duplicates and summaries of long tails.
 
     Nothing is changed without --apply. A configured language model writes the merged texts, and only such a model
     writes summaries; without one the most complete of near-duplicates is kept.
     """
-    with context.memory() as memory:
-        found = memory.maintenance.consolidate(older_than=older_than, types=types, apply=apply, limit=limit)
-    context.emit(found, lambda: consolidation_text(found))
+    return memory.maintenance.consolidate(**options)
 
 
 @click.command("stats")
-@click.pass_obj
-def stats_command(context: Context) -> None:
+@prints(statistics_text)
+def stats_command(memory: Memory) -> MemoryStatistics:
     """An agent's memories in numbers."""
-    with context.memory() as memory:
-        numbers = memory.maintenance.statistics()
-    context.emit(numbers, lambda: entries.statistics_text(numbers))
+    return memory.maintenance.statistics()
 
 
 @click.command("scan")
-@click.pass_obj
-def scan_command(context: Context) -> None:
+@prints(secrets_text, lambda suspects: {"found": suspects}, fails=bool)
+def scan_command(memory: Memory) -> Sequence[SecretFinding]:
     """Look for secrets in what is stored already; exit 1 when there are any."""
-    with context.memory() as memory:
-        suspects = memory.maintenance.scan()
-    context.emit({"found": suspects}, lambda: entries.secrets_text(suspects))
-    if suspects:
-        sys.exit(1)
+    return memory.maintenance.scan()

@@ -1,16 +1,19 @@
-"""The commands add, update, forget, restore, purge, history and undo."""
+"""The commands add, update, forget, restore, purge, history, undo and timeline."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from mindex.cli.options import combine, id_argument, reason_option, text_or_stdin
-from mindex.cli.output import Context
+from mindex.cli.options import combine, id_argument, limit_option, reason_option, text_or_stdin
+from mindex.cli.output import prints
 from mindex.errors import UsageError
-from mindex.model import TYPES
-from mindex.present import entries, history
+from mindex.memory import Memory
+from mindex.model import KINDS, TYPES, AddResult, Change, PurgeResult, TimelineEvent
+from mindex.present import entries
+from mindex.present.history import change_json, change_text, history_json, history_text, timeline_text
 
 # The properties of a memory that `add` and `update` take, by the names of `Memory.add`.
 _property_options = combine(
@@ -42,15 +45,13 @@ def _properties(options: dict[str, Any]) -> dict[str, Any]:
 @click.command("add")
 @click.argument("text", metavar="TEXT|-")
 @_property_options
-@click.pass_obj
-def add_command(context: Context, /, text: str, **options: Any) -> None:
+@prints(entries.add_text)
+def add_command(memory: Memory, /, text: str, **options: Any) -> AddResult:
     """Remember something; `-` reads it from standard input.
 
     The same words again are the same memory. Secrets are left out and named.
     """
-    with context.memory() as memory:
-        remembered = memory.add(text_or_stdin(text), **_properties(options))
-    context.emit(remembered, lambda: entries.add_text(remembered))
+    return memory.add(text_or_stdin(text), **_properties(options))
 
 
 @click.command("update")
@@ -58,65 +59,66 @@ def add_command(context: Context, /, text: str, **options: Any) -> None:
 @click.option("--text", metavar="T|-", help="The new text; `-` reads it from standard input.")
 @reason_option
 @_property_options
-@click.pass_obj
-def update_command(context: Context, /, id_: str, text: str | None, reason: str, **options: Any) -> None:
+@prints(lambda change: change_text(change, "updated"), change_json)
+def update_command(memory: Memory, /, id_: str, text: str | None, reason: str, **options: Any) -> Change:
     """Change a memory: what is given is replaced, the rest stays."""
     changes = _properties(options)
     if text is not None:
         changes["text"] = text_or_stdin(text)
-    with context.memory() as memory:
-        change = memory.update(id_, reason=reason, **changes)
-    context.emit(history.change_json(change), lambda: history.change_text(change, "updated"))
+    return memory.update(id_, reason=reason, **changes)
 
 
 @click.command("forget")
 @id_argument
 @reason_option
-@click.pass_obj
-def forget_command(context: Context, id_: str, reason: str) -> None:
+@prints(lambda change: change_text(change, "forgotten"), lambda change: change_json(change, forgotten=True))
+def forget_command(memory: Memory, id_: str, reason: str) -> Change:
     """Take a memory out of every search; `restore` brings it back."""
-    with context.memory() as memory:
-        change = memory.forget(id_, reason)
-    context.emit(history.change_json(change, forgotten=True), lambda: history.change_text(change, "forgotten"))
+    return memory.forget(id_, reason)
 
 
 @click.command("restore")
 @id_argument
-@click.pass_obj
-def restore_command(context: Context, id_: str) -> None:
+@prints(lambda change: change_text(change, "restored"), change_json)
+def restore_command(memory: Memory, id_: str) -> Change:
     """Bring back what was forgotten or superseded."""
-    with context.memory() as memory:
-        change = memory.restore(id_)
-    context.emit(history.change_json(change), lambda: history.change_text(change, "restored"))
+    return memory.restore(id_)
 
 
 @click.command("purge")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.pass_obj
-def purge_command(context: Context, ids: tuple[str, ...]) -> None:
+@prints(entries.purge_text)
+def purge_command(memory: Memory, ids: tuple[str, ...]) -> PurgeResult:
     """Remove memories for good: every table, every index, the history and the file itself."""
-    with context.memory() as memory:
-        purged = entries.with_erasure_note(memory.purge(*ids))
-    context.emit(purged, lambda: entries.purge_text(purged))
+    return entries.with_erasure_note(memory.purge(*ids))
 
 
 @click.command("history")
 @id_argument
-@click.pass_obj
-def history_command(context: Context, id_: str) -> None:
+@prints(history_text, history_json)
+def history_command(memory: Memory, id_: str) -> Sequence[Change]:
     """Every change of a memory: when, by whom, why, what it was and became."""
-    with context.memory() as memory:
-        changes = memory.history(id_)
-    context.emit(history.history_json(changes), lambda: history.history_text(changes))
+    return memory.history(id_)
 
 
 @click.command("undo")
 @click.argument("reference", metavar="CHANGE|ID")
-@click.pass_obj
-def undo_command(context: Context, reference: str) -> None:
+@prints(
+    lambda done: change_text(done[0], f"is as before change {done[1]}"),
+    lambda done: change_json(done[0], undid=done[1]),
+)
+def undo_command(memory: Memory, reference: str) -> tuple[Change, int]:
     """Take back one change by its number, or a memory's latest. An undo can be undone, too."""
-    with context.memory() as memory:
-        change, undone = memory.undo(reference)
-    context.emit(
-        history.change_json(change, undid=undone), lambda: history.change_text(change, f"is as before change {undone}")
-    )
+    return memory.undo(reference)
+
+
+@click.command("timeline")
+@click.argument("query", default="")
+@click.option("--after", required=True, metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01.")
+@click.option("--before", metavar="T", help="Before this time (default: now).")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only what happened to this kind.")
+@limit_option(50, "How many events, at most 200.")
+@prints(timeline_text, lambda events: {"events": events})
+def timeline_command(memory: Memory, **options: Any) -> Sequence[TimelineEvent]:
+    """What was learnt, said, changed and forgotten between two times."""
+    return memory.timeline.events(**options)

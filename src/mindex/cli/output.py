@@ -7,7 +7,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -18,6 +19,8 @@ from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+Printable: TypeAlias = "DataclassInstance | Mapping[str, object]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +34,48 @@ class Context:
     def memory(self, options: Mapping[str, object] | None = None) -> Memory:
         """Open the memory; notes about its settings go to stderr."""
         memory = Memory(self.db, agent=self.agent, options=options)
-        for note in memory.settings.notes:
-            click.echo(f"note: {note}", err=True)
+        for text in memory.settings.notes:
+            note(text)
         return memory
 
-    @property
-    def colour(self) -> bool:
-        """Whether to print colours: only on a terminal."""
-        return sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-    def emit(self, value: DataclassInstance | Mapping[str, object], text: Callable[[], str]) -> None:
+    def emit(self, value: Printable, text: Callable[[], str]) -> None:
         """Print a result: the value as JSON, or the text."""
         click.echo(compact_json(value) if self.as_json else text())
+
+
+def prints(
+    text: Callable[[Any], str],
+    json: Callable[[Any], Printable] = lambda result: result,
+    *,
+    fails: Callable[[Any], bool] = lambda _: False,
+) -> Callable[[Callable[..., object]], Callable[..., None]]:
+    """Make a command of a function that takes the memory and the options, and returns the result to print.
+
+    `text` and `json` present the result; without `json`, it is printed as the JSON of its dataclass. The exit code is
+    1 when `fails` returns True.
+    """
+
+    def decorate(function: Callable[..., object]) -> Callable[..., None]:
+        def command(context: Context, /, **options: Any) -> None:
+            with context.memory() as memory:
+                result = function(memory, **options)
+            context.emit(json(result), lambda: text(result))
+            if fails(result):
+                sys.exit(1)
+
+        return click.pass_obj(update_wrapper(command, function))
+
+    return decorate
+
+
+def note(text: str) -> None:
+    """Print a note to stderr."""
+    click.echo(f"note: {text}", err=True)
+
+
+def colour() -> bool:
+    """Return whether to print colours: only on a terminal."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def report_error(error: MindexError, as_json: bool) -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
 
 from mindex.cli.options import reason_option
-from mindex.cli.output import Context
+from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
+from mindex.memory import Memory
+from mindex.model import Change
 from mindex.present import profile as present
 from mindex.present.history import fields_changed_json, fields_changed_text
 
@@ -34,21 +37,16 @@ def get(context: Context, path: str) -> None:
 @click.argument("value", required=False)
 @click.option("--remove", metavar="PATH", help="Take this place away.")
 @reason_option
-@click.pass_obj
-def set_(context: Context, path: str | None, value: str | None, remove: str | None, reason: str) -> None:
+@prints(lambda change: fields_changed_text(change, "changed"), fields_changed_json)
+def set_(memory: Memory, path: str | None, value: str | None, remove: str | None, reason: str) -> Change:
     """Change one place. VALUE is JSON where it reads as JSON (5, true, ["a"]), else a text."""
-    changes: dict[str, Any]
     if remove is not None:
         if path is not None:
             raise UsageError("--remove goes without PATH and VALUE", f"`mindex profile set --remove {remove}`")
-        changes = {remove: None}
-    elif path is None or value is None:
+        return memory.profile.set({remove: None}, reason)
+    if path is None or value is None:
         raise UsageError("a path and a value are needed", "write `mindex profile set user.name Anna --reason …`")
-    else:
-        changes = {path: _json_or_text(value)}
-    with context.memory() as memory:
-        change = memory.profile.set(changes, reason)
-    context.emit(fields_changed_json(change), lambda: fields_changed_text(change, "changed"))
+    return memory.profile.set({path: _json_or_text(value)}, reason)
 
 
 def _json_or_text(text: str) -> Any:
@@ -66,12 +64,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 @profile_command.command("history")
-@click.pass_obj
-def history(context: Context) -> None:
+@prints(present.versions_text, present.versions_json)
+def history(memory: Memory) -> Sequence[Change]:
     """Every version with what changed in it: when, by whom and why."""
-    with context.memory() as memory:
-        changes = memory.profile.history()
-    context.emit(present.versions_json(changes), lambda: present.versions_text(changes))
+    return memory.profile.history()
 
 
 @profile_command.command("rollback")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mindex.cli.options import combine, limit_option
-from mindex.cli.output import Context
+from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES
 from mindex.present.answer_view import VIEWS, AnswerView, View, view_answer
@@ -100,10 +100,10 @@ def _check_formats(context: Context, form: str) -> None:
 def _print(context: Context, shown: AnswerView | RecordsView, form: str) -> None:
     if form != "text":
         click.echo(formatted(shown, form))
-        for note in shown.notes if form in WITHOUT_NOTES else ():
-            click.echo(f"note: {note}", err=True)
+        for text in shown.notes if form in WITHOUT_NOTES else ():
+            note(text)
     else:
-        context.emit(shown, lambda: shown.text(colour=context.colour))
+        context.emit(shown, lambda: shown.text(colour=colour()))
 
 
 @click.command("get")
@@ -145,9 +145,9 @@ def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> 
     with context.memory() as memory:
         page = memory.list(memory.filters(**scope), limit=limit, offset=offset)
     if limit > MAX_LIMIT:
-        click.echo(f"note: limit cut to {MAX_LIMIT}", err=True)
+        note(f"limit cut to {MAX_LIMIT}")
     if page.total and offset >= page.total:
-        click.echo(f"note: nothing is left after {offset}: there are {page.total}", err=True)
+        note(f"nothing is left after {offset}: there are {page.total}")
     context.emit(
-        list_json(page.records, page.total, offset), lambda: list_text(page.records, page.total, colour=context.colour)
+        list_json(page.records, page.total, offset), lambda: list_text(page.records, page.total, colour=colour())
     )

@@ -57,7 +57,6 @@ def serve_command(
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     # A server only: `--help` must not load it.
-    from mindex.mcp.malloc_arenas import share_one_heap
     from mindex.mcp.run_server import serve
     from mindex.mcp.server_options import ServerOptions
 
@@ -67,6 +66,5 @@ def serve_command(
     if context.db and dialect_db:
         raise UsageError("--db and --database-path are the same", "give one of them")
     build = None if build_index is None else Path(build_index) if build_index else source or Path.cwd()
-    share_one_heap()
     server = ServerOptions(context.db, dialect_db, context.agent, root or Path.cwd(), source, build=build, **options)
     serve(server, tools, http=address)

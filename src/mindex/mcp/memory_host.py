@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from mindex.config import load_settings
@@ -104,3 +105,14 @@ class MemoryHost:
             f"{path} lies outside {root}, below which this server may index",
             f"ask the user to run `mindex index {path}`",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """The base of every class with tools: the memory that they work on."""
+
+    host: MemoryHost
+
+    @property
+    def _memory(self) -> Memory:
+        return self.host.memory

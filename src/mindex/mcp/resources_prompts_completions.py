@@ -45,7 +45,7 @@ def list_documents(host: MemoryHost) -> list[Resource]:
             uri=f"doc://{quote(document.collection)}/{quote(document.path)}",
             name=document.path,
             title=document.title or None,
-            mime_type=_mime(document.path),
+            mime_type="text/plain" if document.path.lower().endswith(".txt") else "text/markdown",
             size=document.size,
         )
         for document in host.memory.collections.documents(limit=MOST_LISTED)
@@ -114,7 +114,3 @@ def _paths(host: MemoryHost, typed: str) -> Completion:
 def _collections(host: MemoryHost, typed: str) -> Completion:
     names = [one.name for one in host.memory.collections.list() if one.name.startswith(typed)]
     return Completion(values=names[:_MOST_COMPLETIONS], total=len(names), has_more=len(names) > _MOST_COMPLETIONS)
-
-
-def _mime(path: str) -> str:
-    return "text/plain" if path.lower().endswith(".txt") else "text/markdown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from mindex.mcp.server import MindexServer
 
 _CLOSE_SECONDS = 5.0
+_M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def serve(options: ServerOptions, tools: str, *, http: str | None = None) -> None:
     """Serve one dialect's tools over stdio, or over HTTP at `[HOST:]PORT`."""
+    _share_one_heap()
     server, memory_host = _make_server(options, tools)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: _exit(memory_host, number))
@@ -36,6 +39,18 @@ def serve(options: ServerOptions, tools: str, *, http: str | None = None) -> Non
             _serve_http(server, memory_host, http)
     finally:
         memory_host.close()
+
+
+def _share_one_heap() -> None:
+    """Make glibc use one heap for all threads. Call it before there are threads.
+
+    By default each thread has a heap of its own, and memory that is freed in one serves no other: 20 MB in a busy
+    server. Large blocks come from the system either way, so searches and batches are as fast as before.
+    """
+    if sys.platform == "linux":
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none, and one heap
+        if mallopt:
+            mallopt(_M_ARENA_MAX, 1)
 
 
 def _make_server(options: ServerOptions, tools: str) -> tuple[MindexServer, MemoryHost]:

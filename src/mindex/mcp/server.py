@@ -1,4 +1,4 @@
-"""The MCP server: the tools of one dialect over one memory, with resources, a prompt and completions."""
+"""The MCP server: the tools of one dialect over one memory, with instructions, resources, a prompt and completions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resou
 from mindex import __version__
 from mindex.errors import MindexError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.instructions import build_instructions
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.resources_prompts_completions import add_completions, add_prompt, add_resources, list_documents
 from mindex.mcp.strict_tool import make_tools
@@ -25,6 +24,9 @@ from mindex.mcp.strict_tool import make_tools
 _AN_HOUR = CacheHint(ttl_ms=3_600_000, scope="public")
 # The reply to the handshake is sent before anything else takes the processor.
 _START_DELAY_SECONDS = 0.05
+_MOST_COLLECTIONS = 10
+# Opening the memory takes 15 ms, unless another process holds the database.
+_OPEN_SECONDS = 0.25
 
 
 class MindexServer(MCPServer[Any]):
@@ -37,7 +39,7 @@ class MindexServer(MCPServer[Any]):
             "mindex",
             title="mindex",
             version=__version__,
-            instructions=build_instructions(host, dialect),
+            instructions=_instructions(host, dialect),
             tools=tools,
             cache_hints={"tools/list": _AN_HOUR, "prompts/list": _AN_HOUR, "resources/templates/list": _AN_HOUR},
             middleware=[self._start_after_reply],
@@ -69,3 +71,21 @@ class MindexServer(MCPServer[Any]):
             return await call_next(ctx)
         finally:
             asyncio.get_running_loop().call_later(_START_DELAY_SECONDS, self._host.start)
+
+
+def _instructions(host: MemoryHost, dialect: Dialect) -> str:
+    """What clients show their model before it uses a tool.
+
+    These are the dialect's instructions, and the names and contexts of the collections if it lists them. A memory that
+    does not open at once is left out: the first request returns the reason.
+    """
+    memory = host.peek(_OPEN_SECONDS)
+    if memory is None or not dialect.lists_collections:
+        return dialect.instructions
+    try:
+        collections = memory.collections.list()  # no counts: they would delay the handshake of a large memory
+    except MindexError:
+        return dialect.instructions
+    names = [one.name + (f" ({one.context})" if one.context else "") for one in collections[:_MOST_COLLECTIONS]]
+    more = f" and {len(collections) - len(names)} more" if len(collections) > len(names) else ""
+    return f"{dialect.instructions} Indexed: {', '.join(names)}{more}." if names else dialect.instructions

@@ -15,7 +15,7 @@ from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.model import Collection, Progress
 from mindex.model.transfer import ExportReport, Format
 from mindex.store.base import Store
-from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow, ExportSnapshot
+from mindex.store.export_rows import ExportRow, ExportSnapshot
 from mindex.transfer import jsonl_export, markdown_export
 
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
@@ -49,7 +49,7 @@ def export(
         try:
             if isinstance(target, Path) and format_ == "markdown":
                 return _export_markdown(reported, target, collections)
-            return _export_jsonl(reported, target, EXPORT_SCHEMA, collections)
+            return _export_jsonl(reported, target, collections)
         except BrokenPipeError:  # the reader of a pipe has closed it
             raise
         except OSError as error:
@@ -76,11 +76,11 @@ def _name(target: Path | IO[bytes]) -> str:
 
 
 def _export_jsonl(
-    snapshot: ExportSnapshot, target: Path | IO[bytes], schema: int, collections: tuple[Collection, ...]
+    snapshot: ExportSnapshot, target: Path | IO[bytes], collections: tuple[Collection, ...]
 ) -> ExportReport:
     opened = _replaced_file(target) if isinstance(target, Path) else contextlib.nullcontext(target)
     with opened as file:
-        for lines in jsonl_export.export_lines(snapshot, schema):
+        for lines in jsonl_export.export_lines(snapshot):
             file.write(lines)
         file.flush()
     return ExportReport(_name(target), "jsonl", snapshot.total, collections=collections)

@@ -21,7 +21,7 @@ from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, Restor
 from mindex.transfer.import_agents import AgentMapping, NewOwner, referenced_ids
 from mindex.transfer.import_checks import check_row
 from mindex.transfer.import_redaction import redact_row, rows_with_secrets
-from mindex.transfer.importer import CountingImporter, ExportRow, Importer, NumberingImporter, ReadRow, SkippedRow
+from mindex.transfer.importer import ExportRow, Importer, ReadRow, SkippedRow
 from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 
 _BATCH = 500
@@ -36,7 +36,7 @@ def import_rows(
     path: Path,
     importer: Importer,
     *,
-    agents: AgentMapping | None = None,
+    agents: AgentMapping = AgentMapping(),  # noqa: B008 - frozen
     secrets: Mode = "redact",
     by: str = "main",
     dry_run: bool = False,
@@ -47,10 +47,8 @@ def import_rows(
     A dry run reports the same and stores nothing. Raises StoreError when the store fails; what was stored stays.
     """
     before = _file_state(path)
-    agents = agents or AgentMapping()
-    total = importer.count(path) if isinstance(importer, CountingImporter) else 0
-    numbers = importer.last_numbers(path) if isinstance(importer, NumberingImporter) else {}
-    options = _restore_options(importer, agents, numbers, by)
+    total = importer.count(path)
+    options = _restore_options(importer, agents, importer.last_numbers(path), by)
     run = _ImportRun(store, agents, secrets, options, ImportPreview() if dry_run else None)
     try:
         for batch in _batches(importer.read(path)):

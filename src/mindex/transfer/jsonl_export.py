@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from mindex.store.export_rows import ExportRow, ExportSnapshot
+from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow, ExportSnapshot
 from mindex.transfer.jsonl_rows import encode_history, encode_row
 
 FORMAT = 1
@@ -17,10 +17,10 @@ LONGEST_LINE = 16 * 1024 * 1024
 _LONGEST_HISTORY = 4 * 1024 * 1024
 
 
-def export_lines(snapshot: ExportSnapshot, schema: int) -> Iterator[bytes]:
+def export_lines(snapshot: ExportSnapshot) -> Iterator[bytes]:
     """Yield the header, then the lines of each record."""
     last_numbers = dict(snapshot.last_numbers)
-    header = {"mindex": FORMAT, "schema": schema, "records": snapshot.total, "last_numbers": last_numbers}
+    header = {"mindex": FORMAT, "schema": EXPORT_SCHEMA, "records": snapshot.total, "last_numbers": last_numbers}
     yield _compact(header).encode() + b"\n"
     for row in snapshot.rows:
         yield record_lines(row).encode()

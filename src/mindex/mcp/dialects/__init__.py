@@ -32,10 +32,6 @@ DIALECTS = {
 NO_IMPORTANCE_BOOST: Mapping[str, object] = {"boost.memory": 0.0}
 
 
-def _no_settings(source: Path) -> Mapping[str, object]:  # noqa: ARG001 - as every dialect's
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One set of tools, and what else differs for its clients."""
@@ -45,7 +41,7 @@ class Dialect:
     lists_collections: bool = False  # in its instructions
     exclude: tuple[str, ...] = ()  # never indexed
     settings: Mapping[str, object] = field(default_factory=dict)
-    settings_of_source: Callable[[Path], Mapping[str, object]] = _no_settings  # from files in the source folder
+    settings_of_source: Callable[[Path], Mapping[str, object]] = lambda _: {}  # from files in the source folder
     on_error: OnError | None = None  # the result of an error; None: an error of MCP
     unknown_tool: Callable[[str], CallToolResult] | None = None  # the result for a tool that it does not have
 

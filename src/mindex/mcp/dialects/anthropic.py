@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from mcp_types import CallToolResult
@@ -11,11 +10,10 @@ from pydantic import Field
 
 from mindex.errors import MindexError, UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import REVISES, Omitted, tool
 from mindex.mcp.tool_results import tool_result
 from mindex.memories.notes import ROOT, NoteWrite, checked_path
-from mindex.memory import Memory
 from mindex.model import Record
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
@@ -38,10 +36,7 @@ _NEEDS: Mapping[Command, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AnthropicTools:
-    host: MemoryHost
-
+class AnthropicTools(Toolset):
     @tool(_MEMORY, REVISES)
     def memory(
         self,
@@ -57,38 +52,33 @@ class AnthropicTools:
         new_path: Annotated[str | Omitted, Field(description="rename")] = None,
     ) -> CallToolResult:
         arguments = locals()
-        files = _Files(self.host.memory)
+        _ = self._memory  # one that cannot be opened is not an error of the command
         try:
             for name in _NEEDS[command]:
                 if arguments[name] is None:
                     raise UsageError(f"{command} needs {name}")
             file = checked_path((old_path if command == "rename" else path) or "")
             run: Mapping[Command, Callable[[], CallToolResult]] = {
-                "view": lambda: files.view(file, view_range),
-                "create": lambda: files.create(file, file_text or ""),
-                "str_replace": lambda: files.str_replace(file, old_str or "", new_str or ""),
-                "insert": lambda: files.insert(file, insert_line or 0, insert_text or ""),
-                "delete": lambda: files.delete(file),
-                "rename": lambda: files.rename(file, checked_path(new_path or "")),
+                "view": lambda: self._view(file, view_range),
+                "create": lambda: self._create(file, file_text or ""),
+                "str_replace": lambda: self._str_replace(file, old_str or "", new_str or ""),
+                "insert": lambda: self._insert(file, insert_line or 0, insert_text or ""),
+                "delete": lambda: self._delete(file),
+                "rename": lambda: self._rename(file, checked_path(new_path or "")),
             }
             return run[command]()
         except MindexError as error:
             return _error_result(command, str(error))
 
+    @property
+    def _agent(self) -> str:
+        return self._memory.settings.text("agent")
 
-class _Files:
-    """The six commands over one agent's notes."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._agent = memory.settings.text("agent")
-        self._notes = memory.notes
-
-    def view(self, path: str, view_range: list[int] | None) -> CallToolResult:
-        files = self._notes.files(self._agent, path)
+    def _view(self, path: str, view_range: list[int] | None) -> CallToolResult:
+        files = self._memory.notes.files(self._agent, path)
         if path not in files:
             if not files and path != ROOT:
-                self._notes.file(self._agent, path)  # raises NotFoundError
+                self._memory.notes.file(self._agent, path)  # raises NotFoundError
             return _result(_listing(path, files), path)
         lines = _lines(files[path].text)
         first, last = _first_and_last(view_range, len(lines))
@@ -96,11 +86,11 @@ class _Files:
         self._memory.get(files[path].id)  # counts the access
         return _result(f"Here's the content of {path} with line numbers:\n{shown}", path)
 
-    def create(self, path: str, text: str) -> CallToolResult:
-        written = self._notes.create(self._agent, path, text)
+    def _create(self, path: str, text: str) -> CallToolResult:
+        written = self._memory.notes.create(self._agent, path, text)
         return self._write_result(written, path, f"File created successfully at: {path}")
 
-    def str_replace(self, path: str, old: str, new: str) -> CallToolResult:
+    def _str_replace(self, path: str, old: str, new: str) -> CallToolResult:
         if not old:
             raise UsageError("No replacement was performed, old_str is empty.")
         line = 1
@@ -119,13 +109,13 @@ class _Files:
             line = numbers[0]
             return text[: starts[0]] + new + text[starts[0] + len(old) :]
 
-        written = self._notes.edit(self._agent, path, replaced, "str_replace")
+        written = self._memory.notes.edit(self._agent, path, replaced, "str_replace")
         first = max(1, line - _AROUND)
         last = line + new.count("\n") + _AROUND
         shown = _numbered(_lines(written.record.text)[first - 1 : last], first)
         return self._write_result(written, path, f"The memory file has been edited.\n{shown}")
 
-    def insert(self, path: str, at: int, text: str) -> CallToolResult:
+    def _insert(self, path: str, at: int, text: str) -> CallToolResult:
         def inserted(before: str) -> str:
             lines = _lines(before)
             if not 0 <= at <= len(lines):
@@ -136,15 +126,15 @@ class _Files:
             ends = before.endswith("\n") or (at == len(lines) and text.endswith("\n"))
             return "\n".join([*lines[:at], text.removesuffix("\n"), *lines[at:]]) + ("\n" if ends else "")
 
-        written = self._notes.edit(self._agent, path, inserted, "insert")
+        written = self._memory.notes.edit(self._agent, path, inserted, "insert")
         return self._write_result(written, path, f"The file {path} has been edited.")
 
-    def delete(self, path: str) -> CallToolResult:
-        self._notes.delete(self._agent, path)
+    def _delete(self, path: str) -> CallToolResult:
+        self._memory.notes.delete(self._agent, path)
         return _result(f"Successfully deleted {path}", path)
 
-    def rename(self, old: str, new: str) -> CallToolResult:
-        self._notes.rename(self._agent, old, new)
+    def _rename(self, old: str, new: str) -> CallToolResult:
+        self._memory.notes.rename(self._agent, old, new)
         self._memory.embedding_queue.embed_all()
         return _result(f"Successfully renamed {old} to {new}", new)
 

@@ -10,11 +10,10 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
-from mindex.mcp.dialects.memorizer_contacts_projects import ContactProjectTools
+from mindex.mcp.dialects.memorizer_contacts_projects_skills import ThingTools
 from mindex.mcp.dialects.memorizer_export_import import ExportImportTools
-from mindex.mcp.dialects.memorizer_facts_conversations import FactConversationTools
+from mindex.mcp.dialects.memorizer_facts_conversations_profile import FactConversationProfileTools
 from mindex.mcp.dialects.memorizer_format import failed
-from mindex.mcp.dialects.memorizer_profile_skills import ProfileSkillTools
 from mindex.mcp.dialects.memorizer_timeline_maintenance import MaintenanceTools
 
 
@@ -31,7 +30,7 @@ _INSTRUCTIONS = (
 )
 
 DIALECT = Dialect(
-    (FactConversationTools, ProfileSkillTools, ContactProjectTools, MaintenanceTools, ExportImportTools),
+    (FactConversationProfileTools, ThingTools, MaintenanceTools, ExportImportTools),
     _INSTRUCTIONS,
     settings=NO_IMPORTANCE_BOOST,
     on_error=_error_result,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Annotated
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.clock import to_iso
 from mindex.errors import NotFoundError, UsageError
+from mindex.mcp.dialects import memorizer_rows as rows
 from mindex.mcp.dialects.memorizer_format import succeeded
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.tool_results import JsonObject
-from mindex.memory import Memory
 from mindex.model import Kind, Record
+from mindex.present.to_json import Json
 
 AgentId = Annotated[str, Field(description="Default main")]
 # Memorizer-MCP has no such argument: its ids are unique over all agents, ours per agent.
@@ -25,28 +24,15 @@ Number = Annotated[int, Field(ge=1)]
 MAX_LISTED = 500
 _PAGE = 500
 _KIND_NAMES: dict[Kind, str] = {"memory": "fact"}
+_ROWS = {"memory": rows.fact, "turn": rows.conversation, "contact": rows.thing, "skill": rows.skill}
 
 
-@dataclass(frozen=True, slots=True)
-class MemorizerTools:
-    host: MemoryHost
-
-    @property
-    def _memory(self) -> Memory:
-        return self.host.memory
-
+class MemorizerTools(Toolset):
     def _agent(self, agent_id: str) -> str:
         return agent_id or self._memory.settings.text("agent")
 
-    def _success(self, data: JsonObject, *notes: str) -> CallToolResult:
+    def _success(self, *notes: str, **data: Json) -> CallToolResult:
         return succeeded(data, (*notes, *self.host.notes()))
-
-    def _created(self, record: Record, id_name: str, time_name: str = "created_at") -> CallToolResult:
-        """Return the number and the creation time of a new record, under these names."""
-        stored = self._memory.entries.get(record.id)
-        assert stored is not None
-        data: JsonObject = {id_name: stored.number, time_name: to_iso(stored.created_at)}
-        return self._success(data, *self._memory.embedding_queue.notes(record.id))
 
     def _by_number(self, kind: Kind, number: int, agent_id: str = "") -> Record:
         """Return the one live record of a kind with this number.
@@ -77,15 +63,15 @@ class MemorizerTools:
             yield from page.records
             seen += len(page.records)
 
-    def _contact_numbers(self, projects: Iterable[Record]) -> dict[str, int]:
-        """Return the numbers of the contacts that these projects name, forgotten ones too, by their ids."""
-        ids: set[str] = set()
-        for project in projects:
-            participants = project.fields.get("participants")
-            ids |= {str(one) for one in participants} if isinstance(participants, list) else set()
-            ids.add(str(project.fields.get("primary_contact_id")))
-        contacts = [self._memory.entries.get(id_) for id_ in ids]
-        return {contact.id: contact.number for contact in contacts if contact and contact.number is not None}
+    def _row(self, record: Record) -> JsonObject:
+        """Return a record as Memorizer-MCP shows it."""
+        if record.kind != "project":
+            return _ROWS[record.kind](record)
+        named = record.fields.get("participants")
+        ids = {*(named if isinstance(named, list) else ()), record.fields.get("primary_contact_id")}
+        contacts = [self._memory.entries.get(str(id_)) for id_ in ids]
+        numbers = {one.id: one.number for one in contacts if one and one.number is not None}
+        return rows.project(record, numbers)
 
 
 def limit_notes(limit: int, found: int = 0) -> tuple[str, ...]:

@@ -17,9 +17,10 @@ from pydantic import Field
 
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
-from mindex.mcp.dialects import memorizer_format as memorizer
+from mindex.mcp.dialects import memorizer_rows as rows
 from mindex.mcp.dialects.memorizer_base import AgentId, MemorizerTools
-from mindex.mcp.dialects.memorizer_profile_skills import with_default
+from mindex.mcp.dialects.memorizer_facts_conversations_profile import with_default
+from mindex.mcp.dialects.memorizer_format import CATEGORIES, category_of, utc_text
 from mindex.mcp.strict_tool import REFRESHES, tool
 from mindex.mcp.tool_results import JsonObject
 from mindex.memories.json_paths import leaves
@@ -50,8 +51,7 @@ class ExportImportTools(MemorizerTools):
         for name, text in files:
             _write(folder, name, text)
             written.append(name)
-        data: JsonObject = {"export_path": str(folder), "files_created": written, "exported_at": to_iso(now_ms())}
-        return self._success(data)
+        return self._success(export_path=str(folder), files_created=written, exported_at=to_iso(now_ms()))
 
     @tool("Take a mended profile.json or file of facts back in.", REFRESHES)
     def import_memory(
@@ -74,7 +74,7 @@ class ExportImportTools(MemorizerTools):
         changes = {name: part for name, part in value.items() if part is not None and part != there.get(name)}
         if changes:
             self._memory.profile.set(changes, "import_memory", agent=agent)
-        return self._success({"changes_applied": len(changes), "fields_updated": [*changes]})
+        return self._success(changes_applied=len(changes), fields_updated=[*changes])
 
     def _import_facts(self, value: Any, agent: str) -> CallToolResult:
         if not isinstance(value, list) or not all(_is_fact(item) for item in value):
@@ -88,7 +88,7 @@ class ExportImportTools(MemorizerTools):
                 notes.append(f"fact {place} of the file was left out: {error}")
         if len(notes) > _MAX_NOTES:
             notes = [*notes[:_MAX_NOTES], f"{len(notes) - _MAX_NOTES} more were left out"]
-        return self._success({"changes_applied": len(changed), "fields_updated": [*changed]}, *notes)
+        return self._success(*notes, changes_applied=len(changed), fields_updated=[*changed])
 
     def _import_fact(self, item: Mapping[str, Any], agent: str) -> Iterator[str]:
         """Update the fact with this id and creation time, or add it. Yields its name if something changed."""
@@ -102,12 +102,11 @@ class ExportImportTools(MemorizerTools):
                 source=str(item.get("source") or ""),
                 agent=agent,
             )
-            record = self._memory.entries.get(added.id)
-            if added.created and record is not None:
-                yield f"fact {record.number}"
+            if added.created:
+                yield f"fact {self._memory.entries.find(added.id).number}"
             return
         changes = {"text": text} if text.strip() != existing.text else {}
-        if category != memorizer.category_of(existing.type):
+        if category != category_of(existing.type):
             changes["type"] = category
         if changes:
             self._memory.update(existing.id, reason="import_memory", **changes)
@@ -118,14 +117,14 @@ class ExportImportTools(MemorizerTools):
         record = self._memory.entries.by_number(agent, number) if isinstance(number, int) else None
         if record is None or record.kind != "memory" or record.retired_at is not None:
             return None
-        return record if item.get("created_at") == memorizer.utc_text(record.created_at) else None
+        return record if item.get("created_at") == utc_text(record.created_at) else None
 
 
 def _is_fact(item: object) -> bool:
     return (
         isinstance(item, dict)
         and isinstance(item.get("fact"), str)
-        and item.get("category") in memorizer.CATEGORIES
+        and item.get("category") in CATEGORIES
         and isinstance(item.get("confidence") or 1.0, int | float)
     )
 
@@ -189,12 +188,9 @@ def _write(folder: Path, name: str, text: str) -> None:
 
 def _as_json(profile: JsonObject, facts: Sequence[Record], turns: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
     yield "profile.json", _json(profile)
-    yield "facts/all-facts.json", _json([memorizer.fact_row(record, source=False) for record in facts])
+    yield "facts/all-facts.json", _json([rows.short(rows.fact(record)) for record in facts])
     if turns is not None:
-        yield (
-            "conversations/recent.json",
-            _json([memorizer.conversation_row(record, session=False) for record in turns]),
-        )
+        yield "conversations/recent.json", _json([rows.short(rows.conversation(record)) for record in turns])
 
 
 def _json(value: Json) -> str:
@@ -206,10 +202,10 @@ def _as_markdown(
 ) -> Iterator[tuple[str, str]]:
     yield "profile.md", _page("Profile", (f"- **{path}**: {value}" for path, value in leaves(profile)))
     counted = []
-    for category in memorizer.CATEGORIES:
-        of_category = [record for record in facts if memorizer.category_of(record.type) == category]
+    for category in CATEGORIES:
+        of_category = [record for record in facts if category_of(record.type) == category]
         counted.append(f"- {category}: {len(of_category)}")
-        lines = (f"- {_one_line(record.text)} ({memorizer.utc_text(record.created_at)[:10]})" for record in of_category)
+        lines = (f"- {' '.join(record.text.split())} ({utc_text(record.created_at)[:10]})" for record in of_category)
         yield f"facts/{category}.md", _page(f"Facts: {category}", lines)
     if turns is not None:
         yield "conversations/recent.md", _page("Recent conversations", _turn_texts(turns))
@@ -219,13 +215,9 @@ def _as_markdown(
 
 def _turn_texts(turns: Iterable[Record]) -> Iterator[str]:
     for record in turns:
-        row = memorizer.conversation_row(record)
+        row = rows.conversation(record)
         yield f"## {row['created_at']}\n\n**User:** {row['user_message']}\n\n**Agent:** {row['agent_response']}\n"
 
 
 def _page(title: str, lines: Iterable[str]) -> str:
     return "\n".join([f"# {title}", "", *(list(lines) or ["Nothing yet."]), ""])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal, get_args
 
@@ -12,11 +12,11 @@ from pydantic import Field
 
 from mindex.analyzer import analyze
 from mindex.errors import ConfigError
-from mindex.mcp.dialects import memorizer_format as memorizer
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, limit_notes
+from mindex.mcp.dialects.memorizer_format import CATEGORIES, FAMILIES, Category, category_of, end_of, start_of, utc_text
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
 from mindex.mcp.tool_results import JsonObject
-from mindex.model import Change, Kind, Record
+from mindex.model import Change, Kind
 from mindex.present.to_json import Json
 
 Source = Literal["facts", "conversations", "profile_changes", "skills", "contacts", "projects"]
@@ -29,13 +29,6 @@ _SOURCE_OF: Mapping[Kind, Source] = {
     "contact": "contacts",
     "project": "projects",
 }
-_ROWS: Mapping[Kind, Callable[[Record], JsonObject]] = {
-    "memory": memorizer.fact_row,
-    "turn": memorizer.conversation_row,
-    "skill": memorizer.skill_row,
-    "contact": memorizer.contact_row,
-}
-_ID_NAMES: Mapping[Kind, str] = {"memory": "fact_id", "turn": "conversation_id"}
 _MB = 1024 * 1024
 _MAX_MERGES = 200
 
@@ -58,28 +51,29 @@ class MaintenanceTools(MemorizerTools):
         words, agent = set(analyze(query).words), self._agent(agent_id)
         events: list[Json] = []
         total = 0
-        for change in self._memory.entries.changes(memorizer.start_of(date_from), memorizer.end_of(until)):
+        for change in self._memory.entries.changes(start_of(date_from), end_of(until)):
             record = change.after
-            source = None if _made_empty_profile(change) else _SOURCE_OF.get(record.kind)
-            if agent not in ("*", record.agent) or source not in sources:
+            if agent not in ("*", record.agent) or _SOURCE_OF.get(record.kind) not in sources:
+                continue
+            if record.kind == "profile" and change.before is None and not record.text:  # only made an empty profile
                 continue
             if words and words.isdisjoint((*analyze(record.text).words, *analyze(record.title).words)):
                 continue
             total += 1
             if len(events) < min(limit, MAX_LISTED):
                 events.append(self._event(change))
-        data: JsonObject = {
-            "events": events,
-            "total_count": total,
-            "date_range": {"from": date_from, "to": until},
-            "sources_queried": [*sources],
-        }
-        return self._success(data, *limit_notes(limit))
+        return self._success(
+            *limit_notes(limit),
+            events=events,
+            total_count=total,
+            date_range={"from": date_from, "to": until},
+            sources_queried=[*sources],
+        )
 
     def _event(self, change: Change) -> JsonObject:
         record = change.after
         return {
-            "timestamp": memorizer.utc_text(change.at),
+            "timestamp": utc_text(change.at),
             "source": _SOURCE_OF[record.kind],
             "event_type": _event_type(change),
             "summary": record.summary or record.title,
@@ -91,11 +85,8 @@ class MaintenanceTools(MemorizerTools):
         record = change.after
         if record.kind == "profile":
             return {"history_id": change.change, "change_reason": change.reason or None}
-        if record.kind == "project":
-            row = memorizer.project_row(record, self._contact_numbers([record]))
-        else:
-            row = _ROWS[record.kind](record)
-        return {_ID_NAMES.get(record.kind, f"{record.kind}_id"): row.pop("id"), **row}
+        row = self._row(record)
+        return {f"{_SOURCE_OF[record.kind].removesuffix('s')}_id": row.pop("id"), **row}
 
     # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,30 +96,28 @@ class MaintenanceTools(MemorizerTools):
         numbers = memory.maintenance.statistics(agent)
         by_category: Counter[str] = Counter()
         for type_, count in numbers.by_type.items():
-            by_category[memorizer.category_of(type_)] += count
+            by_category[category_of(type_)] += count
         turns = memory.filters(kinds=["turn"], agent=agent)
         newest = memory.entries.page(turns, limit=1)
         oldest = memory.entries.page(turns, limit=1, offset=max(0, newest.total - 1))
         embedder, status = memory.models.embedder, memory.status()
-        by_vector = embedder is not None and embedder.loaded
-        capabilities: JsonObject = {
-            "sqlite_vec_loaded": embedder is not None,  # Memorizer-MCP needs sqlite-vec to search vectors
-            "embedding_provider": status.embedding.provider,
-            "vector_search_enabled": embedder is not None,
-            "fts5_available": True,
-            "search_mode": "hybrid" if by_vector else "fts5_only",
-        }
-        data: JsonObject = {
-            "fact_count": numbers.total,
-            "conversation_count": newest.total,
-            "oldest_conversation": memorizer.utc_text(oldest.records[0].created_at) if oldest.records else None,
-            "newest_conversation": memorizer.utc_text(newest.records[0].created_at) if newest.records else None,
-            "facts_by_category": {name: by_category[name] for name in memorizer.CATEGORIES if by_category[name]},
-            "database_size_mb": round((status.size_bytes or 0) / _MB, 2),
-            "search_capabilities": capabilities,
-        }
         loading = embedder is not None and not embedder.loaded
-        return self._success(data, *(["the embedding model is not loaded yet"] if loading else []))
+        return self._success(
+            *(["the embedding model is not loaded yet"] if loading else []),
+            fact_count=numbers.total,
+            conversation_count=newest.total,
+            oldest_conversation=utc_text(oldest.records[0].created_at) if oldest.records else None,
+            newest_conversation=utc_text(newest.records[0].created_at) if newest.records else None,
+            facts_by_category={name: by_category[name] for name in CATEGORIES if by_category[name]},
+            database_size_mb=round((status.size_bytes or 0) / _MB, 2),
+            search_capabilities={
+                "sqlite_vec_loaded": embedder is not None,  # Memorizer-MCP needs sqlite-vec to search vectors
+                "embedding_provider": status.embedding.provider,
+                "vector_search_enabled": embedder is not None,
+                "fts5_available": True,
+                "search_mode": "hybrid" if embedder is not None and embedder.loaded else "fts5_only",
+            },
+        )
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -140,10 +129,9 @@ class MaintenanceTools(MemorizerTools):
     ) -> CallToolResult:
         embedded, remaining = self._memory.maintenance.backfill(batch=batch_size, limit=batch_size)
         failed = min(remaining, batch_size - embedded)
-        counts: JsonObject = {"embedded": embedded, "failed": failed, "remaining": remaining}
-        return self._success({"processed": embedded + failed, **counts})
+        return self._success(processed=embedded + failed, embedded=embedded, failed=failed, remaining=remaining)
 
-    # ── what needs a language model ───────────────────────────────────────────────────────────────────────────
+    # ── what needs a language model ────────────────────────────────────────────────────────────────────────────────
 
     @tool("Extract facts from conversations; needs a generator.", REFRESHES)
     def backfill_extract_facts(
@@ -152,13 +140,14 @@ class MaintenanceTools(MemorizerTools):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         found = self._memory.conversations.extract_facts(limit=batch_size, agent=self._agent(agent_id))
-        data: JsonObject = {"processed": found.processed, "facts_extracted": found.facts, "remaining": found.remaining}
-        return self._success(data, *found.notes)
+        return self._success(
+            *found.notes, processed=found.processed, facts_extracted=found.facts, remaining=found.remaining
+        )
 
     @tool("Merge facts that say the same; needs a generator.", REVISES)
     def synthesize_facts(
         self,
-        category: memorizer.Category | Omitted = None,
+        category: Category | Omitted = None,
         max_facts_per_category: Annotated[int, Field(ge=1, le=200, description="1-200, default 100")] = 100,
         agent_id: AgentId = "",
     ) -> CallToolResult:
@@ -167,14 +156,14 @@ class MaintenanceTools(MemorizerTools):
             raise ConfigError(
                 "facts cannot be merged: no language model is configured", "merge them with update_fact and delete_fact"
             )
-        chosen = [category] if category else [*memorizer.CATEGORIES]
+        chosen = [category] if category else [*CATEGORIES]
         merges = deletions = updates = 0
         summaries: JsonObject = {}
         notes: list[str] = []
         for name in chosen:
             found = self._memory.maintenance.consolidate(
                 older_than=None,
-                types=memorizer.FAMILIES[name],
+                types=FAMILIES[name],
                 apply=True,
                 limit=_MAX_MERGES,
                 most=max_facts_per_category,
@@ -187,19 +176,14 @@ class MaintenanceTools(MemorizerTools):
             notes += found.notes
             if done:
                 summaries[name] = " ".join(proposal.result for proposal in done)
-        data: JsonObject = {
-            "categories_processed": len(chosen),
-            "merges": merges,
-            "deletions": deletions,
-            "updates": updates,
-            "summaries": summaries,
-        }
-        return self._success(data, *notes)
-
-
-def _made_empty_profile(change: Change) -> bool:
-    """Whether the change only made an empty profile."""
-    return change.after.kind == "profile" and change.before is None and not change.after.text
+        return self._success(
+            *notes,
+            categories_processed=len(chosen),
+            merges=merges,
+            deletions=deletions,
+            updates=updates,
+            summaries=summaries,
+        )
 
 
 def _event_type(change: Change) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Annotated
@@ -15,7 +14,7 @@ from pydantic import Field
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import READS, tool
 from mindex.mcp.tool_results import JsonObject, tool_result
 from mindex.model import Collection, GetResult, Hit
@@ -42,10 +41,7 @@ _DOMAIN_LINE = re.compile(r"^[ \t]*[\"']?([\w.-]+)[\"']?:[ \t]*\[([^\]]*)\]", re
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryExchangeTools:
-    host: MemoryHost
-
+class MemoryExchangeTools(Toolset):
     @tool(_SEARCH, READS, name="search_memory_exchange")
     @tool("The same as search_memory_exchange.", READS, name="search_memory_bank")
     def search(
@@ -54,7 +50,7 @@ class MemoryExchangeTools:
         currentFilePath: Annotated[str, Field(description="The file being edited: lifts results of its domain")] = "",
         topK: Annotated[int, Field(description="Number of results, 1-10, default 5")] = 5,
     ) -> CallToolResult:
-        found = self.host.memory.search(
+        found = self._memory.search(
             query,
             limit=min(max(topK, 1), _MOST_RESULTS),
             fusion="rrf",
@@ -63,7 +59,7 @@ class MemoryExchangeTools:
             kinds=["chunk"],
             collections=[source.name] if (source := self.host.source) else [],
         )
-        roots = {collection.name: collection for collection in self.host.memory.collections.list()}
+        roots = {collection.name: collection for collection in self._memory.collections.list()}
         text = "".join(_result_texts(found.hits, roots)) if found.hits else _NOTHING
         return tool_result(text, view_answer(found).json(), self.host.notes())
 
@@ -78,7 +74,7 @@ class MemoryExchangeTools:
         if source is not None and not _is_absolute(path):
             path = f"{source.name}/{path.removeprefix('./')}"
         try:
-            record = self.host.memory.lookup.read_file(path)
+            record = self._memory.lookup.read_file(path)
         except NotFoundError:
             raise NotFoundError(f"file not found: {filePath}") from None
         except ForbiddenPathError:
@@ -89,7 +85,7 @@ class MemoryExchangeTools:
 
     @tool("How many files and chunks are indexed, and when: tells why a search finds nothing.", READS)
     def get_index_status(self) -> CallToolResult:
-        status = self.host.memory.status()
+        status = self._memory.status()
         source = self.host.source
         collections = [one for one in status.collections if source is None or one.name == source.name]
         chunks = sum(one.chunks for one in collections)

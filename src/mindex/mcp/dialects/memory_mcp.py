@@ -10,7 +10,6 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any, NoReturn
 
@@ -24,7 +23,7 @@ from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import READS, REFRESHES, Omitted, tool
 from mindex.mcp.tool_results import json_result
 from mindex.memories.importance import estimate_importance
@@ -69,10 +68,7 @@ def _without_nulls(value: object) -> object:
     return {name: part for name, part in value.items() if part is not None} if isinstance(value, dict) else value
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryMcpTools:
-    host: MemoryHost
-
+class MemoryMcpTools(Toolset):
     @tool(_STORE, REFRESHES, name="memory_store")
     def store(
         self,
@@ -107,7 +103,7 @@ class MemoryMcpTools:
             if metadata is not None or provenance:
                 properties["fields"] = _fields(record.fields, metadata, provenance)
             if properties:
-                self.host.memory.update(record.id, **properties)
+                self._memory.update(record.id, **properties)
             return self._stored(record.id)
         if not MIN_CONTENT <= len(content) <= MAX_CONTENT:
             # Memory MCP reports this as an internal error, not as a wrong parameter.
@@ -117,13 +113,11 @@ class MemoryMcpTools:
         if "expires" not in properties and (days := days_kept(properties["importance"])) is not None:
             properties["expires"] = moment_after(days, now_ms())
         fields = _fields({}, metadata, provenance)
-        return self._stored(self.host.memory.add(content, type=type_, fields=fields, **properties).id)
+        return self._stored(self._memory.add(content, type=type_, fields=fields, **properties).id)
 
     def _stored(self, id_: str) -> CallToolResult:
-        entries = self.host.memory.entries
-        record = entries.get(id_)
-        assert record is not None
-        return json_result(memory_row(record, entries.usage([id_]).get(id_)))
+        entries = self._memory.entries
+        return json_result(memory_row(entries.find(id_), entries.usage([id_]).get(id_)))
 
     @tool(_RECALL, READS, name="memory_recall")
     def recall(
@@ -139,8 +133,7 @@ class MemoryMcpTools:
         minImportance: Annotated[float, Field(ge=0, le=10, description="0-10")] = 0,
         includeExpired: bool = False,
     ) -> CallToolResult:
-        memory = self.host.memory
-        found = memory.search(
+        found = self._memory.search(
             all_words(query),
             mode="keyword",
             fusion="signals",
@@ -153,19 +146,17 @@ class MemoryMcpTools:
             min_importance=ceil(minImportance) or None,
             include_expired=includeExpired,
         )
-        signals = memory.entries.usage([hit.record.id for hit in found.hits])
+        signals = self._memory.entries.usage([hit.record.id for hit in found.hits])
         return json_result(RecallResult(found, query, signals).within(min(max_tokens, MAX_TOKENS)))
 
     @tool("Forget a memory: it leaves every search, and its history keeps it.", REFRESHES, name="memory_forget")
     def forget(self, id: str, reason: Annotated[str, Field(description="Kept in the history")] = "") -> CallToolResult:
-        change = self.host.memory.forget(self._live(id).id, reason)
-        message = (
-            f"Memory forgotten. Reason: {reason or 'not given'}. Its history keeps it: `mindex restore` brings it back."
-        )
-        return json_result({"success": True, "memory_id": change.record, "message": message})
+        change = self._memory.forget(self._live(id).id, reason)
+        details = f"Reason: {reason or 'not given'}. Its history keeps it: `mindex restore` brings it back."
+        return json_result({"success": True, "memory_id": change.record, "message": f"Memory forgotten. {details}"})
 
     def _live(self, id_: str) -> Record:
-        record = self.host.memory.entries.find(id_.strip())
+        record = self._memory.entries.find(id_.strip())
         if record.kind != "memory" or record.retired_at is not None:
             raise NotFoundError(f"memory '{id_}' is not found or forgotten", "recall it first")
         return record

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -18,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from mindex.errors import UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import READS, REFRESHES, Omitted, OnError, tool
 from mindex.mcp.tool_results import JsonObject, json_result
 from mindex.model import Hit, Mode, Record
@@ -56,10 +55,7 @@ def _error_with(defaults: Mapping[str, Json]) -> OnError:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class MudpuppyTools:
-    host: MemoryHost
-
+class MudpuppyTools(Toolset):
     @tool(_ADD, REFRESHES, name="memory_add")
     def add(
         self,
@@ -72,8 +68,7 @@ class MudpuppyTools:
         tags: list[str] | Omitted = None,
         expiresAt: Annotated[int | Omitted, Field(description="Unix time in milliseconds")] = None,
     ) -> CallToolResult:
-        memory = self.host.memory
-        added = memory.add(
+        added = self._memory.add(
             content,
             type=entryType,
             source=source,
@@ -83,8 +78,7 @@ class MudpuppyTools:
             tags=tags or (),
             expires=expiresAt,
         )
-        record = memory.entries.get(added.id)
-        number = record.number if record else None
+        number = self._memory.entries.find(added.id).number
         result: JsonObject = {"id": number, "created": added.created, "duplicate": added.duplicate}
         if added.redacted:  # not in mudpuppy: the caller must know that a secret was not stored
             result["redacted"] = list(added.redacted)
@@ -101,7 +95,7 @@ class MudpuppyTools:
         minConfidence: Annotated[float | Omitted, Field(ge=0, le=1, description="0-1")] = None,
         tags: Annotated[list[str] | Omitted, Field(description="Any of these")] = None,
     ) -> CallToolResult:
-        found = self.host.memory.search(
+        found = self._memory.search(
             query,
             mode=mode,
             fusion="weighted",
@@ -120,12 +114,12 @@ class MudpuppyTools:
 
     @tool("One memory by its id, with everything that is known about it.", READS, name="memory_get")
     def get(self, id: Id) -> CallToolResult:
-        memory = self.host.memory
         record = self._record(id)
         if record is None:
             return json_result({"error": f"Memory entry not found: {id}"})
-        signals = memory.entries.usage([record.id]).get(record.id)  # first: the counts are those before this access
-        memory.get(record.id)
+        # First: the counts are those before this access.
+        signals = self._memory.entries.usage([record.id]).get(record.id)
+        self._memory.get(record.id)
         entry: JsonObject = {
             "id": record.number,
             "content": record.text,
@@ -143,7 +137,7 @@ class MudpuppyTools:
 
     @tool(_STATS, READS, name="memory_stats")
     def stats(self) -> CallToolResult:
-        numbers = self.host.memory.maintenance.statistics()
+        numbers = self._memory.maintenance.statistics()
         by_type: Counter[str] = Counter()
         for type_, count in numbers.by_type.items():
             by_type[_family_of(type_)] += count
@@ -164,13 +158,12 @@ class MudpuppyTools:
         """Forget a memory: no search finds it, and `mindex restore` brings it back. Mudpuppy deletes it for good."""
         record = self._record(id)
         if record is not None:
-            self.host.memory.forget(record.id, "memory_delete")
+            self._memory.forget(record.id, "memory_delete")
         return json_result({"success": record is not None, "deleted": record is not None})
 
     def _record(self, number: int) -> Record | None:
         """Return the memory with this agent's number, or None if there is none or it is forgotten."""
-        memory = self.host.memory
-        record = memory.entries.by_number(memory.settings.text("agent"), number)
+        record = self._memory.entries.by_number(self._memory.settings.text("agent"), number)
         if record is None or record.kind != "memory" or (record.retired_at is not None and not record.superseded_by):
             return None
         return record
@@ -203,10 +196,6 @@ def _family_of(type_: str) -> EntryType:
     return _FAMILY_OF.get(type_, "fact")
 
 
-def _unknown_tool(name: str) -> CallToolResult:
-    return json_result({"error": f"Unknown tool: {name}"}, is_error=True)
-
-
 _INSTRUCTIONS = (
     "Memory across conversations. `memory_search` before you answer what earlier conversations may have settled;"
     " `memory_add` facts, preferences, decisions and corrections worth keeping, one at a time, never secrets;"
@@ -218,5 +207,5 @@ DIALECT = Dialect(
     _INSTRUCTIONS,
     settings=NO_IMPORTANCE_BOOST,
     on_error=_error_with({}),
-    unknown_tool=_unknown_tool,
+    unknown_tool=lambda name: json_result({"error": f"Unknown tool: {name}"}, is_error=True),
 )

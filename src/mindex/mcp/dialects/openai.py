@@ -5,7 +5,6 @@ The id of a hit is the record's; `fetch` returns that record, or a whole file by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote, unquote
 
@@ -14,7 +13,7 @@ from pydantic import Field
 
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import READS, tool
 from mindex.mcp.tool_results import JsonObject, compact_json_result
 from mindex.model import Record
@@ -25,13 +24,10 @@ _LIMIT = 10
 _DOC, _RECORD = "doc://", "memory://"
 
 
-@dataclass(frozen=True, slots=True)
-class OpenAITools:
-    host: MemoryHost
-
+class OpenAITools(Toolset):
     @tool("Search indexed documents and memories. Plain words are best; fetch reads a result.", READS)
     def search(self, query: str) -> CallToolResult:
-        found = self.host.memory.search(query, limit=_LIMIT)
+        found = self._memory.search(query, limit=_LIMIT)
         return compact_json_result({"results": [_reference(hit.record) for hit in found.hits]})
 
     @tool("Read one search result in full by its id, or a whole file by the url of a result.", READS)
@@ -44,10 +40,9 @@ class OpenAITools:
         return compact_json_result({**reference, "text": record.text, "url": url, "metadata": metadata})
 
     def _record(self, reference: str) -> Record:
-        memory = self.host.memory
         if reference.startswith(_DOC):
-            return memory.lookup.read_file(unquote(reference.removeprefix(_DOC)))
-        found = memory.get(reference.removeprefix(_RECORD))
+            return self._memory.lookup.read_file(unquote(reference.removeprefix(_DOC)))
+        found = self._memory.get(reference.removeprefix(_RECORD))
         if len(found.records) != 1:
             what = "nothing" if not found.records else "more than one thing"
             raise NotFoundError(f"there is {what} with the id '{reference[:200]}'", "give the id of a search result")

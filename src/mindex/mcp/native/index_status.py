@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 import anyio.from_thread
@@ -12,7 +12,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import READS, REFRESHES, tool
 from mindex.mcp.tool_results import tool_result
 from mindex.model import IndexReport, Progress
@@ -25,10 +25,7 @@ _MAX_SKIPPED = 20
 _PROGRESS_SECONDS = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class IndexTools:
-    host: MemoryHost
-
+class IndexTools(Toolset):
     @tool("Index a folder of markdown, or bring collections up to date.", REFRESHES)
     def index(
         self,
@@ -38,17 +35,16 @@ class IndexTools:
     ) -> CallToolResult:
         folders = [self.host.folder(path)] if path else []
         exclude = self.host.options.exclude
-        report = self.host.memory.index(*folders, exclude=exclude, force=force, report=_progress_reporter(ctx))
+        report = self._memory.index(*folders, exclude=exclude, force=force, report=_progress_reporter(ctx))
         anyio.from_thread.run(ctx.notify_resources_changed)
         shown = _with_few_skipped(report)
         return tool_result(index_text(shown), to_json(shown), self.host.notes())
 
     @tool("What is indexed, how much, with which model.", READS)
     def status(self) -> CallToolResult:
-        memory = self.host.memory
-        status = memory.status()
+        status, embedder = self._memory.status(), self._memory.models.embedder
         notes = list(self.host.notes())
-        if memory.models.embedder is not None and not memory.models.embedder.loaded:
+        if embedder is not None and not embedder.loaded:
             notes.append("the embedding model is not loaded yet; until then answers are by keyword")
         return tool_result(status_text(status), to_json(status), notes)
 

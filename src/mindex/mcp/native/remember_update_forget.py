@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from mcp_types import CallToolResult
 from pydantic import BeforeValidator, Field
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.native import other_kinds
 from mindex.mcp.strict_tool import REFRESHES, REVISES, Omitted, Texts, tool
 from mindex.mcp.tool_results import tool_result
@@ -51,10 +50,7 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
 
-@dataclass(frozen=True, slots=True)
-class WriteTools:
-    host: MemoryHost
-
+class WriteTools(Toolset):
     @tool(_REMEMBER, REFRESHES)
     def remember(
         self,
@@ -73,11 +69,11 @@ class WriteTools:
         fields: Fields = None,
     ) -> CallToolResult:
         if kind != "memory":
-            message, structured = other_kinds.remember(self.host.memory, kind, text, fields or {}, tags)
+            message, structured = other_kinds.remember(self._memory, kind, text, fields or {}, tags)
             return tool_result(message, structured, self.host.notes())
         if fields:
             raise UsageError("a memory has no fields", "say it in the text, or name its kind")
-        result = self.host.memory.add(**_properties(locals()))
+        result = self._memory.add(**_properties(locals()))
         return tool_result(add_text(result), to_json(result), self.host.notes())
 
     @tool("Change a memory: give what changes; or restore it, or undo a change.", REVISES)
@@ -105,30 +101,29 @@ class WriteTools:
             several = changes or fields or restore or undo
             what = "say either what changes, or its fields, or restore, or undo" if several else "say what changes"
             raise UsageError("update does one thing at a time", what)
-        memory = self.host.memory
         if fields:
-            message, structured = other_kinds.update(memory, id, fields, reason)
+            message, structured = other_kinds.update(self._memory, id, fields, reason)
             return tool_result(message, structured, self.host.notes())
         if undo is not None:
             return self._undo(id, undo)
         if restore:
-            return self._changed(memory.restore(id, reason), "restored")
-        return self._changed(memory.update(id, reason=reason, **changes), "updated")
+            return self._changed(self._memory.restore(id, reason), "restored")
+        return self._changed(self._memory.update(id, reason=reason, **changes), "updated")
 
     def _undo(self, id_: str, reference: str) -> CallToolResult:
         """Undo a change by its number, which must be one of this memory: a wrong number undoes no other memory."""
-        changes = self.host.memory.history(id_)
+        changes = self._memory.history(id_)
         number = str(changes[-1].change) if reference == _LATEST else reference
         if number not in {str(change.change) for change in changes}:
             numbers = ", ".join(str(change.change) for change in changes[-10:])
             raise NotFoundError(f"'{id_}' has no change {reference}", f"its latest are {numbers}")
-        change, undone = self.host.memory.undo(number)
+        change, undone = self._memory.undo(number)
         shown = change_json(change, undid=undone)
         return tool_result(change_text(change, f"is as before change {undone}"), shown, self.host.notes())
 
     @tool("Take a memory that is wrong or unwanted out of every search; `update` restores it.", REFRESHES)
     def forget(self, id: str, reason: Reason = "") -> CallToolResult:
-        change = self.host.memory.forget(id, reason)
+        change = self._memory.forget(id, reason)
         return tool_result(change_text(change, "forgotten"), change_json(change, forgotten=True), self.host.notes())
 
     def _changed(self, change: Change, what: str) -> CallToolResult:

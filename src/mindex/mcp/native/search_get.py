@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import NotFoundError
-from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import READS, Texts, tool
 from mindex.mcp.tool_results import tool_result
 from mindex.model import Mode
@@ -34,10 +34,7 @@ _VIEWS = "full: texts (default); compact: a line each; digest: id and place; dua
 Budget = Annotated[int, Field(description="Most tokens to return, 50-25000, default 4000")]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchTools:
-    host: MemoryHost
-
+class SearchTools(Toolset):
     @tool(_SEARCH, READS)
     def search(
         self,
@@ -64,7 +61,7 @@ class SearchTools:
         explain: Annotated[bool, Field(description="Why each ranks where it does")] = False,
     ) -> CallToolResult:
         dual = view == "dual"
-        found = self.host.memory.search(
+        found = self._memory.search(
             query,
             limit=MAX_LIMIT if dual and limit >= 1 else limit,
             offset=offset,
@@ -91,7 +88,7 @@ class SearchTools:
 
     @tool(_GET, READS)
     def get(self, refs: Texts, budget: Budget = DEFAULT_BUDGET, as_of: str = "") -> CallToolResult:
-        found = self.host.memory.get(*refs, as_of=as_of or None)
+        found = self._memory.get(*refs, as_of=as_of or None)
         if not found.records and found.missing:
             why = "; ".join(found.why)[:200] or "search for it first"
             raise NotFoundError(f"nothing found for {', '.join(found.missing)[:200]}", why)

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from mindex.errors import UsageError
 from mindex.model.record_properties import RecordProperty, in_order
-from mindex.transfer.importer import ReadRow, SkippedRow
+from mindex.transfer.importer import Importer, ReadRow, SkippedRow
 from mindex.transfer.importers.folder_files import read_files
 from mindex.transfer.jsonl_rows import InvalidRow, decode_row, reason_of
 from mindex.transfer.markdown_export import MARK, OVERVIEW, SEPARATOR
@@ -25,7 +25,7 @@ _PROPERTIES = {one.markdown_name or one.name: one for one in in_order("markdown"
 _NUMBERS: Mapping[str, Callable[[Any], float]] = {"integer": int, "number": float}
 
 
-class MarkdownImporter:
+class MarkdownImporter(Importer):
     name = "markdown"
 
     def recognises(self, path: Path) -> bool:

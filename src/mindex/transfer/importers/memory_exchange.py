@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.memory_rows import memory_row
 from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 
 _COLUMNS = (
-    "id", "content", "source_file", "heading_path", "domain", "tags", "related_files", "is_instruction",
-    "last_updated", "chunk_index",
-)  # fmt: skip
+    "id content source_file heading_path domain tags related_files is_instruction last_updated chunk_index"
+).split()
 
 
 class MemoryExchange(DatabaseImporter):

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from mindex.model import Change, Record
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.memory_rows import memory_row
 from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 
 _COLUMNS = (
-    "id", "content", "type", "importance", "created_at", "last_accessed", "expires_at", "metadata", "is_deleted",
-    "summary", "access_count",
-)  # fmt: skip
+    "id content type importance created_at last_accessed expires_at metadata is_deleted summary access_count"
+).split()
 _ACTIONS = {"create": "add", "update": "update", "delete": "forget", "restore": "restore"}
 
 
@@ -37,12 +35,8 @@ class _Operation:
     changes: Any
 
 
-@dataclass(slots=True)
-class _Entities:
-    """The names of the entities of one memory, and what else is known of them."""
-
-    names: list[str] = field(default_factory=list)
-    details: dict[str, object] = field(default_factory=dict)
+# The names of the entities of one memory → what else is known of them.
+_Entities: TypeAlias = dict[str, dict[str, object]]
 
 
 class MemoryMcp(DatabaseImporter):
@@ -84,7 +78,7 @@ class MemoryMcp(DatabaseImporter):
             source=f"{self.name}:{key}:{made.source}" if made and made.source else f"{self.name}:{key}",
             importance=foreign.importance(weight),
             expires_at=foreign.expiry_ms(row["expires_at"]),
-            entities=tuple(dict.fromkeys(entities.names)),
+            entities=tuple(entities),
             retired_at=deleted[-1] if foreign.integer(row["is_deleted"]) else None,
             fields=foreign.extra_fields(
                 metadata=metadata,
@@ -92,7 +86,7 @@ class MemoryMcp(DatabaseImporter):
                 provenance={"user_id": made.user, "timestamp": foreign.iso_time(made.at)} if made and made.user else {},
                 type=foreign.unknown_type(row["type"]),
                 exact_importance=weight if isinstance(weight, float) and weight != foreign.importance(weight) else None,
-                entities=entities.details,
+                entities={name: details for name, details in entities.items() if details},
                 access_count=foreign.integer(row["access_count"]),
                 last_accessed=foreign.iso_time(row["last_accessed"]),
             ),
@@ -107,18 +101,16 @@ def _entities(database: ForeignDatabase) -> tuple[defaultdict[str, _Entities], l
 
     They are read from the link table that the program makes, or straight from the table that its document describes.
     """
-    found: defaultdict[str, _Entities] = defaultdict(_Entities)
+    found: defaultdict[str, _Entities] = defaultdict(dict)
     known: dict[str, tuple[str, dict[str, object]]] = {}
     for row in database.rows("entities", "id", "name", "type", "metadata", "memory_id", "entity"):
         name = (foreign.text(row["name"]) or foreign.text(row["entity"])).strip()
         if name and row["memory_id"] is not None:
-            found[foreign.text(row["memory_id"])].names.append(name)
+            found[foreign.text(row["memory_id"])].setdefault(name, {})
         elif name:
-            type_ = foreign.text(row["type"])
-            details = {
-                **foreign.json_object(row["metadata"]),
-                **({"type": type_} if type_ not in ("", "other") else {}),
-            }
+            details = dict(foreign.json_object(row["metadata"]))
+            if (type_ := foreign.text(row["type"])) not in ("", "other"):
+                details["type"] = type_
             known[key_of(row)] = (name, details)
     linked: set[str] = set()
     for row in database.rows("memory_entities", "memory_id", "entity_id"):
@@ -127,9 +119,7 @@ def _entities(database: ForeignDatabase) -> tuple[defaultdict[str, _Entities], l
             name, details = known[entity]
             linked.add(entity)
             of_memory = found[foreign.text(row["memory_id"])]
-            of_memory.names.append(name)
-            if details:
-                of_memory.details[name] = details
+            of_memory[name] = details or of_memory.get(name, {})
     return found, [name for entity, (name, _) in known.items() if entity not in linked]
 
 

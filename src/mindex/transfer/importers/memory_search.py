@@ -10,24 +10,23 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, StoreError, UsageError
 from mindex.store.foreign_sqlite import ForeignDatabase
-from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.json_lines import MOST_VALUES
-from mindex.transfer.importers.memory_rows import memory_row
 from mindex.transfer.importers.sqlite_source import DatabaseImporter
 
 _INSIGHTS = dict.fromkeys(("bugfix", "feature", "learning"), "insight")
 _TYPES = {"decision": "decision", "preference": "preference", **_INSIGHTS}
 # The columns of the database; the export has the same names in camel case.
 _CHUNK = (
-    "chunk_index", "content", "line_start", "line_end", "observation_type", "concepts", "files_referenced",
-    "session_id", "context_prefix",
-)  # fmt: skip
+    "chunk_index content line_start line_end observation_type concepts files_referenced session_id context_prefix"
+).split()
 _SESSION = ("id", "started_at", "project_path", "summary", "capture_count")
 _MOST_BYTES = 64 * 1024 * 1024
 _FIRST_BYTES = 4096
@@ -92,18 +91,15 @@ class MemorySearch(DatabaseImporter):
         for _, one in _objects(export, "fileCollections"):
             if one:
                 collections[foreign.text(one.get("filePath"))].append(foreign.text(one.get("collectionName")))
-        for where, one in _objects(export, "chunks"):
+        for where, one in chain(_objects(export, "chunks"), _objects(export, "sessions")):
             if one is None:
                 yield SkippedRow(where, "it is not an object")
-                continue
-            file = foreign.text(one.get("filePath"))
-            at = foreign.time_ms(files.get(file, {}).get("mtime"), modified)
-            yield self._chunk(where, _columns(one, _CHUNK), file, at, collections[file])
-        for where, one in _objects(export, "sessions"):
-            if one is None:
-                yield SkippedRow(where, "it is not an object")
-            else:
+            elif where.startswith("sessions"):
                 yield self._session(_columns(one, _SESSION), modified)
+            else:
+                file = foreign.text(one.get("filePath"))
+                at = foreign.time_ms(files.get(file, {}).get("mtime"), modified)
+                yield self._chunk(where, _columns(one, _CHUNK), file, at, collections[file])
 
     # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ReadRow, foreign_id
+from mindex.transfer.importer import ReadRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.memory_rows import memory_row
 from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 
 _COLUMNS = (
-    "id", "content", "entry_type", "source", "context", "confidence", "importance", "tags", "created_at",
-    "updated_at", "expires_at", "access_count", "last_accessed_at",
-)  # fmt: skip
+    "id content entry_type source context confidence importance tags created_at updated_at expires_at"
+    " access_count last_accessed_at"
+).split()
 _FILE = "file-index"
 
 # The tags of an indexed file, which name its path → when its newest row was made, and the id of that row.

@@ -12,16 +12,15 @@ from pathlib import Path
 from mindex.errors import UsageError
 from mindex.ingest.chunker import chunk_markdown
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importer import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers.folder_files import read_files, wanted_files
-from mindex.transfer.importers.memory_rows import EMPTY, memory_row
 
 _NAMES = frozenset(("claude.md", "claude.local.md", "agents.md", "memory.md", "gemini.md", "copilot-instructions.md"))
 _MAX_BYTES = 2 * 1024 * 1024
 _IMPORTANCE = 6  # it was written down for every session
 
 
-class Notes:
+class Notes(Importer):
     name = "notes"
 
     def recognises(self, path: Path) -> bool:

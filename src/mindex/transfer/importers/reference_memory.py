@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importer import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers.foreign_values import json_text
 from mindex.transfer.importers.json_lines import Json, first_objects, read_objects
-from mindex.transfer.importers.memory_rows import EMPTY, memory_row
 
 
-class ReferenceMemory:
+class ReferenceMemory(Importer):
     name = "reference-memory"
 
     def recognises(self, path: Path) -> bool:

@@ -8,14 +8,13 @@ from typing import Any
 
 from mindex.errors import StoreError, UsageError
 from mindex.store.foreign_sqlite import ForeignDatabase, holds
-from mindex.transfer.importer import ReadRow, SkippedRow
+from mindex.transfer.importer import Importer, ReadRow, SkippedRow
 from mindex.transfer.importers import foreign_values as foreign
 
 
-class DatabaseImporter:
+class DatabaseImporter(Importer):
     """Reads one program's database. A table or column that is missing counts as empty."""
 
-    name: str
     needs: Mapping[str, Collection[str]]  # the tables and columns by which a database of this program is recognised
     needs_one_of: tuple[str, ...] = ()  # at least one of these tables, too
     tables: tuple[str, ...]  # those whose rows are counted

@@ -1,15 +1,35 @@
-"""The commands config and paths."""
+"""The commands status, doctor, config and paths."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from mindex.cli.output import Context
+from mindex.cli.output import Context, note, prints
 from mindex.config import Configured, bare_address, cache_folder, load_settings, user_config
+from mindex.memory import Memory
+from mindex.model import Check, Status
+from mindex.present.doctor import checks_json, checks_text
+from mindex.present.status import status_text
 from mindex.present.text import aligned
 from mindex.present.to_json import Json
 
 _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
+
+
+@click.command("status")
+@prints(status_text)
+def status_command(memory: Memory) -> Status:
+    """What is in the memory, where it is, and what is still pending."""
+    return memory.status()
+
+
+@click.command("doctor")
+@prints(checks_text, checks_json, fails=lambda checks: not all(check.ok for check in checks))
+def doctor_command(memory: Memory) -> Sequence[Check]:
+    """Check the database, the indexes, the folders and the model; say how to mend what is broken."""
+    return memory.doctor()
 
 
 @click.command("config")
@@ -17,8 +37,8 @@ _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its 
 def config_command(context: Context) -> None:
     """Every setting, its value, and where the value comes from."""
     settings = load_settings({"db": context.db, "agent": context.agent})
-    for note in settings.notes:
-        click.echo(f"note: {note}", err=True)
+    for text in settings.notes:
+        note(text)
     shown: dict[str, Json] = {
         "settings": [
             {
