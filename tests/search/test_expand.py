@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mindex.errors import GenerationError
 from mindex.memory import Memory
 from mindex.model import Answer, Hit
-from mindex.search.expand import Variants, faithful_ones, is_faithful, parsed
+from mindex.search.expand import Variants, faithful_variants, is_faithful, parsed
 from mindex.search.fuse import FUSIONS
 from tests.conftest import write
 from tests.generating import ChatServer, Fails, Hangs, always, chat_server
@@ -77,7 +77,7 @@ def note_of(answer: Answer) -> str:
 # ── what is asked of the model ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_two_of_words_two_of_meaning_and_one_answer_are_asked_for(memory: Memory, model: ChatServer) -> None:
+def test_two_lexical_two_semantic_variants_and_one_answer_are_requested(memory: Memory, model: ChatServer) -> None:
     memory.search(QUERY, expand=True)
     (request,) = model.asked
     assert QUERY in request["messages"][-1]["content"]
@@ -87,7 +87,7 @@ def test_two_of_words_two_of_meaning_and_one_answer_are_asked_for(memory: Memory
     assert request["max_tokens"] <= 400
 
 
-def test_nobody_is_asked_unless_it_is_wished(memory: Memory, model: ChatServer) -> None:
+def test_without_expand_no_model_is_called(memory: Memory, model: ChatServer) -> None:
     answer = memory.search(QUERY)
     assert model.asked == []
     assert not any("expan" in note for note in answer.notes)
@@ -109,12 +109,12 @@ def test_a_strict_query_means_what_it_says(memory: Memory, model: ChatServer, qu
 
 
 @pytest.mark.parametrize("query", ["{query} harbour {each}", "harbour {0} lantern", "harbour %s lantern"])
-def test_braces_in_a_question_are_only_characters(memory: Memory, model: ChatServer, query: str) -> None:
+def test_braces_in_a_query_are_only_characters(memory: Memory, model: ChatServer, query: str) -> None:
     memory.search(query, expand=True)
     assert query in model.prompts()[0]
 
 
-def test_the_same_question_again_asks_nothing_not_even_from_another_process(
+def test_the_same_query_again_calls_no_model_even_from_another_process(
     memory: Memory, model: ChatServer, tmp_path: Path
 ) -> None:
     first = memory.search(QUERY, expand=True)
@@ -129,7 +129,7 @@ def test_the_same_question_again_asks_nothing_not_even_from_another_process(
     assert len(model.asked) == 2
 
 
-def test_the_embedder_is_not_asked_again_either(model: ChatServer, tmp_path: Path) -> None:
+def test_the_embedder_is_not_called_again_either(model: ChatServer, tmp_path: Path) -> None:
     with ModelServer() as vectors:
         embedder = {"embedding.provider": "openai", "embedding.url": vectors.url, "embedding.model": "words"}
         with Memory(tmp_path / "hybrid.db", options={**embedder, **model.options}) as memory:
@@ -162,7 +162,7 @@ def test_what_a_variant_hardly_finds_stays_below_the_floor(memory: Memory, model
     assert "coins.md" in by_path(memory.search(QUERY, expand=True, floor=0))
 
 
-def test_the_question_itself_weighs_most(memory: Memory, model: ChatServer) -> None:
+def test_the_query_itself_weighs_most(memory: Memory, model: ChatServer) -> None:
     """Both variants prefer another page, and the page that was asked for stays first."""
     model.answers = always(said(["harbour pier beacon watchman", "lantern beacon pier dusk oil"]))
     answer = memory.search(QUERY, expand=True)
@@ -196,14 +196,14 @@ def test_every_fusion_shows_what_only_a_variant_found(memory: Memory, model: Cha
         assert answer.total == 2
 
 
-def test_words_alone_are_asked_for_other_words_only(hybrid: Memory, model: ChatServer) -> None:
+def test_keyword_mode_uses_lexical_variants_only(hybrid: Memory, model: ChatServer) -> None:
     model.answers = always(said([], SEMANTIC, ANSWER))
     answer = hybrid.search(QUERY, expand=True, mode="keyword", floor=0)
     assert not any("expansion" in stages(hit) for hit in answer.hits)
     assert answer.hits
 
 
-def test_meaning_alone_is_asked_for_other_meanings_only(hybrid: Memory, model: ChatServer) -> None:
+def test_vector_mode_uses_semantic_variants_only(hybrid: Memory, model: ChatServer) -> None:
     model.answers = always(said(LEXICAL))
     answer = hybrid.search(QUERY, expand=True, mode="vector", floor=0)
     assert answer.tier == "vector"
@@ -221,7 +221,7 @@ def test_a_possible_answer_is_looked_for_among_texts(hybrid: Memory, model: Chat
 
 
 @pytest.mark.model
-def test_other_words_do_not_make_a_foreign_question_answerable(model: ChatServer, tmp_path: Path) -> None:
+def test_variants_do_not_make_an_unrelated_query_answerable(model: ChatServer, tmp_path: Path) -> None:
     """How near a page is to what was asked is known: a page that shares words with a variant only is still far away."""
     model.answers = always(said(["baker rest night flights Lisbon", "cheap dough rest night Lisbon"]))
     with Memory(tmp_path / "real.db", options=model.options) as memory:
@@ -232,7 +232,7 @@ def test_other_words_do_not_make_a_foreign_question_answerable(model: ChatServer
     assert answer.hits == ()
 
 
-def test_of_the_past_other_words_find_what_was_told_then(model: ChatServer, tmp_path: Path) -> None:
+def test_variants_find_entries_as_they_stood_in_the_past(model: ChatServer, tmp_path: Path) -> None:
     model.answers = always(said(["harbour pier beacon"]))
     with Memory(tmp_path / "told.db", options={"embedding.provider": "none", **model.options}) as memory:
         for n in range(5):
@@ -248,9 +248,7 @@ def test_of_the_past_other_words_find_what_was_told_then(model: ChatServer, tmp_
     assert added not in past
 
 
-def test_a_query_that_is_asked_loosely_is_expanded_in_words_without_operators(
-    memory: Memory, model: ChatServer
-) -> None:
+def test_a_strict_query_retried_as_plain_words_is_expanded_without_operators(memory: Memory, model: ChatServer) -> None:
     answer = memory.search("lantern AND zeppelin NOT bread", expand=True)
     assert any("any of its words" in note for note in answer.notes)
     assert "Query: lantern zeppelin\n" in model.prompts()[0]
@@ -320,13 +318,15 @@ def test_a_variant_keeps_every_number_name_and_identifier_and_enough_words(
 
 
 @given(st.text(min_size=1, max_size=60))
-def test_the_question_is_always_faithful_to_itself_and_never_its_own_variant(query: str) -> None:
+def test_the_query_is_always_faithful_to_itself_and_never_its_own_variant(query: str) -> None:
     assert is_faithful(query, query)
-    assert faithful_ones(query, Variants((query, query.upper()), (query,))).semantic == ()
+    assert faithful_variants(query, Variants((query, query.upper()), (query,))).semantic == ()
 
 
 def test_each_variant_is_kept_once() -> None:
-    found = faithful_ones(QUERY, Variants(("Harbour Lantern", "lantern light", "LANTERN light"), ("lantern light",)))
+    found = faithful_variants(
+        QUERY, Variants(("Harbour Lantern", "lantern light", "LANTERN light"), ("lantern light",))
+    )
     assert found == Variants(("lantern light",), ("lantern light",))
 
 
@@ -340,7 +340,7 @@ def test_where_every_variant_strays_the_answer_is_the_one_without(memory: Memory
     assert len(model.asked) == 1
 
 
-def test_only_the_faithful_ones_are_asked_and_named(memory: Memory, model: ChatServer) -> None:
+def test_only_faithful_variants_are_searched_and_named(memory: Memory, model: ChatServer) -> None:
     model.answers = always(said(["harbour pier beacon", "bread and butter"], ["coins"], "stamps"))
     answer = memory.search(QUERY, expand=True, floor=0)
     assert note_of(answer) == "also looked for: 'harbour pier beacon'"
@@ -370,7 +370,7 @@ def test_only_the_faithful_ones_are_asked_and_named(memory: Memory, model: ChatS
         pytest.param(Fails(200, '{"choices": []}'), id="no choice"),
     ],
 )
-def test_an_answer_that_is_none_is_a_note_and_the_question_is_answered(
+def test_an_invalid_model_answer_is_a_note_and_the_query_is_answered(
     memory: Memory, model: ChatServer, answer: str | Fails
 ) -> None:
     plain = memory.search(QUERY)
@@ -393,7 +393,7 @@ def test_a_model_that_hangs_is_given_up(model: ChatServer, tmp_path: Path) -> No
     assert note_of(got).startswith("not expanded: ")
 
 
-def test_a_model_that_comes_to_its_senses_is_asked_again(memory: Memory, model: ChatServer) -> None:
+def test_a_model_that_recovers_is_called_again(memory: Memory, model: ChatServer) -> None:
     model.answers = always("I would rather talk about the weather.")
     assert note_of(memory.search(QUERY, expand=True)).startswith("not expanded: ")
     model.answers = always(said(["harbour pier beacon"]))
@@ -469,7 +469,7 @@ def line(memory: Memory, model: ChatServer, monkeypatch: pytest.MonkeyPatch) -> 
     return memory
 
 
-def test_the_command_line_expands_when_told_to_and_explains_it(line: Memory, model: ChatServer) -> None:
+def test_the_command_line_expands_with_the_option_and_explains_it(line: Memory, model: ChatServer) -> None:
     model.answers = always(said(["harbour pier beacon"]))
     assert [row["path"] for row in run_here("search", QUERY, "--json").json["results"]] == ["lantern.md"]
     assert model.asked == []
@@ -496,7 +496,7 @@ def test_a_model_that_fails_leaves_the_command_line_its_answer(line: Memory, mod
 SECRET = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 
 
-def test_a_secret_in_a_question_reaches_neither_the_model_nor_the_database(
+def test_a_secret_in_a_query_reaches_neither_the_model_nor_the_database(
     memory: Memory, model: ChatServer, tmp_path: Path
 ) -> None:
     model.answers = always(said(["harbour pier beacon", f"lantern {SECRET}"], [], ANSWER))
@@ -519,12 +519,12 @@ def test_a_secret_that_the_model_comes_up_with_is_not_kept(memory: Memory, model
     assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.glob("memory.db*"))
 
 
-def test_a_question_that_is_nothing_but_a_secret_is_not_expanded(memory: Memory, model: ChatServer) -> None:
+def test_a_query_that_is_nothing_but_a_secret_is_not_expanded(memory: Memory, model: ChatServer) -> None:
     assert note_of(memory.search(SECRET, expand=True)).startswith("not expanded: nothing of the question is left")
     assert model.asked == []
 
 
-def test_a_question_that_waits_no_longer_does_not_ask_for_a_longer_timeout(
+def test_a_query_does_not_wait_longer_than_its_timeout(
     model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mindex.search.service._MOST_EXPANSION_SECONDS", 0.3)
@@ -555,6 +555,6 @@ def test_capitals_are_names_where_not_every_noun_has_one(query: str, variant: st
     assert is_faithful(query, variant) is kept
 
 
-def test_a_variant_is_asked_once_and_the_question_never() -> None:
+def test_a_variant_is_searched_once_and_the_query_itself_never() -> None:
     said = Variants(("Who may open a box!", "open box", "Open, box"), ("who opens the box",), "Who opens the box?")
-    assert faithful_ones("who may open a box?", said) == Variants(("open box",), ("who opens the box",), "")
+    assert faithful_variants("who may open a box?", said) == Variants(("open box",), ("who opens the box",), "")

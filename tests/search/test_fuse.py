@@ -22,7 +22,7 @@ def test_reciprocal_rank_fusion_gives_the_seeds_table() -> None:
     assert fused == pytest.approx(expected, abs=1e-5)  # the seed adds rounded numbers
 
 
-def test_whoever_is_in_both_lists_outranks_whoever_is_in_one() -> None:
+def test_a_record_in_both_lists_outranks_one_in_one_list() -> None:
     keyword = (*(ScoredRecord(f"k{n}", 100 - n) for n in range(50)), ScoredRecord("both", 1))
     vector = (*(ScoredRecord(f"v{n}", 1 - n / 100) for n in range(50)), ScoredRecord("both", 0.1))
     fused = rrf(Candidates(keyword, vector))
@@ -46,22 +46,22 @@ def test_a_single_hit_is_not_a_bad_one(fusion: object) -> None:
     assert fusion(Candidates(scored(a=0.3), (), has_vector=False))["a"].total == 1.0  # type: ignore[operator]
 
 
-def test_blend_trusts_keywords_less_when_the_best_hit_holds_little_of_the_question() -> None:
+def test_blend_trusts_keywords_less_when_the_best_hit_matches_little_of_the_query() -> None:
     keyword = scored(a=5.0)
-    sure = blend(Candidates(keyword, coverage=1.0, g=1.0, z={"b": 3.0}))["a"].keyword
-    unsure = blend(Candidates(keyword, coverage=0.2, g=1.0, z={"b": 3.0}))["a"].keyword
+    sure = blend(Candidates(keyword, matched_share=1.0, model_fluency=1.0, cosine_zscores={"b": 3.0}))["a"].keyword
+    unsure = blend(Candidates(keyword, matched_share=0.2, model_fluency=1.0, cosine_zscores={"b": 3.0}))["a"].keyword
     assert (sure, unsure) == (pytest.approx(0.5), pytest.approx(0.1))
 
 
 def test_blend_trusts_vectors_little_where_the_model_does_not_read_the_language() -> None:
-    fluent = blend(Candidates(z={"b": 6.0}, g=1.0))["b"].vector
-    foreign = blend(Candidates(z={"b": 6.0}, g=0.0))["b"].vector
+    fluent = blend(Candidates(cosine_zscores={"b": 6.0}, model_fluency=1.0))["b"].vector
+    foreign = blend(Candidates(cosine_zscores={"b": 6.0}, model_fluency=0.0))["b"].vector
     assert (fluent, foreign) == (pytest.approx(0.5), pytest.approx(0.125))
 
 
-def test_a_half_that_was_not_asked_leaves_all_the_weight_to_the_other() -> None:
+def test_a_list_that_was_not_retrieved_leaves_all_the_weight_to_the_other() -> None:
     assert blend(Candidates(scored(a=5.0), has_vector=False))["a"].total == pytest.approx(1.0)
-    assert blend(Candidates(z={"a": 6.0}, has_keyword=False))["a"].total == pytest.approx(1.0)
+    assert blend(Candidates(cosine_zscores={"a": 6.0}, has_keyword=False))["a"].total == pytest.approx(1.0)
 
 
 def test_a_background_of_few_records_is_shrunk_towards_the_models_own() -> None:

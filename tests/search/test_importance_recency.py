@@ -30,7 +30,7 @@ def test_frequency_is_the_seeds_capped(count: int, expected: float) -> None:
     assert frequency(memory(access_count=count)) == pytest.approx(expected)
 
 
-def test_importance_decays_only_when_asked_to() -> None:
+def test_importance_decays_only_with_the_setting() -> None:
     old = memory(importance=8, created_at=0)
     assert importance(old, 365 * DAY) == 0.8
     assert importance(old, 365 * DAY, decay=0.5) == pytest.approx(0.4)

@@ -76,14 +76,14 @@ def order(answer: Answer) -> list[str]:
         ("redis server 缓存 disk error", [("redi", "server"), ("disk", "error")]),
     ],
 )
-def test_the_pairs_of_a_question_are_its_neighbouring_words_and_never_cross_a_stop_word(
+def test_the_pairs_of_a_query_are_its_neighbouring_words_and_never_span_a_stop_word(
     query: str, pairs: list[tuple[str, str]]
 ) -> None:
     assert list(parse_plain(query).pairs) == [Phrase(pair) for pair in pairs]
 
 
 @given(st.text())
-def test_a_pair_is_always_of_two_words_of_the_question(query: str) -> None:
+def test_a_pair_is_always_of_two_words_of_the_query(query: str) -> None:
     parsed = parse_plain(query)
     for pair in parsed.pairs:
         assert len(pair.tokens) == 2
@@ -120,7 +120,7 @@ def test_an_identifier_counts_more_where_its_parts_stand_together(make: Make) ->
 # ── coverage ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_whoever_holds_all_the_words_beats_whoever_repeats_one_of_them(make: Make) -> None:
+def test_a_text_with_all_the_words_beats_one_that_repeats_one_of_them(make: Make) -> None:
     with make(REPEATS, HOLDS) as memory:
         assert order(memory.search("spare turbine lathe"))[0] == "holds.md"
         raw = keyword_hits(memory, "turbine vice")
@@ -140,7 +140,7 @@ def test_relevance_follows_what_a_hit_holds_itself(make: Make) -> None:
     assert hits["holds.md"].relevance > 0.9 > hits["repeats.md"].relevance
 
 
-def test_a_word_that_nobody_knows_counts_as_missing(make: Make) -> None:
+def test_an_unknown_word_counts_as_missing(make: Make) -> None:
     with make(HOLDS) as memory:
         (known,) = memory.search("turbine bearing").hits
         (unknown,) = memory.search("turbine zeppelin", floor=0).hits
@@ -150,7 +150,7 @@ def test_a_word_that_nobody_knows_counts_as_missing(make: Make) -> None:
 
 
 @pytest.mark.parametrize("query", ["PolicyController", "policycontroller", "Policy Controller"])
-def test_an_identifier_that_is_held_whole_is_held(make: Make, query: str) -> None:
+def test_a_whole_identifier_matches_its_parts(make: Make, query: str) -> None:
     """`PolicyController` is asked in parts and whole; a text that writes it in one word holds it all the same."""
     with make(("a.md", "The policycontroller decides.\n"), ("b.md", "The PolicyController decides.\n")) as memory:
         hits = by_path(memory.search(query))
@@ -200,7 +200,7 @@ def test_reciprocal_ranks_are_those_of_bm25(make: Make) -> None:
 
 
 @pytest.mark.parametrize("query", ["login AND page", "login OR page", "content:page", "log* page", "page NOT turbine"])
-def test_a_strict_query_is_ranked_by_bm25_alone_and_covered_by_whoever_fulfils_it(make: Make, query: str) -> None:
+def test_a_strict_query_is_ranked_by_bm25_alone_and_matched_wholly_by_each_hit(make: Make, query: str) -> None:
     with make(BESIDE, APART) as memory:
         hits = by_path(memory.search(query))
     assert set(hits) == {"beside.md", "apart.md"}
@@ -253,7 +253,7 @@ def test_the_first_hit_depends_on_neither_limit_nor_offset(make: Make, query: st
         assert [hit.record.id for hit in second] == whole[1:4]
 
 
-def test_what_was_told_then_is_refined_like_what_is_told_now(keyword_memory: Memory) -> None:
+def test_entries_of_the_past_are_refined_like_those_of_the_present(keyword_memory: Memory) -> None:
     memory = keyword_memory
     for n in range(6):
         memory.add(f"Nothing of that is in note {n}")
@@ -271,7 +271,7 @@ def test_what_was_told_then_is_refined_like_what_is_told_now(keyword_memory: Mem
     assert turbine[holds].relevance > 0.9 > turbine[repeats].relevance
 
 
-def test_a_single_character_of_the_past_is_held_by_the_pairs_it_began(keyword_memory: Memory) -> None:
+def test_a_single_character_of_the_past_matches_the_pairs_it_begins(keyword_memory: Memory) -> None:
     told = keyword_memory.add("东京的值班工程师每周一交接").id
     then = moment()
     keyword_memory.update(told, text="Something else entirely")

@@ -57,12 +57,12 @@ def test_the_stages_of_a_hit_sum_to_its_score(handbook_memory: Memory) -> None:
         assert sum(stage.change for stage in hit.trace.stages) == pytest.approx(hit.score)
 
 
-def test_not_excludes_from_both_halves(handbook_memory: Memory) -> None:
+def test_not_excludes_from_keyword_and_vector_candidates(handbook_memory: Memory) -> None:
     for hit in handbook_memory.search("redis NOT session", limit=50).hits:
         assert "session" not in hit.record.text.lower()
 
 
-def test_whoever_fulfils_a_strict_query_is_relevant(handbook_memory: Memory) -> None:
+def test_a_hit_that_fulfils_a_strict_query_is_relevant(handbook_memory: Memory) -> None:
     answer = handbook_memory.search("canary OR zeppelin", limit=50)
     assert answer.hits
     assert all("canary" in hit.record.text.lower() for hit in answer.hits)
@@ -74,7 +74,7 @@ def test_a_phrase_that_is_nowhere_falls_back_to_its_words_and_says_so(memory: Me
     assert any("any of its words" in note for note in answer.notes)
 
 
-def test_nothing_relevant_is_said_and_nothing_is_shown(memory: Memory) -> None:
+def test_nothing_relevant_is_noted_and_nothing_is_shown(memory: Memory) -> None:
     answer = memory.search("sourdough bread starter")
     assert (answer.hits, answer.total, answer.has_more) == ((), 0, False)
     assert any(note.startswith("nothing relevant") for note in answer.notes)
@@ -127,7 +127,7 @@ def test_meaning_finds_what_words_cannot(tmp_path: Path) -> None:
     assert best.trace.keyword_rank is None
 
 
-def test_every_question_the_handbook_answers_is_answered(handbook_memory: Memory) -> None:
+def test_every_query_the_handbook_answers_is_answered(handbook_memory: Memory) -> None:
     silent = [query for query, _ in ANSWERED if not handbook_memory.search(query).hits]
     assert silent == []
 

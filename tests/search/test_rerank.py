@@ -127,7 +127,7 @@ def test_a_weight_of_one_is_the_rerankers_order(judge: Judge, memory: Memory, tm
     assert first == sorted(list(pages())[:RERANKED], key=opinion, reverse=True)
 
 
-def test_a_weight_of_nothing_asks_nobody(judge: Judge, memory: Memory, tmp_path: Path) -> None:
+def test_a_weight_of_0_calls_no_reranker(judge: Judge, memory: Memory, tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options=options(judge, **{"search.weights.rerank": 0})) as other:
         answer = other.search(QUERY)
     assert answer == memory.search(QUERY, rerank=False)
@@ -237,7 +237,7 @@ def test_explain_shows_the_rerankers_own_score_and_stages_that_sum(
 # ── what is asked, and what is kept ───────────────────────────────────────────────────────────────────────────
 
 
-def test_the_same_question_again_asks_nothing_not_even_from_another_process(
+def test_the_same_query_again_calls_no_model_even_from_another_process(
     judge: Judge, memory: Memory, tmp_path: Path
 ) -> None:
     first = memory.search(QUERY)
@@ -250,7 +250,7 @@ def test_the_same_question_again_asks_nothing_not_even_from_another_process(
     assert judge.texts == []
 
 
-def test_another_question_and_another_model_are_asked_anew(judge: Judge, memory: Memory, tmp_path: Path) -> None:
+def test_another_query_and_another_model_are_scored_anew(judge: Judge, memory: Memory, tmp_path: Path) -> None:
     memory.search(QUERY)
     assert len(judge.texts) == RERANKED
     memory.search("lighthouse keeper")
@@ -261,7 +261,7 @@ def test_another_question_and_another_model_are_asked_anew(judge: Judge, memory:
     assert len(judge.texts) == RERANKED
 
 
-def test_only_the_text_that_changed_is_asked_anew(judge: Judge, memory: Memory, tmp_path: Path) -> None:
+def test_only_the_text_that_changed_is_scored_anew(judge: Judge, memory: Memory, tmp_path: Path) -> None:
     memory.search(QUERY)
     assert len(judge.texts) == RERANKED
     (tmp_path / "docs" / "007.md").write_text("# Page\n\nThe lighthouse number99 blinks at the keeper.\n")
@@ -272,7 +272,7 @@ def test_only_the_text_that_changed_is_asked_anew(judge: Judge, memory: Memory, 
     assert next(hit for hit in answer.hits if hit.record.path == "007.md").trace.rerank == 99
 
 
-def test_cleared_caches_are_asked_for_again(judge: Judge, memory: Memory) -> None:
+def test_after_clearing_the_caches_texts_are_scored_again(judge: Judge, memory: Memory) -> None:
     memory.search(QUERY)
     assert len(judge.texts) == RERANKED
     memory.store.settle()
@@ -290,7 +290,7 @@ FILLER = "The committee met and it was said what the state of the thing is and h
 LONG = f"{FILLER * 20}Only the zirconium valve in hall seven leaked. {FILLER * 20}"
 
 
-def test_of_a_long_text_the_piece_with_the_questions_words_is_read_behind_its_title() -> None:
+def test_of_a_long_text_the_piece_with_the_words_of_the_query_is_read_behind_its_title() -> None:
     record = Record(id="r", kind="chunk", title="Minutes > May", text=LONG)
     read = passage("what is the state of the zirconium valve", record)
     assert read.startswith("Minutes > May\n")
@@ -314,10 +314,10 @@ def test_a_title_that_says_nothing_is_not_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weight", "exchanges", "counts"), [(0.4, 0, 0.4), (0.4, 2, 0.55), (0.4, 4, 0.7), (0.9, 4, 1.0), (0.0, 4, 0.0)]
+    ("weight", "turns", "counts"), [(0.4, 0, 0.4), (0.4, 2, 0.55), (0.4, 4, 0.7), (0.9, 4, 1.0), (0.0, 4, 0.0)]
 )
-def test_among_exchanges_its_word_counts_for_more(weight: float, exchanges: int, counts: float) -> None:
-    kinds = ["turn"] * exchanges + ["chunk"] * (4 - exchanges)
+def test_among_turns_the_reranker_counts_for_more(weight: float, turns: int, counts: float) -> None:
+    kinds = ["turn"] * turns + ["chunk"] * (4 - turns)
     assert share(weight, [Record(id=kind, kind=kind, text="") for kind in kinds]) == pytest.approx(counts)
 
 
@@ -388,7 +388,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_a_note(judge: Judge, memory:
     assert memory.store.caches.clear(["rerank"]) == {}
 
 
-def test_a_reranker_that_hangs_is_given_up_and_the_next_question_does_not_wait(
+def test_a_reranker_that_hangs_is_given_up_and_the_next_query_does_not_wait(
     judge: Judge, memory: Memory, tmp_path: Path
 ) -> None:
     judge.always = hang
@@ -400,7 +400,7 @@ def test_a_reranker_that_hangs_is_given_up_and_the_next_question_does_not_wait(
     assert len(judge.asked) < 4
 
 
-def test_a_reranker_that_comes_back_is_asked_again(judge: Judge, memory: Memory, tmp_path: Path) -> None:
+def test_a_reranker_that_comes_back_is_called_again(judge: Judge, memory: Memory, tmp_path: Path) -> None:
     judge.tricks.extend([html, html])
     assert memory.search(QUERY).hits == memory.search(QUERY, rerank=False).hits
     judge.tricks.clear()
@@ -409,7 +409,7 @@ def test_a_reranker_that_comes_back_is_asked_again(judge: Judge, memory: Memory,
     assert all("rerank" in stages(hit) for hit in memory.search(QUERY).hits)
 
 
-def test_nobody_listening_is_a_note(judge: Judge, memory: Memory) -> None:
+def test_a_server_that_does_not_listen_is_a_note(judge: Judge, memory: Memory) -> None:
     judge.stop()
     answer = memory.search(QUERY)
     assert len(answer.hits) == 5
@@ -435,7 +435,7 @@ def of(*texts: str) -> list[Record]:
     return [Record(id=str(n), kind="memory", text=text) for n, text in enumerate(texts)]
 
 
-def test_how_much_can_be_read_is_told_by_the_script() -> None:
+def test_the_script_decides_how_much_can_be_read() -> None:
     assert legible(of("The engineer on duty hands over.", "Der Dienst wechselt.", "Дежурство сдаётся.")) == 1
     assert legible(of("", "…")) == 1
     assert legible(of(*CHINESE.values())) == 0
@@ -555,7 +555,7 @@ def test_a_locked_file_is_reranked_without_waiting_for_the_lock(memory: Memory) 
     assert all(hit.trace.rerank is not None for hit in answer.hits)
 
 
-def test_a_reranker_nobody_knows_is_a_note(memory: Memory, judge: Judge, tmp_path: Path) -> None:
+def test_an_unknown_reranker_is_a_note(memory: Memory, judge: Judge, tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options=options(judge, **{"rerank.provider": "magic"})) as other:
         answer = other.search(QUERY)
     assert paths(answer) == paths(memory.search(QUERY, rerank=False))

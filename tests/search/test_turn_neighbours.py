@@ -58,7 +58,7 @@ def test_the_answer_after_the_question_is_lifted_by_a_share_of_its_score(memory:
     assert hits[answered].relevance > hits[elsewhere].relevance
 
 
-def test_both_sides_lift_and_nobody_further_away(memory: Memory) -> None:
+def test_both_sides_lift_and_none_further_away(memory: Memory) -> None:
     ids = [say(memory, text) for text in (ANSWERED, ANSWERED, ASKED, ANSWERED, ANSWERED)]
     hits = found(memory)
     whole, part = own(hits[ids[2]]), own(hits[ids[0]])
@@ -67,7 +67,7 @@ def test_both_sides_lift_and_nobody_further_away(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("around", [0, 1, 2])
-def test_no_exchange_is_shown_both_as_a_hit_and_around_one(memory: Memory, around: int) -> None:
+def test_no_turn_is_shown_both_as_a_hit_and_around_one(memory: Memory, around: int) -> None:
     for text in (ANSWERED, ASKED, ANSWERED, "Thanks, that helps.", ASKED, "It is late."):
         say(memory, text)
     hits = memory.search(QUERY, around=around, limit=50).hits
@@ -85,7 +85,7 @@ def test_the_stages_sum_to_the_score(memory: Memory) -> None:
     assert adds_up(answer)
 
 
-def test_without_a_weight_nobody_is_lifted(tmp_path: Path) -> None:
+def test_without_a_weight_no_turn_is_lifted(tmp_path: Path) -> None:
     options = {"embedding.provider": "none", "search.weights.neighbours": 0}
     with Memory(tmp_path / "memory.db", options=options) as memory:
         say(memory, ASKED), say(memory, ANSWERED)
@@ -95,13 +95,13 @@ def test_without_a_weight_nobody_is_lifted(tmp_path: Path) -> None:
 # ── who is a neighbour ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_was_told_right_after_in_another_session_is_no_neighbour(memory: Memory) -> None:
+def test_a_turn_right_after_in_another_session_is_no_neighbour(memory: Memory) -> None:
     say(memory, ASKED, "s1")
     other = say(memory, ANSWERED, "s2")
     assert lifted(found(memory)[other]) == 0
 
 
-def test_what_was_told_in_between_parts_no_neighbours(memory: Memory) -> None:
+def test_an_entry_in_between_parts_no_neighbours(memory: Memory) -> None:
     """Facts of an exchange are stored right after it, and other sessions go on meanwhile."""
     say(memory, ASKED)
     memory.add("The user asks about docks")
@@ -110,7 +110,7 @@ def test_what_was_told_in_between_parts_no_neighbours(memory: Memory) -> None:
     assert lifted(found(memory)[answered]) > 0
 
 
-def test_what_was_forgotten_stands_between_nobody(memory: Memory) -> None:
+def test_a_forgotten_turn_separates_no_neighbours(memory: Memory) -> None:
     say(memory, ASKED)
     between = say(memory, "One moment, I look it up.")
     answered = say(memory, ANSWERED)
@@ -119,7 +119,7 @@ def test_what_was_forgotten_stands_between_nobody(memory: Memory) -> None:
     assert lifted(found(memory)[answered]) > 0
 
 
-def test_neighbours_are_those_of_the_time_it_was_said_not_told(memory: Memory) -> None:
+def test_neighbours_are_ordered_by_the_time_of_the_turn_not_of_adding_it(memory: Memory) -> None:
     late = say(memory, ANSWERED, at="2026-03-01T12:00:00Z")
     say(memory, ASKED, at="2026-03-01T10:00:00Z")
     say(memory, "One moment, I look it up.", at="2026-03-01T11:00:00Z")
@@ -154,7 +154,7 @@ def test_a_neighbour_outside_the_scope_never_shows(memory: Memory, scope: dict[s
     assert set(found(memory, kinds=["memory"])) == set()
 
 
-def test_a_neighbour_that_had_not_been_told_yet_is_none(memory: Memory) -> None:
+def test_a_neighbour_added_later_does_not_count_in_the_past(memory: Memory) -> None:
     asked = say(memory, ASKED)
     then = moment()
     answered = say(memory, ANSWERED)
@@ -167,7 +167,7 @@ def test_a_neighbour_that_had_not_been_told_yet_is_none(memory: Memory) -> None:
 # ── who is shown ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_exchange_that_shares_nothing_with_the_question_is_not_shown_for_its_neighbours_sake(
+def test_a_turn_that_shares_nothing_with_the_query_is_not_shown_for_its_neighbours_sake(
     memory: Memory,
 ) -> None:
     say(memory, "How was the weekend?")
@@ -181,22 +181,22 @@ def adjacent(memory: Memory, ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return context.adjacent_turns
 
 
-def test_what_was_lifted_lifts_nobody(memory: Memory) -> None:
+def test_a_lifted_turn_lifts_no_other(memory: Memory) -> None:
     ids = [say(memory, text) for text in (ASKED, ANSWERED, ANSWERED)]
     fused = {ids[0]: Contribution(keyword=1.0), ids[1]: Contribution(keyword=0.1), ids[2]: Contribution(keyword=0.1)}
-    certain = {ids[0]: 1.0, ids[1]: 0.02, ids[2]: 0.02}
-    lift_neighbours(adjacent(memory, fused), fused, certain, SHARE)
-    assert certain[ids[1]] == pytest.approx(beside(0.02, 1.0))
-    assert certain[ids[2]] == pytest.approx(beside(0.02, 0.02))
+    relevances = {ids[0]: 1.0, ids[1]: 0.02, ids[2]: 0.02}
+    lift_neighbours(adjacent(memory, fused), fused, relevances, SHARE)
+    assert relevances[ids[1]] == pytest.approx(beside(0.02, 1.0))
+    assert relevances[ids[2]] == pytest.approx(beside(0.02, 0.02))
     assert fused[ids[2]].neighbours == pytest.approx(SHARE * 0.1)
 
 
 def test_only_what_was_found_is_lifted(memory: Memory) -> None:
     asked, other = say(memory, ASKED), say(memory, "Thanks.")
-    fused, certain = {asked: Contribution(keyword=1.0)}, {asked: 1.0}
-    lift_neighbours(adjacent(memory, fused), fused, certain, SHARE)
+    fused, relevances = {asked: Contribution(keyword=1.0)}, {asked: 1.0}
+    lift_neighbours(adjacent(memory, fused), fused, relevances, SHARE)
     assert other not in fused
-    assert other not in certain
+    assert other not in relevances
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
@@ -240,7 +240,7 @@ def said_by(memory: Memory, query: str) -> list[str]:
 
 
 @pytest.mark.model
-def test_an_answer_that_holds_no_word_of_the_question_is_shown_after_it(chat: Memory) -> None:
+def test_an_answer_that_holds_no_word_of_the_query_is_shown_after_the_turn_that_does(chat: Memory) -> None:
     assert said_by(chat, "where is the party") == [
         "Where should we hold Anna's party?",
         "At the lake house, if the weather holds.",
@@ -260,7 +260,7 @@ def test_small_talk_beside_a_hit_is_not_shown_with_it(chat: Memory, query: str, 
 
 
 @pytest.mark.model
-def test_a_foreign_question_is_not_answered_by_anybodys_neighbours(chat: Memory) -> None:
+def test_an_unrelated_query_finds_no_neighbours(chat: Memory) -> None:
     assert said_by(chat, "how do volcanoes erupt") == []
 
 
@@ -268,7 +268,7 @@ def test_a_foreign_question_is_not_answered_by_anybodys_neighbours(chat: Memory)
 
 
 @pytest.mark.parametrize("query", ["dock AND rotterdam OR harbour", '"repair dock" OR rotterdam', "content:dock"])
-def test_a_strict_query_lifts_nobody(memory: Memory, query: str) -> None:
+def test_a_strict_query_lifts_no_turn(memory: Memory, query: str) -> None:
     say(memory, ASKED), say(memory, ANSWERED)
     hits = found(memory, query)
     assert len(hits) == 2
@@ -276,14 +276,14 @@ def test_a_strict_query_lifts_nobody(memory: Memory, query: str) -> None:
 
 
 @pytest.mark.parametrize("fusion", [name for name in FUSIONS if name not in LIFTS_NEIGHBOURS])
-def test_the_other_fusions_lift_nobody(memory: Memory, fusion: str) -> None:
+def test_the_other_fusions_lift_no_turn(memory: Memory, fusion: str) -> None:
     say(memory, ASKED), say(memory, ANSWERED)
     hits = found(memory, fusion=fusion)
     assert len(hits) == 2
     assert [lifted(hit) for hit in hits.values()] == [0, 0]
 
 
-def test_where_nobody_talked_there_are_no_neighbours(memory: Memory) -> None:
+def test_without_turns_there_are_no_neighbours(memory: Memory) -> None:
     one, other = memory.add(ASKED).id, memory.add(ANSWERED).id
     hits = found(memory)
     assert set(hits) == {one, other}

@@ -1,1 +1,1 @@
-"""A question in, hits out."""
+"""Search: from a query to ranked hits."""

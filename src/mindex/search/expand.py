@@ -1,4 +1,4 @@
-"""A question in other words: variants that a language model wrote, thrown away where they drift from what was asked."""
+"""Query expansion: variants of a query written by a language model, without those that drift from its meaning."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LONGEST_VARIANT = 300
 _LONGEST_ANSWER = 1_200
 _LONGEST_SHOWN = 100
 _EACH = 2
-# A variant that shares less of the question's words than this asks something else.
+# A variant that shares less of the query's words than this has another meaning.
 _LEAST_SHARED = 0.25
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"\w+")
-# What a boundary leaves in a secret's place: no word of the question.
+# What redaction leaves in a secret's place: no word of the query.
 _REDACTED = re.compile(r"\[redacted:[^\]\s]*\]")
-# Words of German, folded, that English has not: one of them in a question, and its capitals are those of nouns.
+# Words of German, folded, that English has not: one of them in a query, and its capitals are those of nouns.
 _GERMAN = frozenset(
     """
     auf aus bei beim das dem den der des durch ein eine einem einen einer eines fur gibt gegen haben hat ich im ist kann
@@ -57,7 +57,7 @@ _SCHEMA: Mapping[str, object] = {
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """Other words for one question: to look for literally, to look for by meaning, and an answer it might have."""
+    """Variants of one query: for keyword search, for vector search, and an answer it might have."""
 
     lexical: tuple[str, ...] = ()
     semantic: tuple[str, ...] = ()
@@ -68,72 +68,72 @@ class Variants:
 
 
 class QueryExpander:
-    """Asks a language model for variants; what it said once about a question is kept."""
+    """Gets variants from a language model and caches them per query."""
 
-    def __init__(self, generator: Generator, store: Store, seconds: float, boundary: Callable[[str], str]) -> None:
-        """`boundary` takes secrets out of a text: neither the model nor the cache is given one."""
+    def __init__(self, generator: Generator, store: Store, seconds: float, redact: Callable[[str], str]) -> None:
+        """`redact` removes secrets from a text: neither the model nor the cache gets one."""
         self._generator = generator
         self._store = store
         self._seconds = seconds
-        self._boundary = boundary
+        self._redact = redact
 
     def expand(self, query: str) -> tuple[Variants, str]:
-        """Variants that ask for the same, and a note on what became of it."""
+        """Return the variants that keep the meaning, and a note about them."""
         try:
-            said = self._kept(query)
-            if said is None:
+            variants = self._cached(query)
+            if variants is None:
                 self._generator.check()  # first: looking for secrets takes longer than a search
-                asked = self._boundary(query)
-                clean = asked == query
-                query = query if clean else " ".join(_REDACTED.sub(" ", asked).split())
-                said = self._said(query)
-                if clean:  # of a question that held a secret nothing is kept, not even under a hash
-                    self._store.caches.put(CACHE, self._key(query), json.dumps(asdict(said)).encode())
+                redacted = self._redact(query)
+                clean = redacted == query
+                query = query if clean else " ".join(_REDACTED.sub(" ", redacted).split())
+                variants = self._generated(query)
+                if clean:  # nothing is cached for a query with a secret, not even under a hash
+                    self._store.caches.put(CACHE, self._key(query), json.dumps(asdict(variants)).encode())
         except ProviderError as error:
             return Variants(), f"not expanded: {error}"
-        except Exception as error:  # whatever a model fails with, the question as it was asked is answered
+        except Exception as error:  # whatever a model fails with, the query itself is still answered
             return Variants(), f"not expanded: the language model failed ({type(error).__name__}: {error})"
-        variants = faithful_ones(query, said)
+        variants = faithful_variants(query, variants)
         if not variants:
             return variants, "not expanded: every variant strayed from the question"
         return variants, f"also looked for: {_quoted(variants)}"
 
-    def _kept(self, query: str) -> Variants | None:
-        kept = self._store.caches.get(CACHE, self._key(query))
-        return None if kept is None else parsed(kept.decode("utf-8"))
+    def _cached(self, query: str) -> Variants | None:
+        cached = self._store.caches.get(CACHE, self._key(query))
+        return None if cached is None else parsed(cached.decode("utf-8"))
 
     def _key(self, query: str) -> str:
         return hashlib.sha256(f"{self._generator.name}\n{query}".encode("utf-8", "replace")).hexdigest()
 
-    def _said(self, query: str) -> Variants:
-        """What the model says, without what looks like a secret: it may have read one elsewhere."""
+    def _generated(self, query: str) -> Variants:
+        """The model's variants, redacted: it may have read a secret elsewhere. Raises GenerationError."""
         if not query:
             raise GenerationError("nothing of the question is left without its secrets", "ask in other words")
         prompt = Prompt(_SYSTEM, _REQUEST.format(query=query, each=_EACH), 300, _SCHEMA)
-        said = parsed(self._generator.generate(prompt, seconds=self._seconds))
+        made = parsed(self._generator.generate(prompt, seconds=self._seconds))
         return Variants(
-            tuple(map(self._boundary, said.lexical)),
-            tuple(map(self._boundary, said.semantic)),
-            self._boundary(said.answer),
+            tuple(map(self._redact, made.lexical)),
+            tuple(map(self._redact, made.semantic)),
+            self._redact(made.answer),
         )
 
 
 def parsed(answer: str) -> Variants:
-    """A model's answer as variants; whatever is not of the form that was asked for is an error, never a guess."""
+    """A model's answer as variants. Raises GenerationError for an answer of another form."""
     text = answer.strip()
     if text.startswith("```"):
         text = text.strip("`").removeprefix("json").strip()
     try:
-        said = json.loads(text)
+        answered = json.loads(text)
     except (ValueError, RecursionError):
         raise GenerationError(
             "the language model did not answer with JSON", "use a model that follows instructions"
         ) from None
-    said = said if isinstance(said, dict) else {}
+    fields = answered if isinstance(answered, dict) else {}
     variants = Variants(
-        _texts(said.get("lexical"), _LONGEST_VARIANT),
-        _texts(said.get("semantic"), _LONGEST_VARIANT),
-        next(iter(_texts([said.get("answer")], _LONGEST_ANSWER)), ""),
+        _texts(fields.get("lexical"), _LONGEST_VARIANT),
+        _texts(fields.get("semantic"), _LONGEST_VARIANT),
+        next(iter(_texts([fields.get("answer")], _LONGEST_ANSWER)), ""),
     )
     if not variants:
         raise GenerationError("the language model answered with something else than variants", "try another model")
@@ -147,27 +147,27 @@ def _texts(value: object, longest: int) -> tuple[str, ...]:
 
 
 def _clean(text: str) -> str:
-    """One line of what can be seen: JSON may spell halves of characters, and what moves a terminal's cursor."""
+    """The printable characters on one line: JSON may spell lone surrogates and control characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _quoted(variants: Variants) -> str:
-    """For a note: what a model wrote in quotes, and of an answer only how it begins."""
+    """The variants in quotes for a note, the answer shortened."""
     answer = variants.answer
     if len(answer) > _LONGEST_SHOWN:
         answer = f"{answer[:_LONGEST_SHOWN].rstrip()}…"
     return ", ".join(f"'{text}'" for text in (*variants.lexical, *variants.semantic, answer) if text)
 
 
-def faithful_ones(query: str, said: Variants) -> Variants:
-    """Those that ask for the same, each once in its half, and not the question itself, however it is written."""
-    words = tuple(_others(query, said.lexical))
-    meanings = list(_others(query, [*said.semantic, said.answer]))
-    answer = meanings.pop() if meanings and meanings[-1] == said.answer else ""
+def faithful_variants(query: str, variants: Variants) -> Variants:
+    """The variants that keep the meaning, each once per list, without the query itself, however it is written."""
+    words = tuple(_distinct(query, variants.lexical))
+    meanings = list(_distinct(query, [*variants.semantic, variants.answer]))
+    answer = meanings.pop() if meanings and meanings[-1] == variants.answer else ""
     return Variants(words, tuple(meanings), answer)
 
 
-def _others(query: str, variants: Iterable[str]) -> Iterator[str]:
+def _distinct(query: str, variants: Iterable[str]) -> Iterator[str]:
     known = {analyze(query).words}
     for variant in variants:
         words = analyze(variant).words
@@ -177,15 +177,15 @@ def _others(query: str, variants: Iterable[str]) -> Iterator[str]:
 
 
 def is_faithful(query: str, variant: str) -> bool:
-    """Whether a variant keeps every number and name of the question, and enough of its words."""
+    """Whether a variant keeps every number and name of the query, and enough of its words."""
     if not variant:
         return False
     if not set(_NUMBER.findall(query)) <= set(_NUMBER.findall(variant)):
         return False
     original, other = analyze(query), analyze(variant)
-    said = {fold(word) for word in _WORD.findall(variant)}
+    variant_words = {fold(word) for word in _WORD.findall(variant)}
     for name in _names(query):
-        if fold(name) not in said and not set(analyze(name).words) <= set(other.words):
+        if fold(name) not in variant_words and not set(analyze(name).words) <= set(other.words):
             return False
     if not set(original.identifiers) <= {*other.identifiers, *other.words}:
         return False
@@ -200,7 +200,7 @@ def _small_words() -> frozenset[str]:
 
 
 def _names(query: str) -> list[str]:
-    """Words with a capital; the first word of a question has one anyway, unless it goes on in capitals (`SQLite`).
+    """Words with a capital; the first word of a query has one anyway, unless it goes on in capitals (`SQLite`).
 
     Where every noun has one, as in German, or most words do, it says nothing either.
     """

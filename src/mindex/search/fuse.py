@@ -1,6 +1,7 @@
 """Ways to make one score of two: each a pure function over both candidate lists, chosen by name.
 
-Every function answers, per record, what each half contributed. Weights are the share of the vector half.
+Every function returns, per record, what the keyword and the vector candidates contributed. Weights are the share of
+the vector candidates.
 """
 
 from __future__ import annotations
@@ -17,29 +18,27 @@ from mindex.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Both halves of a retrieval, and how far each deserves to be trusted.
+    """Keyword and vector candidates of a query, and how far each are to be trusted.
 
-    `z` says how far each vector hit stands out from the query's own background, in deviations; `cosines` and their
-    `mean` over the `size` vectors in scope are on the default model's scale, whatever the model. `coverage` is the
-    largest share of the query's weight that a keyword hit holds, `held` what each of the first of them does; `g` how
-    fluently the model reads these texts.
+    `cosine_zscores` say how far each vector hit stands out from the query's own background, in deviations; `cosines`
+    and their `mean` over the `size` vectors in scope are on the default model's scale, whatever the model.
+    `matched_shares` are the shares of the query's idf weight that the first keyword hits hold, `matched_share` the
+    largest of them; `model_fluency` is how fluently the model reads these texts (0…1).
     """
 
     keyword: Sequence[ScoredRecord] = ()
     vector: Sequence[ScoredRecord] = ()
-    z: Mapping[str, float] = field(default_factory=dict)
+    cosine_zscores: Mapping[str, float] = field(default_factory=dict)
     cosines: Mapping[str, float] = field(default_factory=dict)
-    coverage: float = 1.0
-    g: float = 1.0
+    matched_share: float = 1.0
+    model_fluency: float = 1.0
     has_vector: bool = True
     has_keyword: bool = True
-    held: Mapping[str, float] = field(default_factory=dict)
+    matched_shares: Mapping[str, float] = field(default_factory=dict)
     mean: float = 0.0
     size: int = 0
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
-    signals: Mapping[str, RankingSignals] = field(
-        default_factory=dict
-    )  # brought only for the fusion that asks for them
+    signals: Mapping[str, RankingSignals] = field(default_factory=dict)  # only for a fusion in NEEDS_SIGNALS
     now: int = 0
     decay: float = 0.0
 
@@ -62,7 +61,7 @@ class Contribution:
 Fused = dict[str, Contribution]
 
 # A hit that stands six deviations above the background is as good as a vector hit gets.
-_FULL_Z = 6.0
+_BEST_ZSCORE = 6.0
 
 
 def standardised(cosine: float, mean: float, std: float, size: int, background: tuple[float, float]) -> float:
@@ -77,17 +76,17 @@ def standardised(cosine: float, mean: float, std: float, size: int, background: 
 
 
 def blend(candidates: Candidates, weight: float = 0.5) -> Fused:
-    """Mix scores, not ranks, and trust each half as far as it deserves.
+    """Mix scores, not ranks, and trust keywords and vectors as far as each deserves.
 
-    Keywords count less when the model reads well but the best hit holds little of the question; vectors count
+    Keywords count less when the model reads well but the best hit holds little of the query; vectors count
     little when the model hardly reads these texts at all.
     """
-    keyword_trust = 1 - candidates.g * (1 - candidates.coverage)
-    vector_trust = 0.25 + 0.75 * candidates.g
+    keyword_trust = 1 - candidates.model_fluency * (1 - candidates.matched_share)
+    vector_trust = 0.25 + 0.75 * candidates.model_fluency
     share = _share(candidates, weight)
     best = max((hit.score for hit in candidates.keyword), default=1.0)
     keyword = {hit.id: (1 - share) * keyword_trust * hit.score / best for hit in candidates.keyword}
-    vector = {id_: share * vector_trust * z / _FULL_Z for id_, z in candidates.z.items()}
+    vector = {id_: share * vector_trust * zscore / _BEST_ZSCORE for id_, zscore in candidates.cosine_zscores.items()}
     return _merged(keyword, vector)
 
 
@@ -97,7 +96,7 @@ def rrf(candidates: Candidates, k: float = 60) -> Fused:
 
 
 def minmax(candidates: Candidates, weight: float = 0.6) -> Fused:
-    """Stretch each half to 0…1 and add them by weight."""
+    """Stretch the scores of each list to 0…1 and add them by weight."""
     share = _share(candidates, weight)
     keyword = {id_: (1 - share) * score for id_, score in _stretched(candidates.keyword).items()}
     vector = {id_: share * score for id_, score in _stretched(candidates.vector).items()}
@@ -131,7 +130,7 @@ def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
 
 
 def _share_of_best(candidates: Candidates) -> Fused:
-    """Each half as a share of its best: 0…1, and monotone in the engine's own score."""
+    """Each score as a share of the best of its list: 0…1, and monotone in the engine's own score."""
     keyword, vector = _shares(candidates.keyword), _shares(candidates.vector)
     return {
         id_: Contribution(keyword=max(keyword.get(id_, 0.0), vector.get(id_, 0.0)))
@@ -168,7 +167,7 @@ def fusion_named(name: str) -> Callable[[Candidates, float], Fused]:
 
 
 def _share(candidates: Candidates, weight: float) -> float:
-    """The vector half's share; all or nothing when the other half was not asked."""
+    """The share of the vector candidates; all or nothing when the others were not retrieved."""
     if not candidates.has_keyword:
         return 1.0
     return weight if candidates.has_vector else 0.0

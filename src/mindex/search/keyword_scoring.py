@@ -1,4 +1,4 @@
-"""The keyword half: BM25, more where words stand side by side as in the question, less where much of it is missing.
+"""Keyword candidates: BM25, more where words stand side by side as in the query, less where much of it is missing.
 
 BM25 adds up what each word is worth, so a text that repeats one word may pass one that holds them all. Both
 corrections were chosen by data, see docs/quality.md.
@@ -17,7 +17,7 @@ from mindex.store.base import KeywordQuery, ScoredRecord, Store
 from mindex.store.rules.bm25 import LEAST_SCORE
 from mindex.values import dataclass
 
-# So many are looked at more closely; whoever stands below them is taken to hold no more than the least of them.
+# So many are looked at more closely; those below are taken to hold no more than the least of them.
 _LOOKED_AT = 50
 
 
@@ -25,8 +25,8 @@ _LOOKED_AT = 50
 class KeywordWeights:
     """How far BM25 is corrected.
 
-    `pairs`: what two words count that stand in the text as in the question, beside what each counts for itself.
-    `coverage`: the power of the share of the question that a hit holds, by which its score is multiplied.
+    `pairs`: what two words count that stand in the text as in the query, beside what each counts for itself.
+    `coverage`: the power of the share of the query that a hit holds, by which its score is multiplied.
     """
 
     pairs: float = 0.5
@@ -34,30 +34,30 @@ class KeywordWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Worded:
-    """What a question's words found, best first, and what share of its weight the first of them hold."""
+class KeywordCandidates:
+    """Keyword candidates, best first, and the share of the query's idf weight that the first of them hold."""
 
     hits: tuple[ScoredRecord, ...] = ()
-    held: Mapping[str, float] = field(default_factory=dict)
+    matched_shares: Mapping[str, float] = field(default_factory=dict)
     active_space: str = ""
 
     @property
-    def coverage(self) -> float:
-        """The most that any of those that were looked at holds: how far the words of this question can be trusted."""
-        return max(self.held.values(), default=0.0) if self.hits else 0.0
+    def matched_share(self) -> float:
+        """The largest of the shares: how far the words of this query can be trusted."""
+        return max(self.matched_shares.values(), default=0.0) if self.hits else 0.0
 
 
-def by_words(
+def keyword_candidates(
     store: Store,
     query: Query,
     parsed: ParsedQuery,
     past: Mapping[str, Record],
     limit: int,
     refining: KeywordWeights,
-) -> Worded:
-    """The best records for a question's words. `past` are records as they stood then, if the past is asked about."""
+) -> KeywordCandidates:
+    """The best records for a query's words. `past` are records as they stood at `as_of`."""
     if parsed.node is None:
-        return Worded()
+        return KeywordCandidates()
     refines = query.fusion in REFINES_WORDS and not parsed.strict
     found = store.retrieval.keyword(
         KeywordQuery(
@@ -73,22 +73,22 @@ def by_words(
     )
     space = found.active_space
     if not found.hits:
-        return Worded(active_space=space)
-    if parsed.strict:  # whoever fulfils a demand holds all of it
-        return Worded(found.hits, {found.hits[0].id: 1.0}, space)
-    held = shares(parsed.tokens, _with_parts(parsed, found.matched_tokens), found.statistics)
+        return KeywordCandidates(active_space=space)
+    if parsed.strict:  # a record that fulfils a strict query matches all of it
+        return KeywordCandidates(found.hits, {found.hits[0].id: 1.0}, space)
+    matched = shares(parsed.tokens, _with_parts(parsed, found.matched_tokens), found.statistics)
     if not refines:
-        return Worded(found.hits, held, space)
-    least = min(held.values(), default=1.0)
+        return KeywordCandidates(found.hits, matched, space)
+    least = min(matched.values(), default=1.0)
     scored = [
-        replace(hit, score=max(LEAST_SCORE, hit.score * held.get(hit.id, least) ** refining.coverage))
+        replace(hit, score=max(LEAST_SCORE, hit.score * matched.get(hit.id, least) ** refining.coverage))
         for hit in found.hits
     ]
-    return Worded(tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id))), held, space)
+    return KeywordCandidates(tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id))), matched, space)
 
 
 def _sought(parsed: ParsedQuery) -> tuple[str, ...]:
-    """The tokens that a record may hold of a question: its words, and its identifiers as one token each."""
+    """The tokens that a record may hold of a query: its words, and its identifiers as one token each."""
     return tuple(dict.fromkeys((*parsed.tokens, *(whole for word in parsed.words for whole in word.identifiers))))
 
 

@@ -1,4 +1,4 @@
-"""Question → parse → retrieve keyword ∥ vector → fuse → (expand) → neighbours → floor → boost → (rerank) → hits.
+"""Query → parse → retrieve keyword ∥ vector → fuse → (expand) → neighbours → floor → boost → (rerank) → hits.
 
 Each stage is a small module. A stage that cannot run leaves the one before it standing and says so in a note.
 """
@@ -22,7 +22,7 @@ from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
 from mindex.store.base import RankingContext, RankingSignals, Store
 from mindex.values import dataclass
 
-if TYPE_CHECKING:  # what most questions do without is imported by those that ask for it
+if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
     from mindex.search.expand import QueryExpander
     from mindex.search.query_embedding import QueryEmbedder
     from mindex.search.rerank import RerankStage
@@ -30,12 +30,12 @@ if TYPE_CHECKING:  # what most questions do without is imported by those that as
 MAX_LIMIT = 50
 _SUBSTRING_RELEVANCE = 0.5
 _SUBSTRING_WORDS = 20
-# What a question finds in words that a model put into its mouth is a little less certain.
+# Hits of a language model's variants are a little less certain.
 _SURE_OF_VARIANTS = 0.9
 _DEFAULT_WEIGHTS = {"blend": 0.5, "weighted": 0.7, "minmax": 0.6, "rrf": 60, "signals": 0.4}
 # Boosts move a hit by some places: so many records more than the page needs are read with the ranking signals.
 _SPARE = 10
-# So many are read by a reranker, whatever the page: the order must not depend on how much of it is asked for.
+# So many are read by a reranker, whatever the page: the order must not depend on its size.
 RERANKED = 40
 
 
@@ -56,7 +56,7 @@ class RankingSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A candidate after boosts: its score in parts, and how sure we are of it."""
+    """A candidate after boosts: its score in parts, and its relevance."""
 
     id: str
     stages: tuple[Stage, ...]
@@ -69,7 +69,7 @@ class _Ranked:
 
 
 class SearchPipeline:
-    """Answers questions from one store."""
+    """Answers queries from one store."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class SearchPipeline:
         expander: Callable[[], QueryExpander | None],
         space: str | None = None,
     ) -> None:
-        """`reranking` and `expander` are made when a question first asks for them.
+        """`reranking` and `expander` are called when a query first needs them.
 
         `space` is the active space that the embedder was selected for; a search raises SpaceChangedError when another
         one is active. None: any may be.
@@ -102,23 +102,23 @@ class SearchPipeline:
             candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
         turns = _turns(candidates)
-        certain = _relevances(candidates, fused)
+        relevances = _relevances(candidates, fused)
         if query.expand:
-            notes += self._expand(query, retrieved, fused, certain, turns)
+            notes += self._expand(query, retrieved, fused, relevances, turns)
         floor = self._ranking.floor if query.floor is None else query.floor
         lifted = turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
-        context = self._context(query, fused, certain, floor, domain, lifted, retrieved.past)
-        lift_neighbours(context.adjacent_turns, fused, certain, self._ranking.neighbours)
-        kept = [id_ for id_ in fused if certain[id_] >= floor]
-        kept.sort(key=lambda id_: (-fused[id_].total, -certain[id_], id_))
+        context = self._context(query, fused, relevances, floor, domain, lifted, retrieved.past)
+        lift_neighbours(context.adjacent_turns, fused, relevances, self._ranking.neighbours)
+        kept = [id_ for id_ in fused if relevances[id_] >= floor]
+        kept.sort(key=lambda id_: (-fused[id_].total, -relevances[id_], id_))
         if not kept:
             literal = self._substring(query, retrieved.parsed, notes)
             if literal is not None:
                 return literal
-            notes += () if retrieved.vacant else (self._nothing(certain, {**context.records, **retrieved.past}),)
+            notes += () if retrieved.vacant else (self._nothing(relevances, {**context.records, **retrieved.past}),)
         query, said = self._unless_refused(query, retrieved.parsed, kept)
         notes += said
-        ranked = self._ranked(query, context, kept, fused, certain, domain, retrieved.past)
+        ranked = self._ranked(query, context, kept, fused, relevances, domain, retrieved.past)
         records = {**context.records, **retrieved.past}
         if query.rerank:
             ranked, said = self._rerank(retrieved, ranked, records)
@@ -132,16 +132,16 @@ class SearchPipeline:
             has_more=query.offset + len(shown) < len(kept),
             hits=self._hits(shown, candidates, records),
             notes=notes,
-            total_capped=_capped(candidates, certain, floor, self._ranking.candidates),
+            total_capped=_capped(candidates, relevances, floor, self._ranking.candidates),
             offset=query.offset,
         )
 
     # ── expand ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _expand(
-        self, query: Query, retrieved: Retrieved, fused: Fused, certain: dict[str, float], turns: set[str]
+        self, query: Query, retrieved: Retrieved, fused: Fused, relevances: dict[str, float], turns: set[str]
     ) -> tuple[str, ...]:
-        """Add what the question finds in other words; what it finds in its own weighs most."""
+        """Add the hits of the query's variants to `fused`, `relevances` and `turns`. Returns notes."""
         if retrieved.parsed.strict:
             return ("not expanded: operators and quotes mean what they say",)
         expander = self._expander()
@@ -158,13 +158,13 @@ class SearchPipeline:
             turns |= _turns(one)
             ids = [hit.id for hit in (*one.keyword, *one.vector)]
             for id_, sure in _relevances(one, dict.fromkeys(ids, Contribution())).items():
-                certain[id_] = max(certain.get(id_, 0.0), _SURE_OF_VARIANTS * sure)
+                relevances[id_] = max(relevances.get(id_, 0.0), _SURE_OF_VARIANTS * sure)
         return (note,)
 
     # ── rerank ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _unless_refused(self, query: Query, parsed: ParsedQuery, kept: list[str]) -> tuple[Query, tuple[str, ...]]:
-        """The query without its wish to be reranked where nothing can come of it: then nothing is prepared for it."""
+        """The query, without `rerank` where that is impossible, and notes: then nothing is prepared for it."""
         if not query.rerank or not self._ranking.rerank or len(kept) < 2:
             return replace(query, rerank=False), ()
         refusal = self._reranking().refused(parsed.text)
@@ -184,7 +184,7 @@ class SearchPipeline:
         if len(first) < 2:
             return ranked, ()
         candidates = retrieved.candidates
-        weight = self._ranking.rerank * (candidates.g if candidates.size else legible(records.values()))
+        weight = self._ranking.rerank * (candidates.model_fluency if candidates.size else legible(records.values()))
         if not weight:
             return ranked, ("not reranked: the models hardly read the language of these texts",)
         done = self._reranking().scores(retrieved.parsed.text, [records[hit.id] for hit in first])
@@ -208,7 +208,7 @@ class SearchPipeline:
         self,
         query: Query,
         fused: Fused,
-        certain: Mapping[str, float],
+        relevances: Mapping[str, float],
         floor: float,
         domain: str | None,
         lifted: Collection[str],
@@ -218,12 +218,14 @@ class SearchPipeline:
         lifting = lifting_turns(fused, lifted)
         most_lift = 2 * self._ranking.neighbours * max((fused[id_].total for id_ in lifting), default=0.0)
         best = {id_: fused[id_].total + (most_lift if id_ in lifted else 0.0) for id_ in fused}
-        sure = sorted((fused[id_].total for id_ in fused if certain[id_] >= floor), reverse=True)
+        sure = sorted((fused[id_].total for id_ in fused if relevances[id_] >= floor), reverse=True)
         enough = self._least_total(query, sure, domain)
-        ids = [id_ for id_ in fused if best[id_] >= enough and (certain[id_] >= floor or id_ in lifted)]
-        ids = sorted((id_ for id_ in ids if id_ not in past), key=lambda id_: (-fused[id_].total, -certain[id_], id_))
-        if not sure and certain:  # if nothing is shown in the end, a note names the nearest
-            nearest = _most_certain(certain)
+        ids = [id_ for id_ in fused if best[id_] >= enough and (relevances[id_] >= floor or id_ in lifted)]
+        ids = sorted(
+            (id_ for id_ in ids if id_ not in past), key=lambda id_: (-fused[id_].total, -relevances[id_], id_)
+        )
+        if not sure and relevances:  # if nothing is shown in the end, a note names the nearest
+            nearest = _most_relevant(relevances)
             ids = [nearest, *(id_ for id_ in ids if id_ != nearest)]
         if not ids:
             return RankingContext({})
@@ -259,7 +261,7 @@ class SearchPipeline:
         context: RankingContext,
         kept: list[str],
         fused: Fused,
-        certain: Mapping[str, float],
+        relevances: Mapping[str, float],
         domain: str | None,
         past: Mapping[str, Record],
     ) -> list[_Ranked]:
@@ -274,7 +276,7 @@ class SearchPipeline:
         }
         now = now_ms()
         ranked = [
-            _Ranked(id_, self._stages(fused[id_], signals[id_], domain, now, boosts), certain[id_])
+            _Ranked(id_, self._stages(fused[id_], signals[id_], domain, now, boosts), relevances[id_])
             for id_ in kept
             if id_ in signals  # else it has gone since it was retrieved
         ]
@@ -314,9 +316,9 @@ class SearchPipeline:
                 keyword_score=keyword_score,
                 vector_rank=vector_rank,
                 cosine=cosine,
-                cosine_zscore=candidates.z.get(hit.id),
-                model_fluency=candidates.g if candidates.has_vector else None,
-                matched_share=candidates.coverage,
+                cosine_zscore=candidates.cosine_zscores.get(hit.id),
+                model_fluency=candidates.model_fluency if candidates.has_vector else None,
+                matched_share=candidates.matched_share,
                 rerank=hit.reranked,
             )
             hits.append(Hit(records[hit.id], hit.score, hit.relevance, trace))
@@ -329,7 +331,7 @@ class SearchPipeline:
         return {id_: known[id_] for id_ in ids if id_ in known}
 
     def _substring(self, query: Query, parsed: ParsedQuery, notes: tuple[str, ...]) -> Answer | None:
-        """The last tier: records that hold every word of the question literally, parts of words included."""
+        """The last tier: records that hold every word of the query literally, parts of words included."""
         words = [word for word in parsed.text.split() if len(word) > 1] or parsed.text.split()
         ids = (
             self._store.retrieval.substring(words[:_SUBSTRING_WORDS], query.filters, self._ranking.candidates)
@@ -352,11 +354,11 @@ class SearchPipeline:
             offset=query.offset,
         )
 
-    def _nothing(self, certain: Mapping[str, float], known: dict[str, Record]) -> str:
-        nearest = _most_certain(certain)
+    def _nothing(self, relevances: Mapping[str, float], known: dict[str, Record]) -> str:
+        nearest = _most_relevant(relevances)
         for record in self._records([nearest], known).values():
             place = f"{record.path}:{record.first_line}" if record.path else record.id
-            return f"nothing relevant; the nearest is {place} (relevance {certain[nearest]:.2f})"
+            return f"nothing relevant; the nearest is {place} (relevance {relevances[nearest]:.2f})"
         return "nothing relevant"
 
 
@@ -364,8 +366,8 @@ def _order(hit: _Ranked) -> tuple[float, float, str]:
     return -hit.score, -hit.relevance, hit.id
 
 
-def _most_certain(certain: Mapping[str, float]) -> str:
-    return max(certain, key=lambda id_: certain[id_], default="")
+def _most_relevant(relevances: Mapping[str, float]) -> str:
+    return max(relevances, key=lambda id_: relevances[id_], default="")
 
 
 def _turns(candidates: Candidates) -> set[str]:
@@ -375,16 +377,18 @@ def _turns(candidates: Candidates) -> set[str]:
 def _relevances(candidates: Candidates, fused: Fused) -> dict[str, float]:
     turns = _turns(candidates)
     best = max((hit.score for hit in candidates.keyword), default=1.0)
-    words = {hit.id: candidates.coverage * hit.score / best for hit in candidates.keyword} | dict(candidates.held)
+    matched_shares = {hit.id: candidates.matched_share * hit.score / best for hit in candidates.keyword} | dict(
+        candidates.matched_shares
+    )
     if candidates.strict:
-        words = dict.fromkeys(fused, 1.0)
+        matched_shares = dict.fromkeys(fused, 1.0)
     # A keyword hit that is not among the nearest is at most as near as the last of them.
     furthest = min(candidates.cosines.values(), default=0.0)
     return {
         id_: relevance(
-            words.get(id_, 0.0),
+            matched_shares.get(id_, 0.0),
             candidates.cosines.get(id_, furthest) if candidates.size else None,
-            candidates.g,
+            candidates.model_fluency,
             mean=candidates.mean,
             size=candidates.size,
             turn=id_ in turns,
@@ -393,10 +397,10 @@ def _relevances(candidates: Candidates, fused: Fused) -> dict[str, float]:
     }
 
 
-def _capped(candidates: Candidates, certain: Mapping[str, float], floor: float, limit: int) -> bool:
-    """Whether there may be more: a half brought as many as it may, and even the last of them is above the floor."""
-    halves = (candidates.keyword, candidates.vector)
-    return any(len(half) >= limit and certain[half[-1].id] >= floor for half in halves)
+def _capped(candidates: Candidates, relevances: Mapping[str, float], floor: float, limit: int) -> bool:
+    """Whether there may be more: a list is as long as it may be, and even its last is above the floor."""
+    lists = (candidates.keyword, candidates.vector)
+    return any(len(hits) >= limit and relevances[hits[-1].id] >= floor for hits in lists)
 
 
 def _checked(query: Query, ranking: RankingSettings) -> tuple[Query, tuple[str, ...]]:

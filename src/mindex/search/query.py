@@ -38,13 +38,13 @@ _LEXER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """What to look for. `text` is what a model should read; `words` are those that count for coverage."""
+    """What to look for. `text` is what a model should read; `words` are those that count for the matched share."""
 
     text: str
     words: tuple[QueryWord, ...]
     node: KeywordNode | None
     strict: bool = False
-    pairs: tuple[Phrase, ...] = ()  # of plain words: those that stand side by side in the question
+    pairs: tuple[Phrase, ...] = ()  # of plain words: those that stand side by side in the query
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -57,7 +57,9 @@ class _Invalid(Exception):
 
 def parse(text: str) -> ParsedQuery:
     """Strictly if it uses the language and is valid; as plain words otherwise."""
-    text = text[:MAX_QUERY].encode("utf-8", "replace").decode().replace("\0", " ").strip()  # half a pair is no text
+    text = (
+        text[:MAX_QUERY].encode("utf-8", "replace").decode().replace("\0", " ").strip()
+    )  # a lone surrogate is no text
     lexemes = [(str(match.lastgroup), match[0]) for match in _LEXER.finditer(text)]
     if any(kind in ("phrase", "field", "operator", "prefix") for kind, _ in lexemes):
         try:
@@ -78,7 +80,7 @@ def parse_plain(text: str) -> ParsedQuery:
 
 
 def _pairs(words: tuple[QueryWord, ...]) -> tuple[Phrase, ...]:
-    """Neighbouring tokens of a question, across stop words never. Pairs of characters are such already."""
+    """Neighbouring tokens of a query, across stop words never. Pairs of characters are such already."""
     found: dict[Phrase, None] = {}
     before = ""
     for word in words:

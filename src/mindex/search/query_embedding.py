@@ -1,4 +1,4 @@
-"""A question as a vector: from the cache, from the model, or not at all, with the reason."""
+"""The vector of a query: from the cache, from the model, or none, with the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mindex.model import VectorArray
 
 _CACHE = "query-embedding"
-# Before the key of a text that is no question: a model may read the two differently.
+# Before the key of a text that is no query: a model may read the two differently.
 _ANSWERS = "an answer\n"
 
 
@@ -43,12 +43,12 @@ class Pending:
             return
         try:
             self._made = self._make()
-        except BaseException as error:  # it belongs to whoever asked
+        except BaseException as error:  # raised where the result is read
             self._made = error
         self._done.set()
 
     def result(self, seconds: float | None) -> VectorArray:
-        """Raises what the making failed with, and TimeoutError; who has not begun by then need not."""
+        """Raises what the making failed with, or TimeoutError; then a making that has not begun is skipped."""
         if not self._done.wait(seconds):
             self._given_up = True
             raise TimeoutError
@@ -60,10 +60,10 @@ class Pending:
 
 
 class QueryEmbedder:
-    """Embeds questions in a thread of its own, so that the keyword half can run meanwhile.
+    """Embeds queries in a thread of its own, so that the keyword search can run meanwhile.
 
-    `wait` bounds how long a question may wait for a model that is still loading; None waits until it is there, so
-    that two runs of a command never differ. `timeout` bounds how long a loaded one may take for a question.
+    `wait` bounds how long a query may wait for a model that is still loading; None waits until it is there, so
+    that two runs of a command never differ. `timeout` bounds how long a loaded one may take for a query.
     """
 
     def __init__(self, embedder: Embedder, store: Store, wait: float | None = None, timeout: float = 30.0) -> None:
@@ -79,7 +79,7 @@ class QueryEmbedder:
         return self._start(text)
 
     def start_answer(self, text: str) -> Pending:
-        """Something that an answer might say is read as texts are, not as questions are."""
+        """A possible answer is embedded as texts are, not as queries are."""
         return self._start(text, answer=True)
 
     def _start(self, text: str, *, answer: bool = False) -> Pending:
@@ -88,7 +88,7 @@ class QueryEmbedder:
         return self._submit(lambda: self._embed(text, kept, answer=answer))
 
     def texts(self, texts: Sequence[str]) -> QueryVector:
-        """Vectors of some texts, one row each, within the time that a question has."""
+        """Vectors of some texts, one row each, within the time of a query."""
         return self.finish(self._submit(lambda: self.embedder.embed(texts)))
 
     def _submit(self, embed: Callable[[], VectorArray]) -> Pending:
@@ -115,16 +115,16 @@ class QueryEmbedder:
             return QueryVector(None, f"the embedding model {slow}; answered by keyword")
         except EmbeddingError as error:
             return QueryVector(None, f"no vectors: {error}")
-        except Exception as error:  # whatever a model fails with, the other half answers
+        except Exception as error:  # whatever a model fails with, the keyword candidates remain
             return QueryVector(None, f"no vectors: the embedding model failed ({type(error).__name__}: {error})")
 
     def _embed(self, text: str, kept: bytes | None, *, answer: bool) -> VectorArray:
         if kept is not None and len(kept) == 4 * self.embedder.model.dimensions:
-            import numpy as np  # not before there is a vector: with its server down, a question needs none
+            import numpy as np  # not before there is a vector: with its server down, a query needs none
 
             return np.frombuffer(kept, np.float32)
         vector: VectorArray = self.embedder.embed([text])[0] if answer else self.embedder.embed_query(text)
-        # The key anew: a model that had to be asked for its dimensions has another name by now.
+        # The key anew: a model whose dimensions came from its server has another fingerprint by now.
         self._store.caches.put(_CACHE, self._key(text, answer=answer), vector.astype("float32").tobytes())
         return vector
 

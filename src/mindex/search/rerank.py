@@ -1,4 +1,4 @@
-"""Question and text read together, for the first of a ranking: a cross-encoder's word, blended with the score so far.
+"""Reranking: a cross-encoder scores query and text together for the first candidates, blended with the score so far.
 
 The order among the first forty may change; none of them leaves the span of their scores, so whatever stands below
 them stays below.
@@ -24,8 +24,8 @@ _GLANCE = 800
 _SCORE = struct.Struct("<d")
 # Raise it whenever another passage is chosen of a text: what is kept are the scores of what was read.
 _PASSAGES = "2"
-# Among exchanges its word counts for so much more: each is short, and words and vectors tell little of who said what.
-_AMONG_EXCHANGES = 1.75
+# Among turns its score counts for so much more: each is short, and words and vectors say little about the speaker.
+_AMONG_TURNS = 1.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Reranked:
 
 
 class RerankStage:
-    """Scores the first candidates of a question. What was scored once is kept."""
+    """Scores the first candidates of a query and caches the scores."""
 
     def __init__(self, reranker: Reranker, store: Store, seconds: float) -> None:
         self._reranker = reranker
@@ -46,13 +46,13 @@ class RerankStage:
         self._seconds = seconds
 
     def refused(self, query: str) -> str:
-        """A note, where nothing would come of it: the reranker does not answer, and nothing it said is kept."""
+        """A note when reranking is impossible: the reranker fails, and no score of the query is cached. Else ''."""
         if self._store.caches.has_prefix(CACHE, self._start(query)):
             return ""
         try:
             self._reranker.score(query, (), seconds=self._seconds)
         except Exception as error:
-            return _missed(error)
+            return _failure_note(error)
         return ""
 
     def scores(self, query: str, records: Sequence[Record]) -> Reranked:
@@ -65,13 +65,13 @@ class RerankStage:
                 made = self._reranker.score(query, _Passages(query, missing), seconds=self._seconds)
                 fresh = {record.id: score for record, score in zip(missing, made, strict=True)}
             except Exception as error:  # whatever a model fails with, the order so far stands
-                return Reranked({}, _missed(error))
+                return Reranked({}, _failure_note(error))
             self._store.caches.put_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
             known |= fresh
         return Reranked(known, trust=self._trust(max(known.values())))
 
     def _trust(self, best: float) -> float:
-        """Whoever sees no answer among the texts orders them by chance."""
+        """How far the scores are to be trusted: a reranker that sees no answer in the texts orders them by chance."""
         if self._reranker.doubt is None:
             return 1.0
         least, most = self._reranker.doubt
@@ -81,7 +81,7 @@ class RerankStage:
         return self._start(query) + _digest(record.title, record.text)
 
     def _start(self, query: str) -> str:
-        """How the keys of all that is kept for a question begin."""
+        """The start of the cache keys of a query."""
         return _digest(self._reranker.name, _PASSAGES, query)
 
 
@@ -89,14 +89,14 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _missed(error: Exception) -> str:
+def _failure_note(error: Exception) -> str:
     if isinstance(error, ProviderError):
         return f"not reranked: {error}"
     return f"not reranked: the reranker failed ({type(error).__name__}: {error})"
 
 
 class _Passages(Sequence[str]):
-    """What is read of each record, chosen when somebody looks: of a reranker that is down nobody does."""
+    """The passage of each record, chosen when it is read: a reranker that is down reads none."""
 
     def __init__(self, query: str, records: Sequence[Record]) -> None:
         self._query = query
@@ -116,8 +116,9 @@ class _Passages(Sequence[str]):
 
 
 def passage(query: str, record: Record) -> str:
-    """What the cross-encoder is given of a record: its title, once, and the piece that holds most of the question."""
-    from mindex.embedding_text import embedding_title, split  # its patterns are for those who read
+    """What the cross-encoder is given of a record: its title, once, and the piece that holds most of the query."""
+    # Its patterns take time to compile, and only a reranker needs them.
+    from mindex.embedding_text import embedding_title, split
 
     title = embedding_title(record)
     pieces = split(_without_heading(record.text, title))
@@ -137,8 +138,8 @@ def _without_heading(text: str, title: str) -> str:
 
 def share(weight: float, records: Collection[Record]) -> float:
     """The share of the cross-encoder in the order of these records."""
-    exchanges = sum(record.kind == "turn" for record in records) / len(records)
-    return min(1.0, weight * (1 + (_AMONG_EXCHANGES - 1) * exchanges))
+    turns = sum(record.kind == "turn" for record in records) / len(records)
+    return min(1.0, weight * (1 + (_AMONG_TURNS - 1) * turns))
 
 
 def legible(records: Iterable[Record]) -> float:

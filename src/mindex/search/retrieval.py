@@ -1,6 +1,6 @@
-"""Both halves of a search: the keyword one runs while the question is being embedded.
+"""Retrieval of keyword and vector candidates: keywords are searched while the query is embedded.
 
-A half that cannot be had leaves the other standing, and a note says why.
+When one of the two cannot be retrieved, the other remains, and a note says why.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from mindex.errors import SpaceChangedError
 from mindex.model import Filters, Model, Query, Record
 from mindex.search.fuse import Candidates, standardised
-from mindex.search.keyword_scoring import KeywordWeights, Worded, by_words
+from mindex.search.keyword_scoring import KeywordCandidates, KeywordWeights, keyword_candidates
 from mindex.search.query import ParsedQuery, parse, parse_plain
 from mindex.store.base import NearestRecords, ScoredRecord, Store
 from mindex.store.rules.bm25 import matches
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _UNREAD, _FLUENT = 0.50, 0.75
 # Characters of a filter that a note repeats.
 _MOST_NAMED = 100
-# Records of the past have no stored vector: so many of them are embedded for one question.
+# Records of the past have no stored vector: so many of them are embedded for one query.
 _MOST_EMBEDDED = 200
 _NO_VECTORS = "nothing in scope has a vector yet: answered by keyword; `mindex backfill` makes the vectors"
 # Where the default model's cosines lie.
@@ -38,7 +38,7 @@ _USUAL = Model("", "", 0)
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What both halves of a search brought, and what is to be said about it."""
+    """Keyword and vector candidates of a query, and notes about them."""
 
     parsed: ParsedQuery
     candidates: Candidates
@@ -67,9 +67,9 @@ class Retriever:
 
     def retrieve(self, query: Query) -> Retrieved:
         parsed = parse(query.text)
-        found = self._halves(query, parsed)
+        found = self._retrieved(query, parsed)
         if parsed.strict and not found.candidates.keyword and not found.candidates.vector:
-            loose = self._halves(query, parse_plain(parsed.text))
+            loose = self._retrieved(query, parse_plain(parsed.text))
             if loose.candidates.keyword or query.mode == "vector":
                 note = "nothing matches all of it; this is what any of its words finds"
                 return replace(loose, notes=(note, *loose.notes))
@@ -78,15 +78,15 @@ class Retriever:
             return replace(found, notes=(vacant,), vacant=True) if vacant else found
         return found
 
-    def _halves(self, query: Query, parsed: ParsedQuery) -> Retrieved:
-        # What a strict query demands holds for both halves: `NOT x` keeps x out of the nearest, too.
+    def _retrieved(self, query: Query, parsed: ParsedQuery) -> Retrieved:
+        # What a strict query demands holds for vectors, too: `NOT x` keeps x out of the nearest.
         filters = replace(query.filters, matching=parsed.node) if parsed.strict else query.filters
         past = self._past(query.filters)
-        words = Worded()
-        asks_vectors = query.mode != "keyword" and bool(parsed.words)
-        pending = self._embedder.start(parsed.text) if asks_vectors and self._embedder else None
+        words = KeywordCandidates()
+        needs_vector = query.mode != "keyword" and bool(parsed.words)
+        pending = self._embedder.start(parsed.text) if needs_vector and self._embedder else None
         if query.mode != "vector":
-            words = self._by_words(query, parsed, past)
+            words = self._keyword_candidates(query, parsed, past)
         nearest, note = None, ""
         if self._embedder is not None and pending is not None:
             embedded = self._embedder.finish(pending)
@@ -96,13 +96,13 @@ class Retriever:
                     self._embedder.embedder.model, embedded.vector, filters, self._limit
                 )
                 nearest, note = self._with_past(nearest, embedded.vector, parsed, past)
-        elif asks_vectors:
+        elif needs_vector:
             note = "no embedder is configured; answered by keyword"
         if nearest is not None and not nearest.size:
             nearest = None
             note = "" if parsed.strict else _NO_VECTORS
         if nearest is None and query.mode == "vector":
-            words = self._by_words(query, parsed, past)
+            words = self._keyword_candidates(query, parsed, past)
         candidates = self._candidates(query, parsed, words, nearest)
         notes = [note] if note else []
         if query.filters.as_of is not None:
@@ -111,24 +111,28 @@ class Retriever:
                 notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
         return Retrieved(parsed, candidates, tuple(notes), past)
 
-    def _by_words(self, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> Worded:
-        words = by_words(self._store, query, parsed, past, self._limit, self._refining)
+    def _keyword_candidates(self, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> KeywordCandidates:
+        words = keyword_candidates(self._store, query, parsed, past, self._limit, self._refining)
         if self._space is not None and words.active_space != self._space and parsed.node is not None:
             raise SpaceChangedError("everything was embedded anew with another model meanwhile", "ask again")
         return words
 
-    # ── other words for the question ──────────────────────────────────────────────────────────────────────────
+    # ── variants of the query ──────────────────────────────────────────────────────────────────────────────
 
-    def variants(self, query: Query, variants: Variants, asked: Retrieved) -> list[Candidates]:
-        """What the variants of a question find, one half each: words by keyword, meanings by vector.
+    def variants(self, query: Query, variants: Variants, own: Retrieved) -> list[Candidates]:
+        """Return the candidates of each variant: of lexical ones by keyword, of the others by vector.
 
-        How near a hit of other words is to what was asked, the question itself has found out already.
+        `own` are the candidates of the query itself: its cosines say how near a hit of a lexical variant is.
         """
         found = []
         for text in variants.lexical if query.mode != "vector" else ():
-            words = self._by_words(query, parse_plain(text), asked.past)
-            near = replace(asked.candidates, vector=(), z={}, signals={}, has_vector=False)
-            found.append(replace(near, keyword=words.hits, coverage=words.coverage, held=words.held))
+            words = self._keyword_candidates(query, parse_plain(text), own.past)
+            near = replace(own.candidates, vector=(), cosine_zscores={}, signals={}, has_vector=False)
+            found.append(
+                replace(
+                    near, keyword=words.hits, matched_share=words.matched_share, matched_shares=words.matched_shares
+                )
+            )
         if query.mode == "keyword" or self._embedder is None:
             return found
         pending = [self._embedder.start(text) for text in variants.semantic]
@@ -137,7 +141,7 @@ class Retriever:
             if embedded.vector is not None:
                 model = self._embedder.embedder.model
                 nearest = self._store.retrieval.nearest(model, embedded.vector, query.filters, self._limit)
-                found.append(Candidates(coverage=0.0, has_keyword=False, **_by_meaning(nearest, model)))
+                found.append(_vector_candidates(nearest, model))
         return found
 
     # ── the past ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,15 +155,16 @@ class Retriever:
     def _with_past(
         self, nearest: NearestRecords, vector: VectorArray, parsed: ParsedQuery, past: Mapping[str, Record]
     ) -> tuple[NearestRecords, str]:
-        """The nearest of the present and what changed since then, embedded for this question; or why only the first."""
+        """The nearest records with those that changed since then, embedded for this query; or a note why without."""
         if not past or len(past) >= _MOST_EMBEDDED or self._embedder is None:
             return nearest, ""
         if parsed.strict and parsed.node is not None:
             past = {id_: record for id_, record in past.items() if matches(parsed.node, record)}
-        from mindex.embedding_text import embedding_pieces  # its patterns are for those who embed
+        # Its patterns take time to compile, and only a search of the past needs them.
+        from mindex.embedding_text import embedding_pieces
 
         pieces = {id_: embedding_pieces(record) for id_, record in past.items()}
-        # A question that was cached needs no model; the past does, and does without it when it cannot be had.
+        # A cached query needs no model, but the past does; without one it is left out.
         made = self._embedder.texts([piece for parts in pieces.values() for piece in parts])
         if made.vector is None:
             return nearest, f"what changed since then is found by keyword only: {made.note}"
@@ -169,30 +174,30 @@ class Retriever:
         return replace(nearest, hits=tuple(hits), size=nearest.size + len(then)), ""
 
     def _candidates(
-        self, query: Query, parsed: ParsedQuery, words: Worded, nearest: NearestRecords | None
+        self, query: Query, parsed: ParsedQuery, words: KeywordCandidates, nearest: NearestRecords | None
     ) -> Candidates:
-        by_keyword = Candidates(
-            words.hits, coverage=words.coverage, held=words.held, has_vector=False, strict=parsed.strict
-        )
-        if nearest is None or self._embedder is None:
-            return by_keyword
+        by_vector = Candidates(has_vector=False)
+        if nearest is not None and self._embedder is not None:
+            by_vector = _vector_candidates(nearest, self._embedder.embedder.model)
         return replace(
-            by_keyword,
-            **_by_meaning(nearest, self._embedder.embedder.model),
-            has_vector=True,
-            has_keyword=query.mode != "vector",
+            by_vector,
+            keyword=words.hits,
+            matched_share=words.matched_share,
+            matched_shares=words.matched_shares,
+            has_keyword=not by_vector.has_vector or query.mode != "vector",
+            strict=parsed.strict,
         )
 
 
 def _vacancy(store: Store, filters: Filters) -> str:
-    """What is to be said where nothing can be found, whatever the words; nothing where something could."""
+    """A note when nothing can be found, whatever the words; '' when something could."""
     if not store.retrieval.term_statistics(()).records:
         return "the memory is empty; `mindex index FOLDER` or `mindex add` fills it"
     if store.retrieval.list(filters, limit=1).total:
         return ""
     if filters == Filters(agent=filters.agent):
         return f"agent {filters.agent} was told nothing yet, and no folder is indexed"
-    asked = {
+    filtered = {
         "kind": filters.kinds,
         "type": filters.types,
         "collection": filters.collections,
@@ -200,35 +205,28 @@ def _vacancy(store: Store, filters: Filters) -> str:
         "tag": filters.tags,
         "entity": filters.entities,
     }
-    named = [f"{name} {' or '.join(values)}" for name, values in asked.items() if values]
+    named = [f"{name} {' or '.join(values)}" for name, values in filtered.items() if values]
     named += [f"tag {' and '.join(filters.all_tags)}"] if filters.all_tags else []
     return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MOST_NAMED]}"
 
 
-class _Meaning(TypedDict):
-    vector: tuple[ScoredRecord, ...]
-    z: dict[str, float]
-    g: float
-    cosines: dict[str, float]
-    mean: float
-    size: int
-
-
-def _by_meaning(nearest: NearestRecords, model: Model) -> _Meaning:
-    """What candidates know of the vector half; cosines on one scale, since models differ in where theirs lie."""
+def _vector_candidates(nearest: NearestRecords, model: Model) -> Candidates:
+    """Cosines on one scale, since models differ in where theirs lie."""
     background = (model.background_mean, model.background_std)
     trust = nearest.size / (50 + nearest.size)
     mean = trust * nearest.mean + (1 - trust) * model.background_mean
-    return {
-        "vector": nearest.hits,
-        "z": {
+    return Candidates(
+        vector=nearest.hits,
+        cosine_zscores={
             hit.id: standardised(hit.score, nearest.mean, nearest.std, nearest.size, background) for hit in nearest.hits
         },
-        "g": min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD))),
-        "cosines": {hit.id: _usual(hit.score, model) for hit in nearest.hits},
-        "mean": _usual(mean, model),
-        "size": nearest.size,
-    }
+        cosines={hit.id: _usual(hit.score, model) for hit in nearest.hits},
+        matched_share=0.0,
+        model_fluency=min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD))),
+        has_keyword=False,
+        mean=_usual(mean, model),
+        size=nearest.size,
+    )
 
 
 def _usual(cosine: float, model: Model) -> float:

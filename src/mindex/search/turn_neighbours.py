@@ -20,16 +20,18 @@ def lifting_turns(fused: Fused, turns: Collection[str]) -> list[str]:
     return [id_ for id_ in best if id_ in turns]
 
 
-def lift_neighbours(adjacent: Sequence[tuple[str, str]], fused: Fused, certain: dict[str, float], share: float) -> None:
+def lift_neighbours(
+    adjacent: Sequence[tuple[str, str]], fused: Fused, relevances: dict[str, float], share: float
+) -> None:
     """Add a `share` of each turn's score to the turns right before and after it in the same session.
 
     `adjacent` are pairs of a turn and one beside it. Only turns that were found themselves are lifted: one that shares
     nothing with the query is no answer to it.
     """
     scores = {id_: fused[id_].total for id_, _ in adjacent}
-    own = dict(certain)  # what was lifted does not lift others
+    own = dict(relevances)  # what was lifted does not lift others
     for id_, next_to_it in adjacent:
         if next_to_it in fused:
             before = fused[next_to_it]
             fused[next_to_it] = replace(before, neighbours=before.neighbours + share * scores[id_])
-            certain[next_to_it] = max(certain[next_to_it], beside(own[next_to_it], own[id_]))
+            relevances[next_to_it] = max(relevances[next_to_it], beside(own[next_to_it], own[id_]))
