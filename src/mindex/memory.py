@@ -111,7 +111,7 @@ class Memory:
 
     def history(self, id_: str) -> tuple[Change, ...]:
         """Every change of an entry, oldest first."""
-        return self._services.entry_service.history(id_)
+        return self._services.entry_writer.history(id_)
 
     def status(self) -> Status:
         """What the memory holds, and how a search would be answered now."""
@@ -141,7 +141,7 @@ class Memory:
 
     def forget(self, id_: str, reason: str = "") -> Change:
         """Retire an entry: no search finds it any more, and `restore` brings it back."""
-        return self._services.entry_service.forget(id_, reason)
+        return self._services.entry_writer.forget(id_, reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
         """Bring back a forgotten or superseded entry."""

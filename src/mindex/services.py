@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mindex.ingest.service import IndexService
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
-    from mindex.memories.agents import AgentName
+    from mindex.memories.author import Author
     from mindex.memories.contacts_projects_skills import Things
     from mindex.memories.conversations import Conversations
     from mindex.memories.entries import Entries
@@ -99,22 +99,22 @@ class Services:
     # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
-    def agent_name(self) -> AgentName:
-        from mindex.memories.agents import AgentName
+    def author(self) -> Author:
+        from mindex.memories.author import Author
 
-        return AgentName(self.agent, self.redactor)
+        return Author(self.store, self.redactor, self.agent)
 
     @cached_property
     def entry_writer(self) -> EntryWriter:
         from mindex.memories.lifecycle import EntryWriter
 
-        return EntryWriter(self.store, self.redactor, by=self.agent)
+        return EntryWriter(self.author)
 
     @cached_property
     def entry_service(self) -> EntryService:
         from mindex.memories.service import EntryService
 
-        return EntryService(self.store, self.entry_writer, self.queue, self.agent_name, self.settings)
+        return EntryService(self.author, self.entry_writer, self.queue, self.settings)
 
     @cached_property
     def entries(self) -> Entries:
@@ -126,7 +126,7 @@ class Services:
     def conversations(self) -> Conversations:
         from mindex.memories.conversations import Conversations
 
-        return Conversations(self.store, self.redactor, self.queue, self.agent_name, self.fact_extraction)
+        return Conversations(self.author, self.queue, self.fact_extraction)
 
     @cached_property
     def fact_extraction(self) -> FactExtraction:
@@ -146,12 +146,12 @@ class Services:
     def profile(self) -> Profile:
         from mindex.memories.profile import Profile
 
-        return Profile(self.store, self.redactor, self.queue, self.agent_name)
+        return Profile(self.author, self.queue)
 
     def things(self, kind: ThingKind) -> Things:
         from mindex.memories.contacts_projects_skills import Things
 
-        return Things(kind, self.store, self.redactor, self.queue, self.agent_name)
+        return Things(kind, self.author, self.queue)
 
     @cached_property
     def notes(self) -> Notes:
@@ -184,14 +184,7 @@ class Services:
         from mindex.maintenance import Maintenance
 
         return Maintenance(
-            self.store,
-            self.redactor,
-            self.entry_writer,
-            self.entry_service,
-            self.selection,
-            self.queue,
-            self.providers,
-            self.agent,
+            self.author, self.entry_writer, self.entry_service, self.selection, self.queue, self.providers
         )
 
 

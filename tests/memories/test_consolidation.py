@@ -20,6 +20,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.memories import lifecycle as life
+from mindex.memories.author import Author
 from mindex.memories.merge import MERGED_FROM, apply_merge
 from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
@@ -277,6 +278,7 @@ def test_a_model_writes_the_text_that_replaces_all(opened: Open, add_old: AddOld
     assert "data" in system
 
 
+@pytest.mark.model
 def test_a_new_memory_is_embedded(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model, embedding__provider="local")
     for text in ("Anna likes black tea", "Anna likes black coffee"):
@@ -452,7 +454,7 @@ def test_a_memory_that_was_changed_meanwhile_is_not_retired(opened: Open, add_ol
     (proposal,) = memory.maintenance.consolidate().proposals
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError, match="changed meanwhile"):
-        apply_merge(memory.store, life.EntryWriter(memory.store, Redactor()), proposal)
+        apply_merge(memory.store, life.EntryWriter(Author(memory.store, Redactor())), proposal)
     assert "Anna drinks water" in live(memory)
 
 
@@ -463,7 +465,7 @@ def test_a_memory_that_changes_between_check_and_write_is_not_retired(opened: Op
     assert before is not None
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError):
-        life.EntryWriter(memory.store, Redactor()).supersede(before, long, "consolidated")
+        life.EntryWriter(Author(memory.store, Redactor())).supersede(before, long, "consolidated")
 
 
 def test_a_proposal_that_conflicts_does_not_stop_the_others(

@@ -119,6 +119,7 @@ def test_a_long_exchange_is_shown_by_how_each_side_begins_and_ends() -> None:
     assert all(word in shown for word in ("begins", "ends", "starts", "stops", "[…]"))
 
 
+@pytest.mark.model
 def test_a_fact_is_embedded(opened: Open, model: ChatServer) -> None:
     memory = opened(model, embedding__provider="local")
     model.answers = always(says(DARK))

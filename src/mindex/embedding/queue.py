@@ -12,7 +12,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError, MindexError, UsageError
-from mindex.model import Progress
+from mindex.model import Change, Progress
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
 
@@ -50,6 +50,11 @@ class EmbeddingQueue:
     def embed(self, *ids: str) -> tuple[str, ...]:
         """Embed entries that were just written. Returns a note when some of them got no vector."""
         return self._notes(ids, self._embed_or_submit(ids)) if ids else ()
+
+    def embed_after(self, change: Change, *others: Change) -> Change:
+        """Embed the entries of a change, and of others made with it. Returns the change with the notes of it."""
+        ids = [one.record for one in (change, *others)]
+        return replace(change, notes=(*change.notes, *self.embed(*ids)))
 
     def embed_all(self) -> str:
         """Embed every entry that waits. Returns why some got no vector: in a server, the last known reason."""

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mindex.errors import AmbiguousIdError, ForbiddenPathError, NotFoundError, UsageError
+from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.ingest.text_decoding import BinaryFile, decode
+from mindex.memories.entries import resolve_id
 from mindex.model import Document, GetResult, Record
 from mindex.present.text import amount
 from mindex.store.base import Store
@@ -81,15 +82,10 @@ def _split(store: Store, references: Sequence[str]) -> Iterator[str]:
 
 
 def _resolve(store: Store, reference: str, redact: Redact, as_of: int | None) -> Iterator[Record]:
-    if _ID.fullmatch(reference):
-        ids = store.retrieval.resolve(reference.lower(), retired=True)
-        if len(ids) > 1 and reference.lower() not in ids:
-            raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
-        if ids:
-            record = _record(store, reference.lower() if reference.lower() in ids else ids[0], as_of)
-            if record is not None:
-                yield record
-            return
+    if _ID.fullmatch(reference) and (id_ := resolve_id(store, reference)):
+        if record := _record(store, id_, as_of):
+            yield record
+        return
     span = _SPAN.fullmatch(reference)
     if span and (documents := _documents(store, span["path"])):
         first = max(1, int(span["first"]))

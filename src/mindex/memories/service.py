@@ -10,14 +10,13 @@ from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.clock import parse_expiry
+from mindex.clock import DAY_MS, now_ms, parse_expiry
 from mindex.embedding.queue import EmbeddingQueue, pending_note
 from mindex.errors import UsageError
-from mindex.memories.agents import AgentName
+from mindex.memories.author import Author
 from mindex.memories.daily_log import DailyLog
 from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.model import AddResult, Change, PurgeResult, Record
-from mindex.store.base import Store
+from mindex.model import AddResult, Change, PurgeResult
 
 if TYPE_CHECKING:
     from mindex.config import Settings
@@ -46,20 +45,13 @@ class AddOptions(_PlainProperties, total=False):
 
 
 class EntryService:
-    """Adds, changes, forgets and purges the entries of one store."""
+    """Adds, changes and purges the entries of one store."""
 
-    def __init__(
-        self,
-        store: Store,
-        writer: EntryWriter,
-        queue: EmbeddingQueue,
-        agent_name: AgentName,
-        settings: Settings,
-    ) -> None:
-        self._store = store
+    def __init__(self, author: Author, writer: EntryWriter, queue: EmbeddingQueue, settings: Settings) -> None:
+        self._author = author
+        self._store = author.store
         self._writer = writer
         self._queue = queue
-        self._agent_name = agent_name
         self._grace_days = settings.number("memory.grace_days")
         self._log = None if settings.workspace is None else DailyLog(settings.workspace)
         self._logs_new = settings.keeps_daily_log
@@ -81,7 +73,7 @@ class EntryService:
         """See `AddOptions`."""
         memory = NewMemory(
             text,
-            agent=self._agent_name(agent),
+            agent=self._author.agent(agent),
             expires_at=parse_expiry(expires),
             tags=tuple(tags),
             entities=None if entities is None else tuple(entities),
@@ -112,50 +104,32 @@ class EntryService:
         if "expires" in changes:
             expires = changes.pop("expires")
             changes["expires_at"] = parse_expiry(expires if isinstance(expires, str | int) else None)
-        return self.after_change(self._writer.update(id_, changes, reason))
-
-    def after_change(self, change: Change, *others: Change) -> Change:
-        """Embed what a change, and others made with it, left without a vector. Returns the change with the notes."""
-        ids = [one.record for one in (change, *others)]
-        return replace(change, notes=(*change.notes, *self._queue.embed(*ids)))
-
-    def forget(self, id_: str, reason: str) -> Change:
-        return self._writer.forget(id_, reason)
+        return self._queue.embed_after(self._writer.update(id_, changes, reason))
 
     def restore(self, id_: str, reason: str) -> Change:
-        return self.after_change(self._writer.restore(id_, reason))
+        return self._queue.embed_after(self._writer.restore(id_, reason))
 
     def undo(self, reference: str) -> tuple[Change, int]:
         changes, undone = self._writer.undo(reference)
-        return self.after_change(*changes), undone
-
-    def history(self, id_: str) -> tuple[Change, ...]:
-        return self._writer.history(id_)
+        return self._queue.embed_after(*changes), undone
 
     # ── purging ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
-        # The log first: once the entry is gone, its line cannot be recognised any more.
-        self._require_writable()
-        lines, notes = self._remove_from_log(self._first_states(map(self._writer.history, ids)))
+        lines, notes = self._remove_from_log(ids)
         purged = self._writer.purge(ids)
         stay = (f"facts that were taken from it stay: {', '.join(purged.facts)}",) if purged.facts else ()
         return replace(purged, log_lines=lines, notes=(*notes, *stay))
 
     def purge_expired(self) -> int:
         """Purge what expired longer ago than `memory.grace_days`. Returns how many entries were purged."""
-        expired = self._writer.expired(self._grace_days)
-        if expired:
-            self._require_writable()
-            self._remove_from_log(self._first_states(map(self._store.entries.history, expired)))
-        return self._writer.purge_expired(self._grace_days)
-
-    def _require_writable(self) -> None:
-        """Raise what a write would raise now, before a file outside the database is changed for it."""
-        with self._store.entries.transaction():
-            pass
+        expired = self._store.entries.expired(now_ms() - int(self._grace_days * DAY_MS))
+        if not expired:
+            return 0
+        self._remove_from_log(expired)
+        return self._store.entries.purge(expired).records
 
     # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -172,18 +146,20 @@ class EntryService:
             return (f"it is not in the daily log: {error}",)
         return ()
 
-    def _first_states(self, histories: Iterable[tuple[Change, ...]]) -> list[Record]:
-        """The entries as they were when their log lines were written. Read before their history is purged."""
-        if self._log is None or self._store.read_only:
-            return []
-        return [changes[0].after for changes in histories if changes]
+    def _remove_from_log(self, ids: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+        """Remove the lines of entries that will be purged, also when the log is no longer written.
 
-    def _remove_from_log(self, records: Iterable[Record]) -> tuple[int, tuple[str, ...]]:
-        """Remove the lines of purged entries, also when the log is no longer written. Returns the count and notes."""
+        Once an entry is gone, its line cannot be recognised any more. Returns how many were removed, and notes.
+        """
+        with self._store.entries.transaction():
+            pass  # raises what a write would raise, before a file outside the database is changed for it
+        if self._log is None:
+            return 0, ()
+        first_states = [changes[0].after for changes in map(self._writer.history, ids) if changes]
         removed, notes = 0, []
-        for record in records:
+        for record in first_states:
             try:
-                removed += self._log is not None and self._log.remove(record)
+                removed += self._log.remove(record)
             except OSError as error:
                 getLogger(__name__).debug("the line of %s stays in the daily log: %s", record.id, error)
                 notes.append(f"the line of {record.id} could not be taken out of the daily log: {error}")

@@ -9,9 +9,9 @@ from math import isfinite
 from typing import Any, cast
 
 from mindex.memories import validation
-from mindex.memories.json_values import redact_value
 from mindex.model import Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.redaction.json_values import redact_value
 from mindex.redaction.redactor import Mode, redact
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.jsonl_rows import InvalidRow
