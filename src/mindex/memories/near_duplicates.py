@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mindex.analyzer import STOP_WORDS, analyze_query, fold
+from mindex.analyzer import STOP_WORDS, analyze_query, fold, word_set
 from mindex.memories.conflicts import READ_LIMIT, contradict
 
 NEAR_OVERLAP = 0.6  # of words
@@ -20,12 +20,10 @@ NEAR_COSINE = 0.92  # of vectors
 NEAR_LINK = "near"  # the kind of the link between two near-duplicates
 
 # Contractions carry no meaning of their own; `conflicts` judges what a `not` does to a text.
-_MEANINGLESS = STOP_WORDS | frozenset(
-    """
+_MEANINGLESS = STOP_WORDS | word_set("""
     arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt im ive mustnt shouldnt theyre wasnt werent weve wont
     wouldnt youre
-    """.split()
-)
+""")
 _FIRST_UNSPACED = "\u0e00"  # from here on letters are pairs of characters, which are short and yet say much
 
 
