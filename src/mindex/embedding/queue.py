@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from logging import getLogger
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from mindex.errors import EmbeddingError, MindexError, UsageError
 from mindex.model import Change, Progress
@@ -30,6 +30,14 @@ _MOST_BATCH = 200
 _BACKGROUND_BATCH = 16
 
 
+class _BackfillOptions(TypedDict, total=False):
+    ids: Sequence[str]
+    batch: int
+    entries_only: bool
+    report: Report | None
+    stop: Callable[[], bool]
+
+
 class EmbeddingQueue:
     """Embeds the records of one store with the active embedder. Safe to use from several threads."""
 
@@ -42,7 +50,7 @@ class EmbeddingQueue:
         self._on_stored = on_stored
         self._stop = stop
         self._one_job = threading.Lock()  # two threads that embed the same records would do the same work twice
-        self._waiting: WorkQueue[Sequence[str]] = WorkQueue("mindex-embed", self._embed_waiting, stop)
+        self._waiting: WorkQueue[Sequence[str]] = WorkQueue("mindex-embed", self._embed_entries, stop)
         self._failure = ""  # why the last attempt left an entry without a vector
 
     # ── after a write ─────────────────────────────────────────────────────────────────────────────────────────
@@ -77,12 +85,10 @@ class EmbeddingQueue:
         if self.in_background:
             self._waiting.submit(ids)
             return self._failure
-        if not ids:
+        spec = self._selection.active().embedder_spec
+        if not ids or spec is None or spec.provider in IN_PROCESS:
             return self._embed_entries(ids)
-        active = self._selection.active()
-        if active.embedder_spec is None or active.embedder_spec.provider in IN_PROCESS:
-            return self._embed_entries(ids)
-        return self._embed_within(_SECONDS_PER_ENTRY * len(ids), ids, active.embedder_spec.provider)
+        return self._embed_within(_SECONDS_PER_ENTRY * len(ids), ids, spec.provider)
 
     def _embed_within(self, seconds: float, ids: Sequence[str], provider: str) -> str:
         """Embed with a server; one that is slower than `seconds` goes on in its thread."""
@@ -95,9 +101,6 @@ class EmbeddingQueue:
         if not outcome:
             self._failure = f"{provider} has not answered for {seconds:g} s"
         return outcome[0] if outcome else self._failure
-
-    def _embed_waiting(self, ids: Sequence[str]) -> None:
-        self._embed_entries(ids)
 
     def _embed_entries(self, ids: Sequence[str]) -> str:
         """Returns why an entry got no vector; '' when all have one."""
@@ -138,38 +141,21 @@ class EmbeddingQueue:
         embedder = self._selection.embedder
         return 0 if embedder is None else self._store.vectors.pending(embedder.model)
 
-    def _backfill(
-        self,
-        *,
-        ids: Sequence[str] = (),
-        batch: int | None = None,
-        limit: int | None = None,
-        entries_only: bool = False,
-        report: Report | None = None,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> BackfillResult:
+    def _backfill(self, *, limit: int | None = None, **options: Unpack[_BackfillOptions]) -> BackfillResult:
         """Embed in the active space, and go on in the next one when the model is changed meanwhile."""
-        # Imported here: numpy takes longer than a keyword search (tests/test_costs.py).
-        from mindex.embedding.backfill import BATCH, BackfillResult, backfill
+        from mindex.embedding.backfill import Backfill, BackfillResult  # a keyword search embeds nothing
 
         done = BackfillResult(0, 0)
         while True:
             active = self._selection.active()
             if active.embedder is None:
                 return done
+            left = None if limit is None else limit - done.embedded
+            job = Backfill(
+                self._store, active.embedder, active.embedder_spec, limit=left, on_stored=self._on_stored, **options
+            )
             with self._one_job:
-                part = backfill(
-                    self._store,
-                    active.embedder,
-                    embedder_spec=active.embedder_spec,
-                    batch=batch or BATCH,
-                    limit=None if limit is None else limit - done.embedded,
-                    ids=ids,
-                    entries_only=entries_only,
-                    report=report,
-                    on_stored=self._on_stored,
-                    stop=stop,
-                )
+                part = job.run()
             done = replace(part, embedded=done.embedded + part.embedded)
             if not part.replaced or self._selection.active() is active:
                 return done

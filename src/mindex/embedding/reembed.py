@@ -11,7 +11,7 @@ from dataclasses import replace
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from mindex.embedding.backfill import BATCH, BackfillResult, OnStored, backfill
+from mindex.embedding.backfill import Backfill, BackfillResult, OnStored
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
@@ -150,9 +150,7 @@ def _fill(
             report(replace(progress, done=base + progress.done, total=base + progress.total))
 
     while True:
-        part = backfill(
-            store, embedder, embedder_spec=embedder_spec, batch=BATCH, report=report_total, on_stored=on_stored
-        )
+        part = Backfill(store, embedder, embedder_spec, report=report_total, on_stored=on_stored).run()
         embedded += part.embedded
         if part.replaced:
             raise SpaceChangedError(
