@@ -111,7 +111,7 @@ class Memory:
 
     def history(self, id_: str) -> tuple[Change, ...]:
         """Every change of an entry, oldest first."""
-        return self._services.entry_writer.history(id_)
+        return self.entries.history(id_)
 
     def status(self) -> Status:
         """What the memory holds, and how a search would be answered now."""

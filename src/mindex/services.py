@@ -86,14 +86,7 @@ class Services:
         from mindex.lookup.service import Lookup
         from mindex.lookup.special_references import SpecialReferences
 
-        special = SpecialReferences(
-            self.store,
-            self.entry_writer.history,
-            self.conversations,
-            self.profile,
-            self.things("skill"),
-            self.timeline,
-        )
+        special = SpecialReferences(self.store, self.entries, self.profile, self.things("skill"), self.timeline)
         return Lookup(self.store, self.redactor, self.access_log, special)
 
     # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from mindex.errors import AmbiguousIdError, NotFoundError
 from mindex.model import Change, Filters, Record
 from mindex.store.base import Page, RankingSignals, Store
+from mindex.values import dataclass
 
 _PAGE = 500
 
@@ -41,11 +42,11 @@ def list_all(store: Store, scope: Filters, *, offset: int = 0) -> Iterator[Recor
         offset += len(page)
 
 
+@dataclass(frozen=True, slots=True)
 class Entries:
     """Reached as `memory.entries`. Reads only; writes go through `Memory` and its groups."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    _store: Store
 
     def get(self, id_: str) -> Record | None:
         """An entry, live or retired, by its whole id."""
@@ -58,6 +59,10 @@ class Entries:
     def find(self, reference: str) -> Record:
         """An entry, live or retired, by its id or a unique prefix. Raises NotFoundError and AmbiguousIdError."""
         return find_entry(self._store, reference)
+
+    def history(self, id_: str) -> tuple[Change, ...]:
+        """Every change of an entry, oldest first."""
+        return self._store.entries.history(self.find(id_).id)
 
     def by_number(self, agent: str, number: int) -> Record | None:
         """An entry, live or retired, by the number that dialects with integer ids know it by."""

@@ -6,10 +6,10 @@ Every text is redacted before any other rule sees it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
@@ -24,7 +24,6 @@ from mindex.memories.field_specs import THING_KINDS, UNIQUE
 from mindex.memories.importance import estimate_importance
 from mindex.memories.near_duplicates import NEAR_LINK, NEAR_OVERLAP, keywords, overlap, probe_words
 from mindex.memories.summary import summarize
-from mindex.memories.undo import undo
 from mindex.model import AddResult, AnyOf, Change, Filters, Kind, PurgeResult, Record, SimilarMemory, Term
 from mindex.redaction.json_values import redact_value
 
@@ -48,8 +47,8 @@ class NewMemory:
     agent: str = "main"
     importance: int | None = None
     confidence: float = 1.0
-    tags: tuple[str, ...] = ()
-    entities: tuple[str, ...] | None = None
+    tags: Sequence[str] = ()
+    entities: Sequence[str] | None = None
     summary: str = ""
     context: str = ""
     source: str = ""
@@ -58,7 +57,7 @@ class NewMemory:
     kind: Kind = "memory"
     title: str = ""
     anchor: str = ""  # `path:10-40`
-    fields: Mapping[str, object] = field(default_factory=dict)
+    fields: Mapping[str, object] | None = None
 
 
 # What `update` can change.
@@ -121,7 +120,7 @@ class EntryWriter:
         if memory.entities is None:
             values["entities"] = extract_entities(text)
         if place:
-            values["fields"]["anchor"] = place
+            values["fields"] = {**values.get("fields", {}), "anchor": place}
         record = Record(new_id(), memory.kind, agent=memory.agent, created_at=now, updated_at=now, **values)
         return record, tuple(kinds)
 
@@ -224,15 +223,6 @@ class EntryWriter:
         """Delete entries from every table, index and history. An unknown id is an error before anything is deleted."""
         return self._store.entries.purge([find_entry(self._store, id_).id for id_ in ids])
 
-    # ── history ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    def history(self, id_: str) -> tuple[Change, ...]:
-        return self._store.entries.history(find_entry(self._store, id_).id)
-
-    def undo(self, reference: str) -> tuple[tuple[Change, ...], int]:
-        """See `mindex.memories.undo.undo`."""
-        return undo(self._store, reference, self._author.name)
-
     def _refuse_circle(self, winner: str, loser: str) -> None:
         seen, current = {loser}, winner
         while current:
@@ -256,8 +246,8 @@ def _clean(properties: Mapping[str, object], redact: Callable[[str], str], now: 
         return redacted.strip() if isinstance(redacted, str) else redacted
 
     def texts(values: object) -> tuple[str, ...]:
-        assert isinstance(values, Sequence)
-        return tuple(dict.fromkeys(filter(None, (redact(str(value)).strip() for value in values))))
+        redacted = (redact(str(value)).strip() for value in cast("Iterable[object]", values))
+        return tuple(dict.fromkeys(filter(None, redacted)))
 
     checks: dict[str, Callable[[object], object]] = {
         "text": text,

@@ -15,32 +15,34 @@ from mindex.embedding.queue import EmbeddingQueue, pending_note
 from mindex.errors import UsageError
 from mindex.memories.author import Author
 from mindex.memories.daily_log import DailyLog
+from mindex.memories.entries import find_entry
 from mindex.memories.lifecycle import EntryWriter, NewMemory
+from mindex.memories.undo import undo
 from mindex.model import AddResult, Change, PurgeResult
 
 if TYPE_CHECKING:
     from mindex.config import Settings
 
 
-class _PlainProperties(TypedDict, total=False):
+class _Properties(TypedDict, total=False):
     type: str
     importance: int | None
     confidence: float
+    tags: Sequence[str]
+    entities: Sequence[str] | None
     summary: str
     context: str
     source: str
     supersedes: str  # the id of a memory that this one replaces
     anchor: str  # lines of a file (`src/app.py:10-40`); their state is reported when the memory is found
+    fields: Mapping[str, object] | None  # stored with it, not searched
 
 
-class AddOptions(_PlainProperties, total=False):
+class AddOptions(_Properties, total=False):
     """The options of `Memory.add`. Rules fill in the importance, the entities and the summary when not given."""
 
     agent: str | None
     expires: str | int | None  # `30d`, a date, or days
-    tags: Sequence[str]
-    entities: Sequence[str] | None
-    fields: Mapping[str, object] | None  # stored with it, not searched
     embed: bool
 
 
@@ -64,22 +66,11 @@ class EntryService:
         *,
         agent: str | None = None,
         expires: str | int | None = None,
-        tags: Sequence[str] = (),
-        entities: Sequence[str] | None = None,
-        fields: Mapping[str, object] | None = None,
         embed: bool = True,
-        **properties: Unpack[_PlainProperties],
+        **properties: Unpack[_Properties],
     ) -> AddResult:
         """See `AddOptions`."""
-        memory = NewMemory(
-            text,
-            agent=self._author.agent(agent),
-            expires_at=parse_expiry(expires),
-            tags=tuple(tags),
-            entities=None if entities is None else tuple(entities),
-            fields=fields or {},
-            **properties,
-        )
+        memory = NewMemory(text, agent=self._author.agent(agent), expires_at=parse_expiry(expires), **properties)
         return self.after_add(self._writer.add(memory), embed=embed)
 
     def after_add(self, result: AddResult, *, embed: bool = True) -> AddResult:
@@ -110,7 +101,7 @@ class EntryService:
         return self._queue.embed_after(self._writer.restore(id_, reason))
 
     def undo(self, reference: str) -> tuple[Change, int]:
-        changes, undone = self._writer.undo(reference)
+        changes, undone = undo(self._store, reference, self._author.name)
         return self._queue.embed_after(*changes), undone
 
     # ── purging ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,7 +146,8 @@ class EntryService:
             pass  # raises what a write would raise, before a file outside the database is changed for it
         if self._log is None:
             return 0, ()
-        first_states = [changes[0].after for changes in map(self._writer.history, ids) if changes]
+        histories = [self._store.entries.history(find_entry(self._store, id_).id) for id_ in ids]
+        first_states = [changes[0].after for changes in histories if changes]
         removed, notes = 0, []
         for record in first_states:
             try:

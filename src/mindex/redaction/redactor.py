@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from mindex.config import SecretsMode
 from mindex.errors import SecretError
 from mindex.values import dataclass
 
 # Part of every indexed file's fingerprint: raise it when the same text would be redacted differently.
 REDACTION_VERSION = 1
-
-Mode: TypeAlias = SecretsMode
 
 _MOST_PASSES = 8
 
@@ -43,7 +39,7 @@ class Redactor:
     Private sections and invisible characters are removed in every mode.
     """
 
-    mode: Mode = "redact"
+    mode: SecretsMode = "redact"
 
     @property
     def version(self) -> str:
@@ -113,7 +109,3 @@ class Redactor:
             shown = min(4, (end - start) // 4)  # four of eight would be half a password
             found.append(SecretMatch(kind, line, text[start : start + shown] + "…"))
         return tuple(found)
-
-
-def redact(text: str, mode: Mode = "redact", *, keep_lines: bool = False) -> RedactionResult:
-    return Redactor(mode).redact(text, keep_lines=keep_lines)
