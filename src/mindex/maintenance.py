@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mindex.clock import parse_time
 from mindex.embedding.queue import EmbeddingQueue, Report
 from mindex.embedding.selection import EmbedderSelection
-from mindex.errors import MindexError
+from mindex.errors import EmbeddingError, MindexError, UsageError
 from mindex.memories.author import Author
 from mindex.memories.entries import list_all
 from mindex.memories.lifecycle import EntryWriter
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mindex.providers.generate.base import Generator
 
 _MOST_PROPOSALS = 200
+_MOST_BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,15 @@ class Maintenance:
 
         Raises EmbeddingError when the model cannot be had, or embedded nothing.
         """
-        return self._queue.backfill(batch=batch, limit=limit, report=report)
+        if self._selection.embedder is None:
+            raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
+        if batch < 1:
+            raise UsageError(f"a batch of {batch} is too small", f"use 1 to {_MOST_BATCH}")
+        self._selection.load()
+        done = self._queue.backfill(batch=min(batch, _MOST_BATCH), limit=limit, report=report)
+        if done.failure is not None and not done.embedded:
+            raise done.failure
+        return done.embedded, done.remaining
 
     # ── the database ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -125,14 +125,9 @@ class Services:
     def fact_extraction(self) -> FactExtraction:
         from mindex.memories.fact_extraction import FactExtraction
 
+        enabled = self.settings.flag("generation.extract_facts")
         return FactExtraction(
-            self.store,
-            self.providers,
-            self.entry_writer,
-            self.entry_service.after_add,
-            enabled=self.settings.flag("generation.extract_facts"),
-            in_background=lambda: self.queue.in_background,
-            stop=self.stop,
+            self.store, self.providers, self.entry_writer, self.entry_service, self.queue, enabled, self.stop
         )
 
     @cached_property

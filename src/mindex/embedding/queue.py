@@ -11,7 +11,7 @@ from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.errors import EmbeddingError, MindexError, UsageError
+from mindex.errors import MindexError
 from mindex.model import Change, Progress
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
@@ -25,7 +25,6 @@ Report = Callable[[Progress], None]
 
 # A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
 _SECONDS_PER_ENTRY = 8.0
-_MOST_BATCH = 200
 # Small: a server that is told to stop finishes the batch it is at.
 _BACKGROUND_BATCH = 16
 
@@ -106,7 +105,7 @@ class EmbeddingQueue:
         """Returns why an entry got no vector; '' when all have one."""
         try:
             batch = len(ids) or _BACKGROUND_BATCH
-            done = self._backfill(ids=ids, batch=batch, entries_only=True, stop=self._stop.is_set)
+            done = self.backfill(ids=ids, batch=batch, entries_only=True, stop=self._stop.is_set)
             self._failure = str(done.failure) if done.failure is not None else ""
         except MindexError as error:
             self._failure = str(error)
@@ -117,32 +116,16 @@ class EmbeddingQueue:
 
     # ── everything ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def backfill(self, *, batch: int = 50, limit: int | None = None, report: Report | None = None) -> tuple[int, int]:
-        """Embed every record that waits. Returns how many were embedded and how many remain.
-
-        Raises EmbeddingError when the model cannot be had, or embedded nothing.
-        """
-        if self._selection.embedder is None:
-            raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
-        if batch < 1:
-            raise UsageError(f"a batch of {batch} is too small", "use 1 to 200")
-        self._selection.load()
-        done = self._backfill(batch=min(batch, _MOST_BATCH), limit=limit, report=report)
-        if done.failure is not None and not done.embedded:
-            raise done.failure
-        return done.embedded, done.remaining
-
-    def backfill_quietly(self, report: Report | None = None) -> BackfillResult:
-        """The same after indexing or an import: a model that fails is a note, not an error."""
-        return self._backfill(report=report)
-
     def pending(self) -> int:
         """How many records have no vector in the active space."""
         embedder = self._selection.embedder
         return 0 if embedder is None else self._store.vectors.pending(embedder.model)
 
-    def _backfill(self, *, limit: int | None = None, **options: Unpack[_BackfillOptions]) -> BackfillResult:
-        """Embed in the active space, and go on in the next one when the model is changed meanwhile."""
+    def backfill(self, *, limit: int | None = None, **options: Unpack[_BackfillOptions]) -> BackfillResult:
+        """Embed the records that wait: all, or those of the options; see `Backfill`. A model that fails is a note.
+
+        Goes on in the next space when the model is changed meanwhile.
+        """
         from mindex.embedding.backfill import Backfill, BackfillResult  # a keyword search embeds nothing
 
         done = BackfillResult(0, 0)

@@ -162,14 +162,10 @@ def _is_name_word(word: str, opens: bool) -> bool:
 
 
 def _opens_sentence(text: str, start: int) -> bool:
-    before = start - 1
-    while before >= 0 and text[before] in " \"'“„«([*_#>-•|":
-        before -= 1
-    if before < 0 or text[before] in "\n!?。！？":
-        return True
-    if text[before] != ".":
-        return False
-    return text[text.rfind(" ", max(0, before - 8), before) + 1 : before].casefold() not in ABBREVIATIONS
+    before = text[:start].rstrip(" \"'“„«([*_#>-•|")
+    if not before.endswith("."):
+        return not before or before[-1] in "\n!?。！？"
+    return before[:-1].rpartition(" ")[2].casefold() not in ABBREVIATIONS
 
 
 def _is_subject(text: str, start: int, end: int) -> bool:

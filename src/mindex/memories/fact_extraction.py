@@ -10,16 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from logging import getLogger
-from typing import TypeAlias
 
 from mindex.clock import DAY_MS, now_ms
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import ConfigError, GenerationError, MindexError, SecretError, StoreError, UsageError
 from mindex.ids import content_hash
 from mindex.memories.fact_prompt import Fact, facts_of, prompt_of
 from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memories.merge_loss_check import covers
+from mindex.memories.service import EntryService
 from mindex.model import AddResult, ExtractionReport, Progress, Record
 from mindex.model.consolidation import FROM
 from mindex.providers.factory import Providers
@@ -35,36 +36,25 @@ MOST_FAILED = 3
 MOST_UNUSABLE = 8
 _PAGE = 10
 
-# Called after a fact is stored; returns the result with its notes.
-AfterAdd: TypeAlias = Callable[[AddResult], AddResult]
 
-
+@dataclass(slots=True)
 class FactExtraction:
     """Extracts facts with the configured language model: on request, after each new turn, or in the background.
 
     Everything works without a language model, and no write waits for one.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        providers: Providers,
-        writer: EntryWriter,
-        after_add: AfterAdd,
-        *,
-        enabled: bool,
-        in_background: Callable[[], bool],
-        stop: threading.Event,
-    ) -> None:
-        """`enabled` is `generation.extract_facts`: whether new turns are read without a request."""
-        self._store = store
-        self._providers = providers
-        self._writer = writer
-        self._after_add = after_add
-        self._enabled = enabled
-        self._in_background = in_background
-        self._stop = stop
-        self._waiting: WorkQueue[str] = WorkQueue("mindex-facts", self._extract_waiting, stop)
+    _store: Store
+    _providers: Providers
+    _writer: EntryWriter
+    _entries: EntryService
+    _queue: EmbeddingQueue
+    _enabled: bool  # `generation.extract_facts`: whether new turns are read without a request
+    _stop: threading.Event
+    _waiting: WorkQueue[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._waiting = WorkQueue("mindex-facts", self._extract_waiting, self._stop)
 
     def extract(
         self, *, limit: int, agent: str, again: bool, report: Callable[[Progress], None] | None = None
@@ -126,7 +116,7 @@ class FactExtraction:
         """Read a turn that was just added: now or, in a server, in the background."""
         if not self._enabled or self._providers.settings("generation").provider == "none":
             return
-        if self._in_background():
+        if self._queue.in_background:
             self._waiting.submit(turn.id)
         else:
             self._extract_and_log(turn)
@@ -147,22 +137,23 @@ class FactExtraction:
             getLogger(__name__).info(note)
 
     def _run(self, generator: Generator) -> ExtractionRun:
-        return ExtractionRun(self._store, generator, self._writer, self._after_add)
+        return ExtractionRun(self._store, generator, self._writer, self._entries)
 
 
+@dataclass(slots=True)
 class ExtractionRun:
-    """Has one model read turns, and adds the facts it names. `after_add` runs outside the transaction."""
+    """Has one model read turns, and adds the facts it names."""
 
-    def __init__(self, store: Store, generator: Generator, writer: EntryWriter, after_add: AfterAdd) -> None:
-        self._store = store
-        self._generator = generator
-        self._writer = writer
-        self._after_add = after_add
-        self.processed = 0
-        self.new: list[str] = []  # ids of the facts that were added
-        self.failed: dict[str, MindexError] = {}  # unmarked turns: no call, no usable answer, or not stored
-        self._notes: dict[str, None] = {}  # of the facts that were added, each once
-        self._failed_in_a_row = self._unusable_in_a_row = 0
+    _store: Store
+    _generator: Generator
+    _writer: EntryWriter
+    _entries: EntryService
+    processed: int = 0
+    new: list[str] = field(default_factory=list)  # ids of the facts that were added
+    failed: dict[str, MindexError] = field(default_factory=dict)  # unmarked: no call, no usable answer, or not stored
+    _notes: dict[str, None] = field(default_factory=dict)  # of the facts that were added, each once
+    _failed_in_a_row: int = 0
+    _unusable_in_a_row: int = 0
 
     @property
     def attempted(self) -> int:
@@ -210,7 +201,7 @@ class ExtractionRun:
                 raise
             for result in self._add_all(facts, turn):
                 self.new.append(result.id)
-                self._notes |= dict.fromkeys(self._after_add(result).notes)
+                self._notes |= dict.fromkeys(self._entries.after_add(result).notes)
         self.processed += 1
 
     def _add_all(self, facts: Iterable[Fact], turn: Record) -> list[AddResult]:
