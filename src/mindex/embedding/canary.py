@@ -40,7 +40,7 @@ _SAME = 0.95
 _TRUSTED_SECONDS = 600.0
 # For a space without a canary: one of so many records must get the vector that is stored for it.
 _SAMPLE = 3
-_QUERY_CACHE = "query-embedding"
+QUERY_CACHE = "query-embedding"
 # A search waits no longer than this for the query cache to be cleared, which may hold vectors of the wrong model.
 _CLEARING_SECONDS = 1.0
 
@@ -178,7 +178,7 @@ class CanaryEmbedder:
 
     def _clear_query_cache(self) -> None:
         with suppress(MindexError):
-            self._store.caches.clear((_QUERY_CACHE,))
+            self._store.caches.clear((QUERY_CACHE,))
 
     def _model_changed(self, cosine: float) -> EmbeddingError:
         if not self._trust.cleared:
