@@ -100,7 +100,8 @@ class Models:
         selection = self._selection
         spaces = self._store.vectors.spaces(counted=False)
         if not (provider or model or url or dimensions is not None):
-            kept = next((space for space in spaces if space.next), None) or self._undisputed(spaces)
+            begun = next((space for space in spaces if space.next), None)
+            kept = begun or next((space for space in spaces if space.active and not selection.mismatch(space)), None)
             if kept is not None:
                 return kept.embedder_spec, selection.permitted(kept.embedder_spec)
             return selection.configured_spec, selection.configured
@@ -125,10 +126,6 @@ class Models:
         if dimensions is not None:
             settings = replace(settings, dimensions=dimensions)
         return embedder_spec_of(settings), settings
-
-    def _undisputed(self, spaces: tuple[Space, ...]) -> Space | None:
-        """The active space, unless the settings name another model."""
-        return next((space for space in spaces if space.active and not self._selection.mismatch(space)), None)
 
     def _provider_of(self, model: str, active: EmbedderSpec) -> str:
         """The provider of a model that is named without one."""

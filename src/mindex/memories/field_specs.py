@@ -176,12 +176,12 @@ def validate_fields(kind: Kind, values: Mapping[str, object], *, partial: bool =
 
 def searchable_text(kind: Kind, values: Mapping[str, object]) -> str:
     """Return the text of a record, a line for each searchable field that has a value."""
-    lines = []
-    for spec in FIELDS[kind]:
-        value = values.get(spec.name)
-        if spec.searchable and value not in (None, "", []):
-            lines.append(f"{spec.name}: {', '.join(value) if isinstance(value, list) else value}")
-    return "\n".join(lines)
+    searchable = {spec.name: values.get(spec.name) for spec in FIELDS[kind] if spec.searchable}
+    return "\n".join(
+        f"{name}: {', '.join(value) if isinstance(value, list) else value}"
+        for name, value in searchable.items()
+        if value not in (None, "", [])
+    )
 
 
 def record_values(kind: Kind, values: Mapping[str, object]) -> dict[str, object]:

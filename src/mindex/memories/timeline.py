@@ -42,9 +42,8 @@ class Timeline:
         events: list[TimelineEvent] = []
         for change in self._store.entries.changes_between(parse_time(after), until):
             record = change.after
-            if kinds and record.kind not in kinds:
-                continue
-            if scope in ("*", record.agent) and (not wanted or not wanted.isdisjoint(_words(record))):
+            in_scope = scope in ("*", record.agent) and (not kinds or record.kind in kinds)
+            if in_scope and (not wanted or not wanted.isdisjoint(_words(record))):
                 events.append(TimelineEvent(change.at, change.action, change.record, record.kind, record.summary))
             if len(events) == most:
                 break
