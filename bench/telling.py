@@ -12,6 +12,7 @@ from pathlib import Path
 from ground import Ground
 from measure import Row, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
+from mindex.memories.author import Author
 from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memory import Memory
 from mindex.model import Filters, Record
@@ -88,7 +89,7 @@ class _WithoutLookup(EntryWriter):
 def adding(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 2)
     with told_store(ground, "add") as memory:
-        memories = _WithoutLookup(memory.store, by="main")
+        memories = _WithoutLookup(Author(memory.store, Redactor(), "main"))
         bare = _Bare(ground.scratch("bare-add") / "bare.db", Path(memory.status().db))
         records = [Record(f"bare{n:08}", "memory", text, created_at=1, updated_at=1) for n, text in enumerate(texts)]
         prepared = [_columns(record) for record in records]
@@ -113,7 +114,7 @@ def adding(ground: Ground) -> Row:
 def lookup(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 3)
     with told_store(ground, "lookup") as memory:
-        memories = EntryWriter(memory.store, Redactor(), by="main")
+        memories = EntryWriter(Author(memory.store, Redactor(), "main"))
         prepared = [memories._record(NewMemory(text))[0] for text in texts]
         scope = Filters(kinds=("memory",), types=("fact",))
         ours, baseline = alternate(

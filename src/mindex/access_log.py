@@ -7,21 +7,22 @@ from collections.abc import Callable, Sequence
 from mindex.clock import DAY_MS, now_ms
 from mindex.model import Answer, Record
 from mindex.store.base import Access, Store
+from mindex.values import dataclass
 
 _LONGEST_QUERY = 500
 
 
+@dataclass(frozen=True, slots=True)
 class AccessLog:
     """Logs accesses in the background; neither waits nor fails. Chunks are not logged: only entries are ranked by use.
 
     Accesses older than `days`, and the oldest beyond `rows`, are dropped.
     """
 
-    def __init__(self, store: Store, redact: Callable[[str], str], *, days: float, rows: int) -> None:
-        self._store = store
-        self._redact = redact
-        self._days = days
-        self._rows = rows
+    store: Store
+    redact: Callable[[str], str]
+    days: float
+    rows: int
 
     def log_search(self, query: str, answer: Answer) -> None:
         scores = {hit.record.id: hit.score for hit in answer.hits}
@@ -35,6 +36,6 @@ class AccessLog:
         if not ids:
             return
         now = now_ms()
-        redacted = self._redact(query[:_LONGEST_QUERY]) if query else ""
+        redacted = self.redact(query[:_LONGEST_QUERY]) if query else ""
         accesses = [Access(id_, now, action, redacted, scores.get(id_)) for id_ in ids]
-        self._store.entries.log_access(accesses, oldest=now - int(self._days * DAY_MS), rows=self._rows)
+        self.store.entries.log_access(accesses, oldest=now - int(self.days * DAY_MS), rows=self.rows)

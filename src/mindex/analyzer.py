@@ -94,6 +94,11 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f"))
 
 
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a list, folded."""
+    return frozenset(fold(words).split())
+
+
 def _parts(name: str) -> list[str]:
     """Return the parts of a name: `RedisClient2` → Redis, Client, 2; `sha256` → sha, 256; `l6` stays whole."""
     if _ACRONYM.fullmatch(name) or (len(name) > 1 and name[1:].isdigit()):

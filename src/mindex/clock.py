@@ -10,8 +10,7 @@ from mindex.errors import UsageError
 
 _RELATIVE = re.compile(r"(\d{1,6})\s*(h|d|w|m|y)")
 _HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30, "y": 24 * 365}
-_MONTH = re.compile(r"(\d{4})-(\d{2})")
-_YEAR = re.compile(r"\d{4}")
+_YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?")
 DAY_MS = 86_400_000
 
 
@@ -30,14 +29,11 @@ def parse_time(text: str, *, now: int | None = None) -> int:
     A time without a zone is local: that is what a person typing a date means.
     """
     value = text.strip()
-    if relative := _RELATIVE.fullmatch(value.lower()):
-        moment = now_ms() if now is None else now
-        return moment - int(relative[1]) * _HOURS[relative[2]] * 3_600_000
+    if (back := _relative_ms(value)) is not None:
+        return (now_ms() if now is None else now) - back
     try:
-        if _YEAR.fullmatch(value):
-            moment_at = datetime(int(value), 1, 1)
-        elif month := _MONTH.fullmatch(value):
-            moment_at = datetime(int(month[1]), int(month[2]), 1)
+        if match := _YEAR_OR_MONTH.fullmatch(value):
+            moment_at = datetime(int(match[1]), int(match[2] or 1), 1)
         else:
             moment_at = datetime.fromisoformat(value)
         if moment_at.tzinfo is None:
@@ -53,6 +49,10 @@ def parse_expiry(value: str | int | None) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    if relative := _RELATIVE.fullmatch(value.strip().lower()):
-        return now_ms() + int(relative[1]) * _HOURS[relative[2]] * 3_600_000
-    return parse_time(value)
+    ahead = _relative_ms(value)
+    return parse_time(value) if ahead is None else now_ms() + ahead
+
+
+def _relative_ms(value: str) -> int | None:
+    match = _RELATIVE.fullmatch(value.strip().lower())
+    return int(match[1]) * _HOURS[match[2]] * 3_600_000 if match else None

@@ -40,20 +40,20 @@ def is_daily_log(path: str) -> bool:
     return _DAILY_LOG.search(path) is not None
 
 
-def log_line(record: Record, moment: int) -> str:
+def log_line(record: Record) -> str:
     """Return `- **14:30:05** [fact] (manual) text`, in local time, without a line end. Only the text is shortened."""
-    clock = datetime.fromtimestamp(moment / 1000).strftime("%H:%M:%S")
+    clock = datetime.fromtimestamp(record.created_at / 1000).strftime("%H:%M:%S")
     text = _on_one_line(record.text)
     if len(text) > _LONGEST_TEXT:
         text = text[:_CUT_TEXT] + "..."
     return f"- **{clock}** [{record.type}] ({_on_one_line(record.source) or _DEFAULT_SOURCE}) {text}"
 
 
-def is_line_of(line: str, record: Record, moment: int) -> bool:
-    """Return whether a line was written for a record at a moment, in any time zone."""
+def is_line_of(line: str, record: Record) -> bool:
+    """Return whether a line was written for a record, in any time zone."""
     if not is_log_line(line):
         return False
-    own = log_line(record, moment)
+    own = log_line(record)
     (_, minute, second), (_, own_minute, own_second) = line[_CLOCK].split(":"), own[_CLOCK].split(":")
     # Zones differ by quarters of an hour.
     same_time = second == own_second and (int(minute) - int(own_minute)) % 15 == 0

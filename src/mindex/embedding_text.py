@@ -58,11 +58,9 @@ def split(text: str, size: int = PIECE_SIZE) -> list[str]:
 
 def _cut(text: str, earliest: int, latest: int) -> int:
     for pattern in _BREAKS:
-        last = None
-        for match in pattern.finditer(text, earliest, latest):
-            last = match
-        if last is not None and last.end() > earliest:
-            return last.end()
+        ends = [match.end() for match in pattern.finditer(text, earliest, latest)]
+        if ends and ends[-1] > earliest:
+            return ends[-1]
     return latest
 
 

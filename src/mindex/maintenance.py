@@ -11,44 +11,34 @@ from typing import TYPE_CHECKING
 from mindex.clock import parse_time
 from mindex.embedding.queue import EmbeddingQueue, Report
 from mindex.embedding.selection import EmbedderSelection
-from mindex.errors import MindexError, UsageError
+from mindex.errors import EmbeddingError, MindexError, UsageError
+from mindex.memories.author import Author
+from mindex.memories.entries import list_all
 from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.service import EntryService
-from mindex.model import TYPES, Filters, MemoryStatistics, Record, SecretFinding
-from mindex.redaction.redactor import Redactor
-from mindex.store.base import Store
+from mindex.memories.validation import validate_limit, validate_type
+from mindex.model import Filters, MemoryStatistics, Record, SecretFinding
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model import Consolidation, Proposal
     from mindex.providers.factory import Providers
     from mindex.providers.generate.base import Generator
 
-_PAGE = 500
 _MOST_PROPOSALS = 200
+_MOST_BATCH = 200
 
 
+@dataclass(frozen=True, slots=True)
 class Maintenance:
     """Reached as `memory.maintenance`."""
 
-    def __init__(
-        self,
-        store: Store,
-        redactor: Redactor,
-        writer: EntryWriter,
-        entries: EntryService,
-        selection: EmbedderSelection,
-        queue: EmbeddingQueue,
-        providers: Providers,
-        default_agent: str,
-    ) -> None:
-        self._store = store
-        self._redactor = redactor
-        self._writer = writer
-        self._entries = entries
-        self._selection = selection
-        self._queue = queue
-        self._providers = providers
-        self._default_agent = default_agent
+    _author: Author
+    _writer: EntryWriter
+    _entries: EntryService
+    _selection: EmbedderSelection
+    _queue: EmbeddingQueue
+    _providers: Providers
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -57,7 +47,15 @@ class Maintenance:
 
         Raises EmbeddingError when the model cannot be had, or embedded nothing.
         """
-        return self._queue.backfill(batch=batch, limit=limit, report=report)
+        if self._selection.embedder is None:
+            raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
+        if batch < 1:
+            raise UsageError(f"a batch of {batch} is too small", f"use 1 to {_MOST_BATCH}")
+        self._selection.load()
+        done = self._queue.backfill(batch=min(batch, _MOST_BATCH), limit=limit, report=report)
+        if done.failure is not None and not done.embedded:
+            raise done.failure
+        return done.embedded, done.remaining
 
     # ── the database ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,9 +65,9 @@ class Maintenance:
         With `caches` they are emptied, too. Returns how many values of each kind were removed from them.
         """
         self.purge_expired()
-        cleared = self._store.caches.clear() if caches else {}
-        self._store.vectors.drop_unused_spaces()
-        self._store.maintenance.optimize()
+        cleared = self._author.store.caches.clear() if caches else {}
+        self._author.store.vectors.drop_unused_spaces()
+        self._author.store.maintenance.optimize()
         return cleared
 
     def purge_expired(self) -> int:
@@ -77,25 +75,24 @@ class Maintenance:
         return self._entries.purge_expired()
 
     def statistics(self, agent: str | None = None) -> MemoryStatistics:
-        return self._store.entries.statistics(agent or self._default_agent)
+        return self._author.store.entries.statistics(agent or self._author.name)
 
     def scan(self) -> tuple[SecretFinding, ...]:
         """Secrets that are stored already, in the live entries and chunks of all agents."""
         found: list[SecretFinding] = []
         everything = Filters(agent="*", include_expired=True)
-        offset = 0
-        while page := self._store.retrieval.list(everything, limit=_PAGE, offset=offset).records:
-            offset += len(page)
-            for record in page:
-                for match in self._redactor.find(record.text):
-                    line = record.first_line + match.line - 1 if record.first_line else match.line
-                    found.append(SecretFinding(record.id, match.kind, line, match.preview, record.path))
-                properties = (record.title, record.context, record.source, *record.tags, *record.entities)
-                text = "\n".join((*properties, json.dumps(dict(record.fields), ensure_ascii=False)))
-                found += [
-                    SecretFinding(record.id, match.kind, 0, match.preview, record.path)
-                    for match in self._redactor.find(text)
-                ]
+        for record in list_all(self._author.store, everything):
+            first_line = record.first_line or 1
+            found += [
+                SecretFinding(record.id, match.kind, first_line + match.line - 1, match.preview, record.path)
+                for match in self._author.redactor.find(record.text)
+            ]
+            properties = (record.title, record.context, record.source, *record.tags, *record.entities)
+            text = "\n".join((*properties, json.dumps(dict(record.fields), ensure_ascii=False)))
+            found += [
+                SecretFinding(record.id, match.kind, 0, match.preview, record.path)
+                for match in self._author.redactor.find(text)
+            ]
         return tuple(found)
 
     # ── consolidation ─────────────────────────────────────────────────────────────────────────────────────────
@@ -121,25 +118,26 @@ class Maintenance:
         from mindex.memories.merge import apply_merge
         from mindex.model import Consolidation
 
-        if unknown := [type_ for type_ in types if type_ not in TYPES]:
-            raise UsageError(f"unknown type '{unknown[0]}'", f"use one of {', '.join(TYPES)}")
-        if limit < 1:
-            raise UsageError(f"limit {limit} is too small", f"use 1 to {_MOST_PROPOSALS}")
-        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self._default_agent)
+        for type_ in types:
+            validate_type(type_)
+        most_proposals = validate_limit(limit, _MOST_PROPOSALS)
+        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self._author.name)
         newest = None if older_than is None else parse_time(older_than)
         memories = self._oldest_memories(replace(scope, before=newest), most)
-        younger = 0 if newest is None else self._store.retrieval.list(replace(scope, after=newest), limit=1).total
+        younger = (
+            0 if newest is None else self._author.store.retrieval.list(replace(scope, after=newest), limit=1).total
+        )
         notes = [f"limit cut to {_MOST_PROPOSALS}"] if limit > _MOST_PROPOSALS else []
         embedder = self._selection.embedder
         model = embedder.model if embedder is not None else None
-        consolidator = Consolidator(self._store, model, self._generator(notes), self._redactor)
+        consolidator = Consolidator(self._author.store, model, self._generator(notes), self._author.redactor)
         done: list[Proposal] = []
-        for proposal in islice(consolidator.proposals(memories), min(limit, _MOST_PROPOSALS)):
+        for proposal in islice(consolidator.proposals(memories), most_proposals):
             if not apply:
                 done.append(proposal)
                 continue
             try:
-                done.append(apply_merge(self._store, self._writer, proposal))
+                done.append(apply_merge(self._author.store, self._writer, proposal))
             except MindexError as error:  # the other proposals are applied, and this one is reported
                 notes.append(f"left as it was: {error}")
                 done.append(proposal)
@@ -156,9 +154,6 @@ class Maintenance:
 
     def _oldest_memories(self, scope: Filters, most: int | None) -> list[Record]:
         """Live memories in scope, oldest first."""
-        total = self._store.retrieval.list(scope, limit=1).total
-        found: list[Record] = []
+        total = self._author.store.retrieval.list(scope, limit=1).total
         offset = 0 if most is None else max(0, total - most)
-        while page := self._store.retrieval.list(scope, limit=_PAGE, offset=offset + len(found)).records:
-            found += page
-        return found[::-1]
+        return [*list_all(self._author.store, scope, offset=offset)][::-1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
 from mindex.config import Settings, default_database, load_settings
@@ -67,9 +66,7 @@ class Memory:
     def __enter__(self) -> Memory:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -115,7 +112,7 @@ class Memory:
 
     def history(self, id_: str) -> tuple[Change, ...]:
         """Every change of an entry, oldest first."""
-        return self._services.entry_service.history(id_)
+        return self.entries.history(id_)
 
     def status(self) -> Status:
         """What the memory holds, and how a search would be answered now."""
@@ -145,7 +142,7 @@ class Memory:
 
     def forget(self, id_: str, reason: str = "") -> Change:
         """Retire an entry: no search finds it any more, and `restore` brings it back."""
-        return self._services.entry_service.forget(id_, reason)
+        return self._services.entry_writer.forget(id_, reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
         """Bring back a forgotten or superseded entry."""

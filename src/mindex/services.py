@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mindex.ingest.service import IndexService
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
-    from mindex.memories.agents import AgentName
+    from mindex.memories.author import Author
     from mindex.memories.contacts_projects_skills import Things
     from mindex.memories.conversations import Conversations
     from mindex.memories.entries import Entries
@@ -83,38 +83,33 @@ class Services:
 
     @cached_property
     def lookup(self) -> Lookup:
+        from mindex.lookup.indexed_files import IndexedFiles
         from mindex.lookup.service import Lookup
         from mindex.lookup.special_references import SpecialReferences
 
-        special = SpecialReferences(
-            self.store,
-            self.entry_writer.history,
-            self.conversations,
-            self.profile,
-            self.things("skill"),
-            self.timeline,
-        )
-        return Lookup(self.store, self.redactor, self.access_log, special)
+        special = SpecialReferences(self.store, self.entries, self.profile, self.things("skill"), self.timeline)
+        files = IndexedFiles(self.store.files, self.redactor.for_reading())
+        return Lookup(self.store, files, special, self.access_log)
 
     # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
-    def agent_name(self) -> AgentName:
-        from mindex.memories.agents import AgentName
+    def author(self) -> Author:
+        from mindex.memories.author import Author
 
-        return AgentName(self.agent, self.redactor)
+        return Author(self.store, self.redactor, self.agent)
 
     @cached_property
     def entry_writer(self) -> EntryWriter:
         from mindex.memories.lifecycle import EntryWriter
 
-        return EntryWriter(self.store, self.redactor, by=self.agent)
+        return EntryWriter(self.author)
 
     @cached_property
     def entry_service(self) -> EntryService:
         from mindex.memories.service import EntryService
 
-        return EntryService(self.store, self.entry_writer, self.queue, self.agent_name, self.settings)
+        return EntryService(self.author, self.entry_writer, self.queue, self.settings)
 
     @cached_property
     def entries(self) -> Entries:
@@ -126,32 +121,27 @@ class Services:
     def conversations(self) -> Conversations:
         from mindex.memories.conversations import Conversations
 
-        return Conversations(self.store, self.redactor, self.queue, self.agent_name, self.fact_extraction)
+        return Conversations(self.author, self.queue, self.fact_extraction)
 
     @cached_property
     def fact_extraction(self) -> FactExtraction:
         from mindex.memories.fact_extraction import FactExtraction
 
+        enabled = self.settings.flag("generation.extract_facts")
         return FactExtraction(
-            self.store,
-            self.providers,
-            self.entry_writer,
-            self.entry_service.after_add,
-            enabled=self.settings.flag("generation.extract_facts"),
-            in_background=lambda: self.queue.in_background,
-            stop=self.stop,
+            self.store, self.providers, self.entry_writer, self.entry_service, self.queue, enabled, self.stop
         )
 
     @cached_property
     def profile(self) -> Profile:
         from mindex.memories.profile import Profile
 
-        return Profile(self.store, self.redactor, self.queue, self.agent_name)
+        return Profile(self.author, self.queue)
 
     def things(self, kind: ThingKind) -> Things:
         from mindex.memories.contacts_projects_skills import Things
 
-        return Things(kind, self.store, self.redactor, self.queue, self.agent_name)
+        return Things(kind, self.author, self.queue)
 
     @cached_property
     def notes(self) -> Notes:
@@ -184,14 +174,7 @@ class Services:
         from mindex.maintenance import Maintenance
 
         return Maintenance(
-            self.store,
-            self.redactor,
-            self.entry_writer,
-            self.entry_service,
-            self.selection,
-            self.queue,
-            self.providers,
-            self.agent,
+            self.author, self.entry_writer, self.entry_service, self.selection, self.queue, self.providers
         )
 
 

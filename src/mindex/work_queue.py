@@ -16,7 +16,7 @@ class WorkQueue(Generic[T]):
     `stop` may be shared between queues: once it is set, the current item is finished and nothing new begins.
     """
 
-    def __init__(self, name: str, handle: Callable[[T], None], stop: threading.Event) -> None:
+    def __init__(self, name: str, handle: Callable[[T], object], stop: threading.Event) -> None:
         self._name = name
         self._handle = handle
         self._stop = stop

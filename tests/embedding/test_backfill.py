@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mindex.embedding.backfill import backfill
+from mindex.embedding.backfill import Backfill
 from mindex.errors import EmbeddingError, UsageError
 from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
@@ -57,7 +57,7 @@ IN_A_ROW = tuple(f"number {n}." for n in range(2, 9))
 
 @pytest.mark.parametrize("refused", [("number 0.",), SEVERAL, ("number 13.",), IN_A_ROW])
 def test_a_text_that_a_model_does_not_take_holds_nobody_up(memory: Memory, refused: tuple[str, ...]) -> None:
-    done = backfill(memory.store, Lamp(*refused), batch=16)
+    done = Backfill(memory.store, Lamp(*refused), batch=16).run()
     assert (done.embedded, done.remaining, done.rejected) == (40 - len(refused), len(refused), len(refused))
     assert done.note.startswith(f"{len(refused)} records have no vector (")
     assert done.note.endswith("the lamp does not take this; say it in other words)")
@@ -65,7 +65,7 @@ def test_a_text_that_a_model_does_not_take_holds_nobody_up(memory: Memory, refus
 
 def test_a_model_that_takes_nothing_is_given_up_soon(memory: Memory) -> None:
     lamp = Lamp("")
-    done = backfill(memory.store, lamp, batch=16)
+    done = Backfill(memory.store, lamp, batch=16).run()
     assert (done.embedded, done.remaining, done.rejected) == (0, 40, 0)
     assert done.note == "no vectors: the lamp does not take this; say it in other words"
     assert lamp.calls == [16, 1, 1, 1, 1]  # a batch, three of it, and any word at all
@@ -79,7 +79,7 @@ def test_a_memory_says_why_nothing_was_embedded(memory: Memory) -> None:
 
 def test_so_many_at_the_most(memory: Memory) -> None:
     lamp = Lamp()
-    done = backfill(memory.store, lamp, batch=16, limit=20)
+    done = Backfill(memory.store, lamp, batch=16, limit=20).run()
     assert (done.embedded, done.remaining, lamp.calls) == (20, 20, [16, 4])
 
 
@@ -104,9 +104,9 @@ def test_progress_is_told_and_a_stop_loses_nothing(memory: Memory) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        backfill(memory.store, Lamp(), batch=16, report=stop_half_way)
+        Backfill(memory.store, Lamp(), batch=16, report=stop_half_way).run()
     assert seen == [Progress("embed", 16, 40), Progress("embed", 32, 40)]
-    assert backfill(memory.store, Lamp()).embedded == 8
+    assert Backfill(memory.store, Lamp()).run().embedded == 8
 
 
 @pytest.mark.parametrize(("batch", "fault"), [(0, "a batch of 0 is too small"), (-3, "a batch of -3 is too small")])
@@ -118,18 +118,18 @@ def test_a_batch_of_nothing_is_refused(memory: Memory, batch: int, fault: str) -
 
 def test_vectors_that_an_import_brought_are_searched_where_they_fit(memory: Memory, tmp_path: Path) -> None:
     memory.add("The lamp is bright")
-    backfill(memory.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp"))
+    Backfill(memory.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp")).run()
     memory.transfer.export(tmp_path / "told.jsonl", vectors=True)
     with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
         other.transfer.import_(tmp_path / "told.jsonl")
         assert other.store.vectors.active_space() == ""
-        assert backfill(other.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp")).embedded == 0
+        assert Backfill(other.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp")).run().embedded == 0
         assert other.store.vectors.active_space() == Lamp.model.fingerprint
 
 
 def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory, tmp_path: Path) -> None:
     memory.add("The lamp is bright")
-    backfill(memory.store, Lamp())
+    Backfill(memory.store, Lamp()).run()
     memory.transfer.export(tmp_path / "told.jsonl", vectors=True)
 
     class Candle(Lamp):
@@ -137,7 +137,7 @@ def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory
 
     with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
         other.add("Candles burn")
-        backfill(other.store, Candle())
+        Backfill(other.store, Candle()).run()
         other.transfer.import_(tmp_path / "told.jsonl")
         assert [space.model.name for space in other.store.vectors.spaces()] == ["candle"]
         assert other.store.vectors.pending(Candle.model) == 1

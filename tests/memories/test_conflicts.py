@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mindex.memories.conflicts import contradict
-from mindex.memories.near_duplicates import NEAR_OVERLAP, is_near, keywords, overlap
+from mindex.memories.near_duplicates import NEAR_OVERLAP, keywords, overlap
+from tests.memories.near import is_near
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.memories import lifecycle as life
+from mindex.memories.author import Author
 from mindex.memories.merge import MERGED_FROM, apply_merge
 from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
@@ -454,7 +455,7 @@ def test_a_memory_that_was_changed_meanwhile_is_not_retired(opened: Open, add_ol
     (proposal,) = memory.maintenance.consolidate().proposals
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError, match="changed meanwhile"):
-        apply_merge(memory.store, life.EntryWriter(memory.store, Redactor()), proposal)
+        apply_merge(memory.store, life.EntryWriter(Author(memory.store, Redactor())), proposal)
     assert "Anna drinks water" in live(memory)
 
 
@@ -465,7 +466,7 @@ def test_a_memory_that_changes_between_check_and_write_is_not_retired(opened: Op
     assert before is not None
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError):
-        life.EntryWriter(memory.store, Redactor()).supersede(before, long, "consolidated")
+        life.EntryWriter(Author(memory.store, Redactor())).supersede(before, long, "consolidated")
 
 
 def test_a_proposal_that_conflicts_does_not_stop_the_others(

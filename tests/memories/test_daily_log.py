@@ -90,19 +90,19 @@ def lines_of(workspace: Path) -> list[str]:
 
 def test_a_line_has_exactly_the_format_of_the_spec() -> None:
     record = memory_record("User prefers dark mode", type_="preference", source="conversation")
-    line = log_line(record, record.created_at)
+    line = log_line(record)
     assert line == "- **14:30:05** [preference] (conversation) User prefers dark mode"
 
 
 def test_a_memory_without_a_source_is_manual() -> None:
     record = memory_record("Port 5432 is the database")
-    assert log_line(record, record.created_at) == "- **14:30:05** [fact] (manual) Port 5432 is the database"
+    assert log_line(record) == "- **14:30:05** [fact] (manual) Port 5432 is the database"
 
 
 def test_the_time_is_local(zone: Callable[[str], None]) -> None:
     record = memory_record("Here")
     zone("America/New_York")
-    assert log_line(record, record.created_at).startswith("- **08:30:05** ")
+    assert log_line(record).startswith("- **08:30:05** ")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_time_is_local(zone: Callable[[str], None]) -> None:
     [("x" * 200, "x" * 200), ("x" * 201, "x" * 197 + "..."), ("ü" * 5000, "ü" * 197 + "...")],
 )
 def test_a_text_over_200_characters_is_cut_to_197_and_dots(text: str, shown: str) -> None:
-    line = log_line(memory_record(text), 0)
+    line = log_line(memory_record(text, "1970-01-01T01:00:00+01:00"))
     assert line.removeprefix("- **01:00:00** [fact] (manual) ") == shown
 
 
@@ -118,17 +118,17 @@ def test_a_text_over_200_characters_is_cut_to_197_and_dots(text: str, shown: str
     "text", ["a\nb", "a\r\nb", "a\r\r\n\n  b", "a\u2028b", "a\x0bb", "a\0b", "a\x1b\x85b", " a b\n"]
 )
 def test_a_text_of_many_lines_takes_one(text: str) -> None:
-    assert log_line(memory_record(text, source=text), 0) == "- **01:00:00** [fact] (a b) a b"
+    assert log_line(memory_record(text, "1970-01-01T01:00:00+01:00", source=text)) == "- **01:00:00** [fact] (a b) a b"
 
 
 def test_characters_that_cannot_be_encoded_are_replaced() -> None:
-    assert log_line(memory_record("half \ud83d of it"), 0).endswith("(manual) half ? of it")
+    assert log_line(memory_record("half \ud83d of it")).endswith("(manual) half ? of it")
 
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_every_written_line_is_recognised(type_: str) -> None:
     record = memory_record("It holds (brackets) [too] **bold** ...", type_=type_, source="chat (with (Ada)) x")
-    assert is_line_of(log_line(record, record.created_at), record, record.created_at)
+    assert is_line_of(log_line(record), record)
 
 
 # ── the file ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -22,8 +22,8 @@ import pytest
 from mindex.clock import now_ms
 from mindex.errors import ConfigError, NotFoundError, StoreError, UsageError
 from mindex.memories import fact_extraction
-from mindex.memories import fact_extraction as module
-from mindex.memories.fact_extraction import FROM, FactExtractor, facts_of, prompt_of
+from mindex.memories.fact_extraction import FROM, ExtractionRun
+from mindex.memories.fact_prompt import facts_of, prompt_of
 from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memories.turns import make_turn
 from mindex.memory import Memory
@@ -344,7 +344,7 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
     assert exchange is not None
     memory.store._engine.database.wait = 0.2  # type: ignore[attr-defined]
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)) as writer:
-        kept = FactExtractor._add_all
+        kept = ExtractionRun._add_all
 
         def answer(system: str, user: str) -> str:
             writer.execute("BEGIN IMMEDIATE")  # another process writes
@@ -357,7 +357,7 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
                 writer.execute("ROLLBACK")
 
         model.answers = answer
-        monkeypatch.setattr(FactExtractor, "_add_all", keep)
+        monkeypatch.setattr(ExtractionRun, "_add_all", keep)
         outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(exchange)
         monkeypatch.undo()
     assert (outcome.processed, outcome.facts, len(model.asked), facts(memory)) == (0, 0, 1, [])
@@ -593,7 +593,7 @@ def test_what_rests_is_asked_on_request_or_after_a_day(
     assert memory.conversations.extract_facts(again=True).unanswered == 1
     assert len(model.asked) == 4
     with monkeypatch.context() as later:
-        later.setattr(module, "now_ms", lambda: now_ms() + 25 * 3_600_000)
+        later.setattr(fact_extraction, "now_ms", lambda: now_ms() + 25 * 3_600_000)
         assert memory.conversations.extract_facts().processed == 0
     assert len(model.asked) == 5
     model.answers = remark

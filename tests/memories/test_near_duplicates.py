@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.memories.conflicts import contradict
-from mindex.memories.near_duplicates import NEAR_OVERLAP, is_near, keywords, overlap, probe_words
+from mindex.memories.near_duplicates import NEAR_OVERLAP, keywords, overlap, probe_words
+from tests.memories.near import is_near
 
 
 def test_keywords_are_stems_without_stop_words_and_short_words() -> None:

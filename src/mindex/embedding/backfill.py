@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from mindex.embedding_text import embedding_pieces
@@ -36,97 +36,70 @@ class BackfillResult:
     replaced: bool = False  # another process changed the model meanwhile: the rest is for the new one
 
 
-def backfill(
-    store: Store,
-    embedder: Embedder,
-    *,
-    embedder_spec: EmbedderSpec | None = None,
-    batch: int = BATCH,
-    limit: int | None = None,
-    ids: Sequence[str] = (),
-    entries_only: bool = False,
-    report: Callable[[Progress], None] | None = None,
-    on_stored: OnStored | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> BackfillResult:
-    """Embed pending records: at most `limit`, only `ids`, or only entries. A model that fails leaves the rest pending.
+@dataclass(slots=True)
+class Backfill:
+    """One run that embeds pending records: at most `limit`, only `ids`, or only entries.
 
-    `embedder_spec` is kept with the space when these are its first vectors. `stop` is asked before each batch.
+    `embedder_spec` is kept with the space when these are its first vectors. `stop` is called before each batch.
     """
-    vectors = store.vectors
-    job = _Job(store, embedder, embedder_spec, on_stored, ids, entries_only)
-    total = vectors.pending(embedder.model) if report is not None else 0
-    idle = 0
-    down: EmbeddingError | None = None
-    replaced = False
-    while idle < _MOST_IDLE and (limit is None or job.embedded < limit) and not stop():
-        records = job.next(batch if limit is None else min(batch, limit - job.embedded))
-        if not records:
-            break
+
+    store: Store
+    embedder: Embedder
+    embedder_spec: EmbedderSpec | None = None
+    batch: int = BATCH
+    limit: int | None = None
+    ids: Sequence[str] = ()
+    entries_only: bool = False
+    report: Callable[[Progress], None] | None = None
+    on_stored: OnStored | None = None
+    stop: Callable[[], bool] = lambda: False
+    embedded: int = field(default=0, init=False)
+    rejected: dict[str, EmbeddingError] = field(default_factory=dict, init=False)
+
+    def run(self) -> BackfillResult:
+        """Embed the records. A model that fails leaves the rest pending."""
+        down: EmbeddingError | None = None
+        replaced = False
         try:
-            idle = 0 if job.embed(records) else idle + 1  # all of them were deleted or changed meanwhile
+            self._embed_batches()
         except SpaceChangedError:
             replaced = True
-            break
         except EmbeddingError as error:
             down = error
-            break
-        if report is not None:
-            report(Progress("embed", job.embedded, max(total, job.embedded)))
-    if job.embedded:
-        vectors.pack()
-    elif not replaced:
-        _adopt_imported(store, embedder.model, embedder_spec)
-    remaining = 0 if ids else vectors.pending(embedder.model)
-    note = f"no vectors: {down}" if down is not None else job.note
-    rejected = 0 if down is not None else len(job.rejected)
-    return BackfillResult(job.embedded, remaining, note, rejected, down or job.failure, replaced)
+        if self.embedded:
+            self.store.vectors.pack()
+        elif not replaced:
+            self._adopt_imported()
+        remaining = 0 if self.ids else self.store.vectors.pending(self.embedder.model)
+        rejected_id, rejection = next(iter(self.rejected.items()), ("", None))
+        failure = down or rejection
+        note = f"no vectors: {failure}" if failure else ""
+        if self.embedded and rejection and not down:
+            note = f"{len(self.rejected)} records have no vector ({rejected_id}: {rejection})"
+        rejected = 0 if down else len(self.rejected)
+        return BackfillResult(self.embedded, remaining, note, rejected, failure, replaced)
 
+    def _embed_batches(self) -> None:
+        total = self.store.vectors.pending(self.embedder.model) if self.report is not None else 0
+        idle = 0
+        while idle < _MOST_IDLE and not self.stop() and (records := self._next_batch()):
+            idle = 0 if self._embed(records) else idle + 1  # all of them were deleted or changed meanwhile
+            if self.report is not None:
+                self.report(Progress("embed", self.embedded, max(total, self.embedded)))
 
-class _Job:
-    """One run: what it has embedded, and which records the model rejected."""
-
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        embedder_spec: EmbedderSpec | None,
-        on_stored: OnStored | None,
-        ids: Sequence[str],
-        entries_only: bool,
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._embedder_spec = embedder_spec
-        self._on_stored = on_stored
-        self._ids = ids
-        self._entries_only = entries_only
-        self.rejected: dict[str, EmbeddingError] = {}
-        self.embedded = 0
-
-    @property
-    def note(self) -> str:
-        if not self.rejected:
-            return ""
-        id_, error = next(iter(self.rejected.items()))
-        if not self.embedded:
-            return f"no vectors: {error}"
-        return f"{len(self.rejected)} records have no vector ({id_}: {error})"
-
-    @property
-    def failure(self) -> EmbeddingError | None:
-        return next(iter(self.rejected.values()), None)
-
-    def next(self, size: int) -> tuple[Record, ...]:
-        pending = self._store.vectors.pending_records(
-            self._embedder.model, size + len(self.rejected), entries_only=self._entries_only, ids=self._ids
+    def _next_batch(self) -> tuple[Record, ...]:
+        size = self.batch if self.limit is None else min(self.batch, self.limit - self.embedded)
+        if size <= 0:
+            return ()
+        pending = self.store.vectors.pending_records(
+            self.embedder.model, size + len(self.rejected), entries_only=self.entries_only, ids=self.ids
         )
         return tuple(record for record in pending if record.id not in self.rejected)[:size]
 
-    def embed(self, records: tuple[Record, ...]) -> int:
+    def _embed(self, records: tuple[Record, ...]) -> int:
         """Embed and store a batch. Returns how many were stored; raises EmbeddingError when the model seems down."""
         try:
-            return self._store_vectors(records, embed(self._embedder, records))
+            return self._store_vectors(records, embed(self.embedder, records))
         except SpaceChangedError:
             raise
         except EmbeddingError as error:
@@ -139,39 +112,33 @@ class _Job:
         """One text that a model rejects must not keep the others from their vectors."""
         stored, rejected_in_a_row = 0, 0
         for record in records:
-            try:
-                stored += self._store_vectors((record,), embed(self._embedder, (record,)))
+            stored += self._embed((record,))
+            rejected_in_a_row = rejected_in_a_row + 1 if record.id in self.rejected else 0
+            if rejected_in_a_row == _MOST_REJECTED:  # if it is down, every further request may cost a time-out
+                self.embedder.embed([_PROBE])
                 rejected_in_a_row = 0
-            except SpaceChangedError:
-                raise
-            except EmbeddingError as error:
-                self.rejected[record.id] = error
-                rejected_in_a_row += 1
-                if rejected_in_a_row == _MOST_REJECTED:  # if it is down, every further request may cost a time-out
-                    self._embedder.embed([_PROBE])
-                    rejected_in_a_row = 0
         return stored
 
-    def _store_vectors(self, records: tuple[Record, ...], embedded: list[RecordVectors]) -> int:
-        model = self._embedder.model
-        count = self._store.vectors.put(model, embedded, self._embedder_spec)
+    def _store_vectors(self, records: tuple[Record, ...], vectors: list[RecordVectors]) -> int:
+        model = self.embedder.model
+        count = self.store.vectors.put(model, vectors, self.embedder_spec)
         self.embedded += count
-        if self._on_stored is not None and count:
+        if self.on_stored is not None and count:
             lacking: set[str] = set()
             if count < len(records):
                 ids = [record.id for record in records]
-                lacking = {record.id for record in self._store.vectors.pending_records(model, len(ids), ids=ids)}
-            pairs = zip(records, embedded, strict=True)
-            self._on_stored(self._store, model, [pair for pair in pairs if pair[0].id not in lacking])
+                lacking = {record.id for record in self.store.vectors.pending_records(model, len(ids), ids=ids)}
+            pairs = zip(records, vectors, strict=True)
+            self.on_stored(self.store, model, [pair for pair in pairs if pair[0].id not in lacking])
         return count
 
-
-def _adopt_imported(store: Store, model: Model, embedder_spec: EmbedderSpec | None) -> None:
-    """Make the vectors that an import brought searchable, when they are of the space that is wanted here."""
-    if store.read_only or store.vectors.active_space():
-        return
-    if any(space.fingerprint == model.fingerprint and space.vectors for space in store.vectors.spaces()):
-        store.vectors.put(model, (), embedder_spec)
+    def _adopt_imported(self) -> None:
+        """Make the vectors that an import brought searchable, when they are of the space that is wanted here."""
+        vectors, model = self.store.vectors, self.embedder.model
+        if self.store.read_only or vectors.active_space():
+            return
+        if any(space.fingerprint == model.fingerprint and space.vectors for space in vectors.spaces()):
+            vectors.put(model, (), self.embedder_spec)
 
 
 def embed(embedder: Embedder, records: Sequence[Record]) -> list[RecordVectors]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -40,24 +40,38 @@ _SAME = 0.95
 _TRUSTED_SECONDS = 600.0
 # For a space without a canary: one of so many records must get the vector that is stored for it.
 _SAMPLE = 3
-_QUERY_CACHE = "query-embedding"
+QUERY_CACHE = "query-embedding"
 # A search waits no longer than this for the query cache to be cleared, which may hold vectors of the wrong model.
 _CLEARING_SECONDS = 1.0
 
 
-class CanaryEmbedder:
-    """The embedder of one space of a store. Safe to use from several threads."""
+@dataclass(slots=True)
+class _Trust:
+    """What the comparisons of one embedder showed."""
 
-    def __init__(self, inner: Embedder, store: Store, edition: int = 0) -> None:
+    until: float = 0.0  # no query is sent with the canary before
+    cleared: bool = False  # the query cache, since the model was found to be another one
+
+
+class CanaryEmbedder:
+    """The embedder of one space of a store. Safe to use from several threads. `writes`: whether vectors are stored."""
+
+    def __init__(
+        self, inner: Embedder, store: Store, edition: int = 0, *, writes: bool = True, trust: _Trust | None = None
+    ) -> None:
         self.inner = inner
         self._store = store
         self._edition = edition
-        self._trusted_until = 0.0
-        self._cleared = False
+        self._writes = writes and not store.read_only
+        self._trust = trust or _Trust()
 
     def of(self, edition: int) -> CanaryEmbedder:
         """The same embedder for another edition of its space."""
         return self if edition == self._edition else CanaryEmbedder(self.inner, self._store, edition)
+
+    def for_queries(self) -> CanaryEmbedder:
+        """The same embedder for queries: it writes nothing and waits for no lock."""
+        return CanaryEmbedder(self.inner, self._store, self._edition, writes=False, trust=self._trust)
 
     @property
     def model(self) -> Model:
@@ -76,36 +90,25 @@ class CanaryEmbedder:
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
         """Vectors that may be stored. Raises EmbeddingError when the model is not the one of the space."""
-        return self._embed(texts, writes=not self._store.read_only)
-
-    def for_queries(self) -> Embedder:
-        """The same embedder for queries: it writes nothing and waits for no lock."""
-        return _ReadOnlyCanaryEmbedder(self)
-
-    def embed_without_storing(self, texts: Sequence[str]) -> VectorArray:
-        """As `embed`, for vectors that are not stored: a missing canary is not written."""
-        return self._embed(texts, writes=False)
-
-    def _embed(self, texts: Sequence[str], *, writes: bool) -> VectorArray:
         inner = self.inner
         if isinstance(inner, EmbedsWithCanary) and texts:
             vectors, found = inner.embed_beside(texts, SENTENCE)
-        elif self._trusted_until or not texts:
+        elif self._trust.until or not texts:
             return inner.embed(texts)
         else:
             both = inner.embed([*texts, SENTENCE])
             vectors, found = both[:-1], both[-1]
         kept = self._store.vectors.canary(self.model)
-        if kept is None and writes:
+        if kept is None and self._writes:
             self._compare_sample()
             alone = self._alone() if isinstance(inner, EmbedsWithCanary) else found
             kept = self._store.vectors.put_canary(self.model, alone)
-        self._compare(kept, found, writes=writes)
+        self._compare(kept, found, writes=self._writes)
         return vectors
 
     def embed_query(self, text: str) -> VectorArray:
         inner = self.inner
-        if not isinstance(inner, EmbedsWithCanary) or monotonic() < self._trusted_until:
+        if not isinstance(inner, EmbedsWithCanary) or monotonic() < self._trust.until:
             return inner.embed_query(text)
         vector, found = inner.embed_query_beside(text, SENTENCE)
         self._compare(self._store.vectors.canary(self.model), found, writes=False)
@@ -136,8 +139,8 @@ class CanaryEmbedder:
                 raise error
         if kept is not None:
             drop_small(self._verdict(kept))
-        self._trusted_until = monotonic() + _TRUSTED_SECONDS
-        self._cleared = False
+        self._trust.until = monotonic() + _TRUSTED_SECONDS
+        self._trust.cleared = False
 
     def trouble(self) -> str:
         """Why a search would be answered without it now, as far as that is known without a request."""
@@ -175,39 +178,20 @@ class CanaryEmbedder:
 
     def _clear_query_cache(self) -> None:
         with suppress(MindexError):
-            self._store.caches.clear((_QUERY_CACHE,))
+            self._store.caches.clear((QUERY_CACHE,))
 
     def _model_changed(self, cosine: float) -> EmbeddingError:
-        if not self._cleared:
-            self._cleared = True
+        if not self._trust.cleared:
+            self._trust.cleared = True
             clearing = threading.Thread(target=self._clear_query_cache, name="mindex-clear", daemon=True)
             clearing.start()
             clearing.join(_CLEARING_SECONDS)
-        self._trusted_until = 0.0
+        self._trust.until = 0.0
         return EmbeddingError(
             f"{space_name(self.model)} has become another model than the one that this memory was embedded with"
             f" (a text that it read before has a cosine of {cosine:.2f} with itself)",
             "put the old one back, or run `mindex reembed --force`",
         )
-
-
-class _ReadOnlyCanaryEmbedder:
-    """A canary embedder that writes nothing."""
-
-    def __init__(self, canary_embedder: CanaryEmbedder) -> None:
-        self._inner = canary_embedder
-        self.load = canary_embedder.load
-        self.fluency = canary_embedder.fluency
-        self.embed = canary_embedder.embed_without_storing
-        self.embed_query = canary_embedder.embed_query
-
-    @property
-    def model(self) -> Model:
-        return self._inner.model
-
-    @property
-    def loaded(self) -> bool:
-        return self._inner.loaded
 
 
 def is_same(one: VectorArray, other: VectorArray) -> bool:

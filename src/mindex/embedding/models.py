@@ -24,28 +24,22 @@ from mindex.providers.model_check import all_at_once, check_embedder, check_gene
 from mindex.providers.model_list import Choice, is_packaged, list_models, with_speed
 from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex.store.base import Store
+from mindex.values import dataclass
 
 # A model in this process needs time to load; a server is given only this long to answer a check.
 _LOADING_SECONDS = 60.0
 _ANSWERING_SECONDS = 8.0
 
 
+@dataclass(frozen=True, slots=True)
 class Models:
     """Reached as `memory.models`."""
 
-    def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        selection: EmbedderSelection,
-        providers: Providers,
-        on_stored: OnStored,
-    ) -> None:
-        self._store = store
-        self._settings = settings
-        self._selection = selection
-        self._providers = providers
-        self._on_stored = on_stored
+    _store: Store
+    _settings: Settings
+    _selection: EmbedderSelection
+    _providers: Providers
+    _on_stored: OnStored
 
     @property
     def embedder(self) -> Embedder | None:
@@ -89,7 +83,7 @@ class Models:
         much there is to do. Raises EmbeddingError when the model cannot be had: nothing has changed then.
         """
         spec, settings = self._target(provider, model, url, dimensions)
-        embedder = self._selection.make(settings)
+        embedder = self._providers.embedder(settings)
         if embedder is None:
             raise UsageError(
                 "`none` embeds nothing", "name a provider, or set embedding.provider to none to do without"
@@ -106,7 +100,8 @@ class Models:
         selection = self._selection
         spaces = self._store.vectors.spaces(counted=False)
         if not (provider or model or url or dimensions is not None):
-            kept = next((space for space in spaces if space.next), None) or self._undisputed(spaces)
+            begun = next((space for space in spaces if space.next), None)
+            kept = begun or next((space for space in spaces if space.active and not selection.mismatch(space)), None)
             if kept is not None:
                 return kept.embedder_spec, selection.permitted(kept.embedder_spec)
             return selection.configured_spec, selection.configured
@@ -131,10 +126,6 @@ class Models:
         if dimensions is not None:
             settings = replace(settings, dimensions=dimensions)
         return embedder_spec_of(settings), settings
-
-    def _undisputed(self, spaces: tuple[Space, ...]) -> Space | None:
-        """The active space, unless the settings name another model."""
-        return next((space for space in spaces if space.active and not self._selection.mismatch(space)), None)
 
     def _provider_of(self, model: str, active: EmbedderSpec) -> str:
         """The provider of a model that is named without one."""
@@ -213,7 +204,7 @@ class Models:
             if spec is None or spec.provider in IN_PROCESS or isinstance(active.embedder, Unavailable):
                 embedder = active.embedder
             else:
-                embedder = selection.make(_hurried(selection.permitted(spec) if active.space else configured))
+                embedder = self._providers.embedder(_hurried(selection.permitted(spec) if active.space else configured))
                 embedder = selection.guarded(embedder, space.model.edition if space is not None else 0)
             if isinstance(embedder, CanaryEmbedder):
                 embedder.load()  # reaches a server that the breaker keeps others from
@@ -228,7 +219,7 @@ class Models:
         """The embedder of the settings, where the active space is of another model."""
         configured = self._selection.configured
         name = "configured model"
-        check = check_embedder(name, lambda: self._selection.make(_hurried(configured)), None, _seconds(configured))
+        check = check_embedder(name, lambda: self._providers.embedder(_hurried(configured)), None, _seconds(configured))
         mismatch = self._selection.mismatch(space).partition(";")[0]
         if check.ok:
             return Check(name, False, mismatch, "run `mindex reembed`, or change the settings")

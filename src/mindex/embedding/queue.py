@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from logging import getLogger
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.errors import EmbeddingError, MindexError, UsageError
-from mindex.model import Progress
+from mindex.errors import MindexError
+from mindex.model import Change, Progress
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
 
@@ -25,9 +25,16 @@ Report = Callable[[Progress], None]
 
 # A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
 _SECONDS_PER_ENTRY = 8.0
-_MOST_BATCH = 200
 # Small: a server that is told to stop finishes the batch it is at.
 _BACKGROUND_BATCH = 16
+
+
+class _BackfillOptions(TypedDict, total=False):
+    ids: Sequence[str]
+    batch: int
+    entries_only: bool
+    report: Report | None
+    stop: Callable[[], bool]
 
 
 class EmbeddingQueue:
@@ -42,7 +49,7 @@ class EmbeddingQueue:
         self._on_stored = on_stored
         self._stop = stop
         self._one_job = threading.Lock()  # two threads that embed the same records would do the same work twice
-        self._waiting: WorkQueue[Sequence[str]] = WorkQueue("mindex-embed", self._embed_waiting, stop)
+        self._waiting: WorkQueue[Sequence[str]] = WorkQueue("mindex-embed", self._embed_entries, stop)
         self._failure = ""  # why the last attempt left an entry without a vector
 
     # ── after a write ─────────────────────────────────────────────────────────────────────────────────────────
@@ -50,6 +57,11 @@ class EmbeddingQueue:
     def embed(self, *ids: str) -> tuple[str, ...]:
         """Embed entries that were just written. Returns a note when some of them got no vector."""
         return self._notes(ids, self._embed_or_submit(ids)) if ids else ()
+
+    def embed_after(self, change: Change, *others: Change) -> Change:
+        """Embed the entries of a change, and of others made with it. Returns the change with the notes of it."""
+        ids = [one.record for one in (change, *others)]
+        return replace(change, notes=(*change.notes, *self.embed(*ids)))
 
     def embed_all(self) -> str:
         """Embed every entry that waits. Returns why some got no vector: in a server, the last known reason."""
@@ -72,12 +84,10 @@ class EmbeddingQueue:
         if self.in_background:
             self._waiting.submit(ids)
             return self._failure
-        if not ids:
+        spec = self._selection.active().embedder_spec
+        if not ids or spec is None or spec.provider in IN_PROCESS:
             return self._embed_entries(ids)
-        active = self._selection.active()
-        if active.embedder_spec is None or active.embedder_spec.provider in IN_PROCESS:
-            return self._embed_entries(ids)
-        return self._embed_within(_SECONDS_PER_ENTRY * len(ids), ids, active.embedder_spec.provider)
+        return self._embed_within(_SECONDS_PER_ENTRY * len(ids), ids, spec.provider)
 
     def _embed_within(self, seconds: float, ids: Sequence[str], provider: str) -> str:
         """Embed with a server; one that is slower than `seconds` goes on in its thread."""
@@ -91,14 +101,11 @@ class EmbeddingQueue:
             self._failure = f"{provider} has not answered for {seconds:g} s"
         return outcome[0] if outcome else self._failure
 
-    def _embed_waiting(self, ids: Sequence[str]) -> None:
-        self._embed_entries(ids)
-
     def _embed_entries(self, ids: Sequence[str]) -> str:
         """Returns why an entry got no vector; '' when all have one."""
         try:
             batch = len(ids) or _BACKGROUND_BATCH
-            done = self._backfill(ids=ids, batch=batch, entries_only=True, stop=self._stop.is_set)
+            done = self.backfill(ids=ids, batch=batch, entries_only=True, stop=self._stop.is_set)
             self._failure = str(done.failure) if done.failure is not None else ""
         except MindexError as error:
             self._failure = str(error)
@@ -109,62 +116,29 @@ class EmbeddingQueue:
 
     # ── everything ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def backfill(self, *, batch: int = 50, limit: int | None = None, report: Report | None = None) -> tuple[int, int]:
-        """Embed every record that waits. Returns how many were embedded and how many remain.
-
-        Raises EmbeddingError when the model cannot be had, or embedded nothing.
-        """
-        if self._selection.embedder is None:
-            raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
-        if batch < 1:
-            raise UsageError(f"a batch of {batch} is too small", "use 1 to 200")
-        self._selection.load()
-        done = self._backfill(batch=min(batch, _MOST_BATCH), limit=limit, report=report)
-        if done.failure is not None and not done.embedded:
-            raise done.failure
-        return done.embedded, done.remaining
-
-    def backfill_quietly(self, report: Report | None = None) -> BackfillResult:
-        """The same after indexing or an import: a model that fails is a note, not an error."""
-        return self._backfill(report=report)
-
     def pending(self) -> int:
         """How many records have no vector in the active space."""
         embedder = self._selection.embedder
         return 0 if embedder is None else self._store.vectors.pending(embedder.model)
 
-    def _backfill(
-        self,
-        *,
-        ids: Sequence[str] = (),
-        batch: int | None = None,
-        limit: int | None = None,
-        entries_only: bool = False,
-        report: Report | None = None,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> BackfillResult:
-        """Embed in the active space, and go on in the next one when the model is changed meanwhile."""
-        # Imported here: numpy takes longer than a keyword search (tests/test_costs.py).
-        from mindex.embedding.backfill import BATCH, BackfillResult, backfill
+    def backfill(self, *, limit: int | None = None, **options: Unpack[_BackfillOptions]) -> BackfillResult:
+        """Embed the records that wait: all, or those of the options; see `Backfill`. A model that fails is a note.
+
+        Goes on in the next space when the model is changed meanwhile.
+        """
+        from mindex.embedding.backfill import Backfill, BackfillResult  # a keyword search embeds nothing
 
         done = BackfillResult(0, 0)
         while True:
             active = self._selection.active()
             if active.embedder is None:
                 return done
+            left = None if limit is None else limit - done.embedded
+            job = Backfill(
+                self._store, active.embedder, active.embedder_spec, limit=left, on_stored=self._on_stored, **options
+            )
             with self._one_job:
-                part = backfill(
-                    self._store,
-                    active.embedder,
-                    embedder_spec=active.embedder_spec,
-                    batch=batch or BATCH,
-                    limit=None if limit is None else limit - done.embedded,
-                    ids=ids,
-                    entries_only=entries_only,
-                    report=report,
-                    on_stored=self._on_stored,
-                    stop=stop,
-                )
+                part = job.run()
             done = replace(part, embedded=done.embedded + part.embedded)
             if not part.replaced or self._selection.active() is active:
                 return done

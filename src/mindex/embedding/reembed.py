@@ -6,13 +6,13 @@ anew, too: as another edition of its space.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from mindex.embedding.backfill import BATCH, BackfillResult, OnStored, backfill
-from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
+from mindex.embedding.backfill import Backfill, BackfillResult, OnStored
+from mindex.embedding.canary import QUERY_CACHE, SENTENCE, CanaryEmbedder, is_same
+from mindex.embedding.queue import Report
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.model import Progress
@@ -24,9 +24,6 @@ from mindex.store.base import Store
 if TYPE_CHECKING:
     from mindex.model import VectorArray
 
-Report = Callable[[Progress], None]
-
-_QUERY_CACHE = "query-embedding"
 # A dry run reads so many records, and embeds so many of their pieces.
 _SAMPLED_RECORDS = 500
 _SAMPLED_PIECES = 16
@@ -64,7 +61,7 @@ def reembed(
     fills_active = store.vectors.active_space() == model.fingerprint
     done = _fill(store, guarded, embedder_spec, report, on_stored if fills_active else None)
     store.vectors.drop_unused_spaces()
-    store.caches.clear((_QUERY_CACHE,))
+    store.caches.clear((QUERY_CACHE,))
     notes = (done.note,) if done.note else ()
     if source == space_name(model) and not done.embedded and not done.remaining:
         notes = (*notes, f"everything is embedded with {source} already")
@@ -150,9 +147,7 @@ def _fill(
             report(replace(progress, done=base + progress.done, total=base + progress.total))
 
     while True:
-        part = backfill(
-            store, embedder, embedder_spec=embedder_spec, batch=BATCH, report=report_total, on_stored=on_stored
-        )
+        part = Backfill(store, embedder, embedder_spec, report=report_total, on_stored=on_stored).run()
         embedded += part.embedded
         if part.replaced:
             raise SpaceChangedError(

@@ -124,10 +124,6 @@ class EmbedderSelection:
             changed = f"now has {now} dimensions, this memory was embedded with {space.model.dimensions}"
         return Unavailable(space.model, f"{space.name} {changed}", "run `mindex reembed`")
 
-    def make(self, settings: ProviderSettings) -> Embedder | None:
-        """Make an embedder that is not (yet) the active one."""
-        return self._providers.embedder(settings)
-
     def guarded(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:
         """The embedder of one edition of a space; it stores no vectors when the model changed behind its name."""
         if embedder is None or isinstance(embedder, Unavailable) or not self._providers.checks_canaries:

@@ -150,7 +150,7 @@ class IndexService:
             return 0, 0, ""
         if not wanted:
             return 0, self._queue.pending(), ""
-        done = self._queue.backfill_quietly(report)
+        done = self._queue.backfill(report=report)
         return done.embedded, done.remaining, done.note
 
     def watch(

@@ -7,43 +7,35 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mindex.clock import parse_time, to_iso
 from mindex.errors import NotFoundError, UsageError
 from mindex.memories import json_paths
 from mindex.memories.contacts_projects_skills import Things
-from mindex.memories.conversations import Conversations
+from mindex.memories.entries import Entries
 from mindex.memories.profile import Profile
 from mindex.memories.timeline import MOST_EVENTS, Timeline
-from mindex.model import Change, Record
+from mindex.model import Record
 from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
 from mindex.store.base import Store
+from mindex.values import dataclass
 
 _AROUND = re.compile(r"(?P<id>[a-z0-9]{3,64})(?:±|\+-|~)(?P<count>\d{1,2})", re.IGNORECASE)
 _PROFILE = re.compile(r"profile(?:(?:\.(?=[^.])|(?=\[))(?P<path>.+))?")
 
 
+@dataclass(frozen=True, slots=True)
 class SpecialReferences:
     """Resolves special references with the groups of one memory."""
 
-    def __init__(
-        self,
-        store: Store,
-        history: Callable[[str], tuple[Change, ...]],
-        conversations: Conversations,
-        profile: Profile,
-        skills: Things,
-        timeline: Timeline,
-    ) -> None:
-        self._store = store
-        self._history_of = history
-        self._conversations = conversations
-        self._profile = profile
-        self._skills = skills
-        self._timeline = timeline
+    _store: Store
+    _entries: Entries
+    _profile: Profile
+    _skills: Things
+    _timeline: Timeline
 
     def resolve(self, reference: str, as_of: str | None = None) -> Sequence[Record] | None:
         """The records of a special reference, which may be none; None for an ordinary reference.
@@ -64,7 +56,7 @@ class SpecialReferences:
         return None
 
     def _turns_around(self, id_: str, count: int) -> tuple[Record, ...]:
-        found = self._conversations.around(id_, count, count)
+        found = self._store.entries.surrounding_turns(self._entries.find(id_).id, count, count)
         if not found:
             raise NotFoundError(f"'{id_}' is not part of a conversation", "only exchanges have neighbours")
         return found
@@ -78,21 +70,17 @@ class SpecialReferences:
                 title=f"change {change.change} of {change.record}",
                 text="\n".join(changed_lines(change)),
                 created_at=change.at,
-                fields={
-                    "action": change.action,
-                    "by": change.by,
-                    **({"reason": change.reason} if change.reason else {}),
-                },
+                fields={"action": change.action, "by": change.by}
+                | ({"reason": change.reason} if change.reason else {}),
             )
-            for change in reversed(self._history_of(id_))
+            for change in reversed(self._entries.history(id_))
         ]
 
     def _events(self, reference: str) -> Record:
         after, dots, before = reference.removeprefix("timeline:").partition("..")
         if not after or not dots:
-            raise UsageError(
-                f"'{reference}' names no time", "write it like timeline:2026-03-01..2026-04, or timeline:7d.."
-            )
+            hint = "write it like timeline:2026-03-01..2026-04, or timeline:7d.."
+            raise UsageError(f"'{reference}' names no time", hint)
         events = self._timeline.events(after, before or None, limit=MOST_EVENTS)
         count = f"the first {MOST_EVENTS} events" if len(events) == MOST_EVENTS else amount(len(events), "event")
         return Record(id=reference, kind="timeline", title=count, text=timeline_text(events))

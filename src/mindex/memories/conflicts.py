@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 
-from mindex.analyzer import analyze, fold
+from mindex.analyzer import analyze, fold, word_set
 
 READ_LIMIT = 10_000  # characters: texts that agree so far are alike, whatever follows
 
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*(?:\s?[ap]\.?m\b)?|[〇一二三四五六七八九十百千万两]+")
 _NOISE = re.compile(r",(?=\d{3}\b)|[\s.](?=[ap]?\.?m)")  # `1,000` is 1000, `3 p.m` is 3pm
-_NUMBER_WORDS = {
-    word: str(value)
-    for value, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-}
-_DATE_WORDS = frozenset(
-    """
+_NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_NUMBERS = {word: str(number) for number, word in enumerate(_NUMBER_WORDS)}
+_DATE_WORDS = word_set("""
     monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
     september october november december today tomorrow yesterday weekly daily monthly yearly first second third
     montag dienstag mittwoch donnerstag freitag samstag sonntag lunes martes miercoles jueves viernes sabado domingo
     lundi mardi mercredi jeudi vendredi samedi dimanche
-    """.split()
-)
-_NEGATIONS = frozenset(
-    """
+""")
+_NEGATIONS = word_set("""
     not no never none neither nor nothing nobody cannot without
     nicht nichts kein keine keinen keiner keinem keines nie niemals ohne nunca jamas tampoco nada ninguno ninguna sin
     ne pas jamais aucun aucune sans non nao niet geen нет не
     arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt mustnt shouldnt wasnt werent wont wouldnt
-    """.split()
-)
+""")
 _NEGATION_INSIDE = re.compile(r"\b\w+n['’]t\b|\bn['’]\w|[不没沒無无]|未(?!来|來)|ない|ません")
 _WORD = re.compile(r"[^\W\d_]+")
 _APOSTROPHE = re.compile("['’]")
@@ -43,16 +37,10 @@ _OPPOSITES = (
 )
 
 
-def _opposites() -> dict[str, frozenset[str]]:
-    table: dict[str, frozenset[str]] = {}
-    for pair in _OPPOSITES.split("|"):
-        one, other = analyze(pair).words
-        table[one] = table.get(one, frozenset()) | {other}
-        table[other] = table.get(other, frozenset()) | {one}
-    return table
-
-
-_OPPOSITE = _opposites()
+_OPPOSITE: defaultdict[str, set[str]] = defaultdict(set)
+for _one, _other in (analyze(pair).words for pair in _OPPOSITES.split("|")):
+    _OPPOSITE[_one].add(_other)
+    _OPPOSITE[_other].add(_one)
 
 
 def contradict(a_text: str, b_text: str) -> bool:
@@ -85,7 +73,7 @@ def _words(text: str) -> list[str]:
 
 def _numbers(text: str) -> Counter[str]:
     found = Counter(_NOISE.sub("", number) for number in _NUMBER.findall(text))
-    found.update(_NUMBER_WORDS.get(word, word) for word in _words(text) if word in _NUMBER_WORDS or word in _DATE_WORDS)
+    found.update(_NUMBERS.get(word, word) for word in _words(text) if word in _NUMBERS or word in _DATE_WORDS)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from mindex.errors import MindexError
@@ -10,7 +10,7 @@ from mindex.memories.conflicts import contradict
 from mindex.memories.merge_loss_check import kept_word_share, missing_facts
 from mindex.model import Record
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, json_answer, load_model, one_line
-from mindex.providers.generate.base import Generator, Prompt
+from mindex.providers.generate.base import Generator, Prompt, object_schema
 from mindex.redaction.redactor import Redactor
 
 _LONGEST_RESULT = 2_000
@@ -26,12 +26,7 @@ _RULES = (
 )
 _MERGE = "You merge memories that say nearly the same into one memory of one or two sentences." + _RULES
 _SUMMARIZE = "You write one short memory that stands for many small ones about the same thing." + _RULES
-_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"text": {"type": "string"}},
-    "required": ["text"],
-    "additionalProperties": False,
-}
+_SCHEMA = object_schema(text={"type": "string"})
 
 # Returns why a text cannot replace the originals; empty when it can.
 _Check: TypeAlias = Callable[[str, Sequence[Record]], str]

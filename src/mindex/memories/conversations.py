@@ -8,35 +8,24 @@ from mindex.clock import now_ms, parse_time
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import UsageError
 from mindex.ids import new_id
-from mindex.memories.agents import AgentName
+from mindex.memories.author import Author
+from mindex.memories.entries import find_entry, list_all
 from mindex.memories.fact_extraction import FactExtraction
-from mindex.memories.find_entry import find_entry
 from mindex.memories.turns import make_turn
 from mindex.memories.validation import validate_text
 from mindex.model import ExtractionReport, Filters, Progress, Record
-from mindex.redaction.redactor import Redactor
-from mindex.store.base import Store
+from mindex.values import dataclass
 
 _LONGEST_NAME = 100
-_PAGE = 500
 
 
+@dataclass(frozen=True, slots=True)
 class Conversations:
     """Reached as `memory.conversations`. A turn is stored whole, however long; retrieval reads it in pieces."""
 
-    def __init__(
-        self,
-        store: Store,
-        redactor: Redactor,
-        queue: EmbeddingQueue,
-        agent_name: AgentName,
-        extraction: FactExtraction,
-    ) -> None:
-        self._store = store
-        self._redactor = redactor
-        self._queue = queue
-        self._agent_name = agent_name
-        self._extraction = extraction
+    _author: Author
+    _queue: EmbeddingQueue
+    _extraction: FactExtraction
 
     def add(
         self,
@@ -59,9 +48,9 @@ class Conversations:
         if not user_message.strip() and not agent_response.strip():
             raise UsageError("both sides of the exchange are empty", "give what was said")
         validate_text(user_message + agent_response)
-        agent = self._agent_name(agent)
+        agent = self._author.agent(agent)
         moment = parse_time(at) if at else now_ms()
-        redact, redact_text = self._redactor.redact, self._redactor.redact_text
+        redact, redact_text = self._author.redactor.redact, self._author.redactor.redact_text
         user, response = redact(user_message), redact(agent_response)
         record = make_turn(
             user.text.strip(),
@@ -72,7 +61,7 @@ class Conversations:
             speaker=" ".join(redact_text(speaker).split())[:_LONGEST_NAME],
             at=moment,
         )
-        self._store.entries.add([record], by=self._agent_name.default)
+        self._author.store.entries.add([record], by=self._author.name)
         self._queue.embed(record.id)
         if extract:
             self._extraction.extract_later(record)
@@ -80,14 +69,15 @@ class Conversations:
 
     def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
         """A turn with its neighbours in the same session, in order."""
-        return self._store.entries.surrounding_turns(find_entry(self._store, id_).id, before, after)
+        store = self._author.store
+        return store.entries.surrounding_turns(find_entry(store, id_).id, before, after)
 
     def session(self, session_id: str, *, agent: str | None = None) -> tuple[Record, ...]:
         """Every turn of a session, in order; none when there is no such session."""
-        scope = Filters(kinds=("turn",), session=session_id, agent=agent or self._agent_name.default)
-        found: list[Record] = []
-        while session_id and (page := self._store.retrieval.list(scope, limit=_PAGE, offset=len(found)).records):
-            found += page
+        if not session_id:
+            return ()
+        scope = Filters(kinds=("turn",), session=session_id, agent=agent or self._author.name)
+        found = list_all(self._author.store, scope)
         return tuple(sorted(found, key=lambda turn: (turn.created_at, turn.number or 0)))
 
     def extract_facts(
@@ -99,8 +89,7 @@ class Conversations:
         report: Callable[[Progress], None] | None = None,
     ) -> ExtractionReport:
         """Have a language model extract facts from turns that were not read yet; see `FactExtraction.extract`."""
-        scope = agent or self._agent_name.default
-        return self._extraction.extract(limit=limit, agent=scope, again=again, report=report)
+        return self._extraction.extract(limit=limit, agent=agent or self._author.name, again=again, report=report)
 
     def extract_facts_of(self, turn: Record) -> ExtractionReport:
         """Extract the facts of one turn now, if the settings say so. A failure is a note."""

@@ -34,7 +34,7 @@ class DailyLog:
         if record.kind != "memory" or record.source == _FILE_INDEX:
             return
         day = local_day(record.created_at)
-        entry = f"{log_line(record, record.created_at)}\n"
+        entry = f"{log_line(record)}\n"
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._locked(), (self._folder / log_name(day)).open("ab+", buffering=0) as log:
             size = os.fstat(log.fileno()).st_size
@@ -99,11 +99,11 @@ def _drop_line(path: Path, record: Record) -> bool:
         return False
     lines = path.read_bytes().splitlines(keepends=True)
     texts = [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines]
-    matching = [number for number, text in enumerate(texts) if is_line_of(text, record, record.created_at)]
+    matching = [number for number, text in enumerate(texts) if is_line_of(text, record)]
     if not matching:
         return False
     # One memory, one line: two agents may have added the same text within a second.
-    exact = log_line(record, record.created_at)
+    exact = log_line(record)
     del lines[next((number for number in matching if texts[number] == exact), matching[0])]
     _replace(path.resolve(), b"".join(lines))
     return True

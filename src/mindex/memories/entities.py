@@ -9,23 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mindex.analyzer import STOP_WORDS
+from mindex.analyzer import STOP_WORDS, word_set
 from mindex.memories.summary import ABBREVIATIONS
 
 READ_LIMIT = 10_000  # characters: the names that a memory is about come early
 
 # Never part of a name; they end a run of capitalised words ("Anna Monday"). Jan, April and June are people, too.
-_NEVER_IN_NAMES = STOP_WORDS | frozenset(
-    """
+_NEVER_IN_NAMES = STOP_WORDS | word_set("""
     january february march may july august september october november december feb mar apr jun jul aug sep sept oct nov
     dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun today
     tomorrow yesterday dr mr mrs ms prof das dem den der die ein eine er es ich im ist mit sie und wir el las los un una
     il je les nous une montag dienstag mittwoch donnerstag freitag samstag sonntag
-    """.split()
-)
+""")
 # Words that are capitalised by their place or for emphasis: no names on their own, no start of one ("Call Anna").
-_ORDINARY = frozenset(
-    """
+_ORDINARY = word_set("""
     access add added agent agreed although always another anyone app april asap ask asked avoid both btw build call
     chapter check client code coffee config critical customer data database decided decision deploy deployed despite
     developer document done during each either email ensure error event every everyone everything example fact figure
@@ -38,17 +35,14 @@ _ORDINARY = frozenset(
     talk task tea team tell test thank thanks therefore thing things think though thus time tip todo together try two
     type unless unlike update updated upgrade urgent use used user users uses version via wait want wants warning water
     whatever whenever whether whoever whose without work works write yes yet
-    """.split()
-)
+""")
 _NO_NAME = _NEVER_IN_NAMES | _ORDINARY
 _PRONOUNCEABLE = frozenset("aeiouy0123456789")
-_NAME_STARTS = frozenset("new project april jan june".split())  # ordinary, but New York, Project Falcon
+_NAME_STARTS = word_set("new project april jan june")  # ordinary, but New York, Project Falcon
 _ABSTRACT = ("tion", "sion", "ment", "ness", "ity", "ance", "ence", "ing", "ship", "ism", "ly")
-_COMPANY = frozenset("ab ag bv co corp foundation gmbh inc kg llc llp ltd nv oy plc pty sa se spa srl".split())
+_COMPANY = word_set("ab ag bv co corp foundation gmbh inc kg llc llp ltd nv oy plc pty sa se spa srl")
 # The last part by which a hyphened word is a program (`sqlite-vec`) and not prose (`dark-mode`).
-_PROGRAM = frozenset(
-    "api bot cli cpp ctl db http io js json lib linter mcp orm py rs sdk sql ssh ts utils vec yaml".split()
-)
+_PROGRAM = word_set("api bot cli cpp ctl db http io js json lib linter mcp orm py rs sdk sql ssh ts utils vec yaml")
 
 # `re` has no class for capitals: these are the Latin, Greek, Cyrillic and Armenian ones.
 _UPPER = "".join(chr(code) for code in range(0x590) if chr(code).isupper())
@@ -168,14 +162,10 @@ def _is_name_word(word: str, opens: bool) -> bool:
 
 
 def _opens_sentence(text: str, start: int) -> bool:
-    before = start - 1
-    while before >= 0 and text[before] in " \"'“„«([*_#>-•|":
-        before -= 1
-    if before < 0 or text[before] in "\n!?。！？":
-        return True
-    if text[before] != ".":
-        return False
-    return text[text.rfind(" ", max(0, before - 8), before) + 1 : before].casefold() not in ABBREVIATIONS
+    before = text[:start].rstrip(" \"'“„«([*_#>-•|")
+    if not before.endswith("."):
+        return not before or before[-1] in "\n!?。！？"
+    return before[:-1].rpartition(" ")[2].casefold() not in ABBREVIATIONS
 
 
 def _is_subject(text: str, start: int, end: int) -> bool:

@@ -1,19 +1,52 @@
-"""Entries by id or number, for programs that know them by another number or want pages of any size."""
+"""Reading entries: by id, prefix or number, page by page, or all at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mindex.memories.find_entry import find_entry
+from mindex.errors import AmbiguousIdError, NotFoundError
 from mindex.model import Change, Filters, Record
 from mindex.store.base import Page, RankingSignals, Store
+from mindex.values import dataclass
+
+_PAGE = 500
 
 
+def find_entry(store: Store, reference: str) -> Record:
+    """The entry, live or retired, with this id or a unique prefix of it.
+
+    Raises NotFoundError for a chunk or nothing, AmbiguousIdError for several.
+    """
+    id_ = resolve_id(store, reference) if reference else None
+    record = store.retrieval.record(id_) if id_ else None
+    if record is None or record.kind == "chunk":
+        what = "a piece of a file" if record else "nothing that was told"
+        raise NotFoundError(f"'{reference}' is {what}", "search for it, or `mindex list --kind memory`")
+    return record
+
+
+def resolve_id(store: Store, reference: str) -> str | None:
+    """The id of a record, live or retired, by a prefix of it; None when there is none. Raises AmbiguousIdError."""
+    ids = store.retrieval.resolve(reference.lower(), retired=True)
+    if reference.lower() in ids:
+        return reference.lower()
+    if len(ids) > 1:
+        raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
+    return ids[0] if ids else None
+
+
+def list_all(store: Store, scope: Filters, *, offset: int = 0) -> Iterator[Record]:
+    """Yield every record in scope from an offset on, newest first."""
+    while page := store.retrieval.list(scope, limit=_PAGE, offset=offset).records:
+        yield from page
+        offset += len(page)
+
+
+@dataclass(frozen=True, slots=True)
 class Entries:
     """Reached as `memory.entries`. Reads only; writes go through `Memory` and its groups."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    _store: Store
 
     def get(self, id_: str) -> Record | None:
         """An entry, live or retired, by its whole id."""
@@ -26,6 +59,10 @@ class Entries:
     def find(self, reference: str) -> Record:
         """An entry, live or retired, by its id or a unique prefix. Raises NotFoundError and AmbiguousIdError."""
         return find_entry(self._store, reference)
+
+    def history(self, id_: str) -> tuple[Change, ...]:
+        """Every change of an entry, oldest first."""
+        return self._store.entries.history(self.find(id_).id)
 
     def by_number(self, agent: str, number: int) -> Record | None:
         """An entry, live or retired, by the number that dialects with integer ids know it by."""

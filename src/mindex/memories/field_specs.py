@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -12,32 +13,39 @@ from mindex.model import Kind
 ThingKind = Literal["contact", "project", "skill"]
 THING_KINDS: tuple[ThingKind, ...] = ("contact", "project", "skill")
 
-Check = Callable[[object], object]
+Parse = Callable[[object], object]
 Shape = Literal["text", "texts", "json"]
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """One field of a kind. `check` returns a value as it is stored, or raises ValueError."""
+    """One field of a kind."""
 
     name: str
-    check: Check
+    parse: Parse
+    description: str = ""
+    choices: tuple[str, ...] = ()
     required: bool = False
     default: object = None
     searchable: bool = False  # part of the record's text
     contacts: bool = False  # ids of contacts
     time: bool = False
-    description: str = ""
+
+    def check(self, value: object) -> object:
+        """The value as it is stored. Raises ValueError for one that is not valid."""
+        if self.choices and value not in self.choices:
+            raise ValueError(f"one of {', '.join(self.choices)} is expected")
+        return self.parse(value)
 
     @property
     def shape(self) -> Shape:
         """How a user writes it: as a text, as several, or as JSON."""
-        return _SHAPES.get(self.check, "text")
+        return _SHAPES.get(self.parse, "text")
 
     @property
     def help(self) -> str:
         """One line for a user who fills it in."""
-        text = f"One of {', '.join(self.check.choices)}." if isinstance(self.check, _OneOf) else self.description
+        text = f"One of {', '.join(self.choices)}." if self.choices else self.description
         return text if self.default is None else f"{text} Default {str(self.default).lower()}.".strip()
 
 
@@ -62,31 +70,14 @@ def _flag(value: object) -> bool:
     return words[str(value).lower()]
 
 
-def _whole(least: int) -> Check:
-    def check(value: object) -> int:
-        try:
-            number = int(str(value))
-        except ValueError:
-            raise ValueError("a whole number is expected") from None
-        if number < least or isinstance(value, bool):
-            raise ValueError(f"a whole number of at least {least} is expected")
-        return number
-
-    return check
-
-
-@dataclass(frozen=True, slots=True)
-class _OneOf:
-    choices: tuple[str, ...]
-
-    def __call__(self, value: object) -> str:
-        if value not in self.choices:
-            raise ValueError(f"one of {', '.join(self.choices)} is expected")
-        return str(value)
-
-
-def _one_of(*choices: str) -> Check:
-    return _OneOf(choices)
+def _whole(value: object, least: int = 0) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        raise ValueError("a whole number is expected") from None
+    if number < least:
+        raise ValueError(f"a whole number of at least {least} is expected")
+    return number
 
 
 def _object(value: object) -> dict[str, object]:
@@ -109,60 +100,48 @@ def _email(value: object) -> str:
     return text.lower()
 
 
-_SHAPES: Mapping[Check, Shape] = {_texts: "texts", _object: "json", _objects: "json"}
-
-TRIGGERS = ("cron", "interval", "at", "event", "manual")
+_SHAPES: Mapping[Parse, Shape] = {_texts: "texts", _object: "json", _objects: "json"}
 
 FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
     "contact": (
-        FieldSpec("name", _text, required=True, searchable=True, description="What they are called."),
-        FieldSpec("email", _email, searchable=True, description="Their e-mail address; no two contacts share one."),
-        FieldSpec("company", _text, searchable=True, description="Where they work."),
-        FieldSpec("role", _text, searchable=True, description="What they do there."),
-        FieldSpec("type", _one_of("work", "personal", "ignored"), default="work"),
-        FieldSpec("notes", _text, searchable=True, description="Whatever else is known."),
+        FieldSpec("name", _text, "What they are called.", required=True, searchable=True),
+        FieldSpec("email", _email, "Their e-mail address; no two contacts share one.", searchable=True),
+        FieldSpec("company", _text, "Where they work.", searchable=True),
+        FieldSpec("role", _text, "What they do there.", searchable=True),
+        FieldSpec("type", _text, choices=("work", "personal", "ignored"), default="work"),
+        FieldSpec("notes", _text, "Whatever else is known.", searchable=True),
     ),
     "project": (
-        FieldSpec(
-            "name",
-            _text,
-            required=True,
-            searchable=True,
-            description="What it is called; no two projects share a name.",
-        ),
-        FieldSpec("status", _one_of("active", "paused", "completed"), default="active", searchable=True),
-        FieldSpec("type", _one_of("work", "personal"), default="work"),
-        FieldSpec("description", _text, searchable=True, description="What it is about."),
-        FieldSpec("primary_contact_id", _text, contacts=True, description="Id of the contact to ask."),
-        FieldSpec("participants", _texts, contacts=True, description="Id of a contact who takes part."),
-        FieldSpec("company", _text, searchable=True, description="For whom it is."),
-        FieldSpec("priority", _one_of("high", "medium", "low")),
+        FieldSpec("name", _text, "What it is called; no two projects share a name.", required=True, searchable=True),
+        FieldSpec("status", _text, choices=("active", "paused", "completed"), default="active", searchable=True),
+        FieldSpec("type", _text, choices=("work", "personal"), default="work"),
+        FieldSpec("description", _text, "What it is about.", searchable=True),
+        FieldSpec("primary_contact_id", _text, "Id of the contact to ask.", contacts=True),
+        FieldSpec("participants", _texts, "Id of a contact who takes part.", contacts=True),
+        FieldSpec("company", _text, "For whom it is.", searchable=True),
+        FieldSpec("priority", _text, choices=("high", "medium", "low")),
     ),
     "skill": (
-        FieldSpec(
-            "name", _text, required=True, searchable=True, description="What it is called; no two skills share a name."
-        ),
-        FieldSpec("description", _text, searchable=True, description="What it is for."),
-        FieldSpec("trigger_type", _one_of(*TRIGGERS), required=True),
+        FieldSpec("name", _text, "What it is called; no two skills share a name.", required=True, searchable=True),
+        FieldSpec("description", _text, "What it is for.", searchable=True),
+        FieldSpec("trigger_type", _text, choices=("cron", "interval", "at", "event", "manual"), required=True),
         FieldSpec(
             "trigger_config",
             _object,
-            description='When: {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}, {"interval_minutes": 30},'
+            'When: {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}, {"interval_minutes": 30},'
             ' {"at": "2027-01-31T09:00"} or {"in_minutes": 20}.',
         ),
-        FieldSpec("instructions", _text, required=True, searchable=True, description="What the agent is to do."),
-        FieldSpec("required_tools", _texts, searchable=True, description="A tool it needs."),
-        FieldSpec("execution_plan", _objects, description="Its steps, as a list of objects."),
-        FieldSpec("max_steps", _whole(1), default=10, description="How many steps it may take."),
-        FieldSpec("enabled", _flag, default=True, description="Whether it is ever due."),
-        FieldSpec("notify_on_completion", _flag, default=True, description="Whether to say when it is done."),
-        FieldSpec("notify_interval_minutes", _whole(0), default=0, description="How long not to say it again."),
-        FieldSpec(
-            "last_run_at", _text, time=True, description="When it ran last; what makes it wait for its next time."
-        ),
-        FieldSpec("last_run_status", _text, description="How that went."),
-        FieldSpec("last_run_summary", _text, searchable=True, description="What came of it."),
-        FieldSpec("last_notified_at", _text, time=True, description="When that was last said."),
+        FieldSpec("instructions", _text, "What the agent is to do.", required=True, searchable=True),
+        FieldSpec("required_tools", _texts, "A tool it needs.", searchable=True),
+        FieldSpec("execution_plan", _objects, "Its steps, as a list of objects."),
+        FieldSpec("max_steps", functools.partial(_whole, least=1), "How many steps it may take.", default=10),
+        FieldSpec("enabled", _flag, "Whether it is ever due.", default=True),
+        FieldSpec("notify_on_completion", _flag, "Whether to say when it is done.", default=True),
+        FieldSpec("notify_interval_minutes", _whole, "How long not to say it again.", default=0),
+        FieldSpec("last_run_at", _text, "When it ran last; what makes it wait for its next time.", time=True),
+        FieldSpec("last_run_status", _text, "How that went."),
+        FieldSpec("last_run_summary", _text, "What came of it.", searchable=True),
+        FieldSpec("last_notified_at", _text, "When that was last said.", time=True),
     ),
 }
 
@@ -176,8 +155,7 @@ def validate_fields(kind: Kind, values: Mapping[str, object], *, partial: bool =
     Raises UsageError for an unknown or invalid field, and for a required one that is missing or empty.
     """
     specs = {spec.name: spec for spec in FIELDS[kind]}
-    unknown = sorted(set(values) - set(specs))
-    if unknown:
+    if unknown := sorted(set(values) - set(specs)):
         raise UsageError(f"a {kind} has no '{unknown[0]}'", f"use {', '.join(specs)}")
     valid: dict[str, object] = {}
     for name, spec in specs.items():
@@ -198,12 +176,12 @@ def validate_fields(kind: Kind, values: Mapping[str, object], *, partial: bool =
 
 def searchable_text(kind: Kind, values: Mapping[str, object]) -> str:
     """Return the text of a record, a line for each searchable field that has a value."""
-    lines = []
-    for spec in FIELDS[kind]:
-        value = values.get(spec.name)
-        if spec.searchable and value not in (None, "", []):
-            lines.append(f"{spec.name}: {', '.join(value) if isinstance(value, list) else value}")
-    return "\n".join(lines)
+    searchable = {spec.name: values.get(spec.name) for spec in FIELDS[kind] if spec.searchable}
+    return "\n".join(
+        f"{name}: {', '.join(value) if isinstance(value, list) else value}"
+        for name, value in searchable.items()
+        if value not in (None, "", [])
+    )
 
 
 def record_values(kind: Kind, values: Mapping[str, object]) -> dict[str, object]:

@@ -8,65 +8,45 @@ from __future__ import annotations
 
 import re
 
-from mindex.analyzer import fold
+from mindex.analyzer import fold, word_set
 
 READ_LIMIT = 10_000  # characters: what matters is said before that
 LEAST, MOST = 1, 10
 
-_BASE = {
-    "decision": 7,
-    "self": 6,
-    "preference": 6,
-    "task": 6,
-    "project": 6,
-    "fact": 5,
-    "insight": 5,
-    "pattern": 5,
-    "relationship": 5,
-    "contact": 5,
-    "entity": 4,
-    "background": 4,
-    "event": 3,
-    "reference": 3,
+_BASE_TYPES = {
+    7: "decision",
+    6: "self preference task project",
+    5: "fact insight pattern relationship contact",
+    4: "entity background",
+    3: "event reference",
 }
+_BASE = {type_: base for base, types in _BASE_TYPES.items() for type_ in types.split()}
 _BASE_OF_UNKNOWN_TYPE = 5
 
 # Cues are whole words as written, not stems: `important` has the stem of `import`, `production` that of `product`.
-_VITAL = frozenset(
-    fold(
-        """
-        allergic allergy allergies anaphylaxis asthma breach compliance confidential critical crucial diabetes diabetic
-        emergency epilepsy fatal gdpr hipaa illegal incident insulin lawsuit legal liability medical medication pregnant
-        security vital vulnerability
-        allergisch allergie kritisch lebenswichtig notfall rechtlich schwanger sicherheit sicherheitslücke vertraulich
-        alérgico alérgica alergia crítico crítica confidencial embarazada emergencia seguridad
-        allergique critique confidentiel confidentielle enceinte juridique sécurité urgence
-        """
-    ).split()
-)
-_WEIGHTY = frozenset(
-    fold(
-        """
-        always blocked blocker blocking cannot contract credentials deadline due essential forbidden forever important
-        irreversible mandatory must mustn never outage passphrase password passwords permanently policy prod production
-        prohibited promise promised required requirement requires urgent urgently warning
-        dringend frist immer muss müssen nie niemals passwort pflicht produktion unbedingt verboten vertrag wichtig
-        contraseña importante jamás nunca obligatorio obligatoria plazo producción prohibido siempre urgente
-        contrat délai échéance interdit jamais obligatoire toujours
-        """
-    ).split()
-)
-_HEDGES = frozenset(
-    fold(
-        """
-        apparently btw casually eventually guess maybe might minor perhaps possibly presumably probably random someday
-        sometime supposedly temporarily trivial unimportant unsure whatever
-        eventuell irgendwann möglicherweise vielleicht vermutlich wahrscheinlich übrigens
-        probablemente quizá quizás
-        peut-être probablement
-        """
-    ).split()
-)
+_VITAL = word_set("""
+    allergic allergy allergies anaphylaxis asthma breach compliance confidential critical crucial diabetes diabetic
+    emergency epilepsy fatal gdpr hipaa illegal incident insulin lawsuit legal liability medical medication pregnant
+    security vital vulnerability
+    allergisch allergie kritisch lebenswichtig notfall rechtlich schwanger sicherheit sicherheitslücke vertraulich
+    alérgico alérgica alergia crítico crítica confidencial embarazada emergencia seguridad
+    allergique critique confidentiel confidentielle enceinte juridique sécurité urgence
+""")
+_WEIGHTY = word_set("""
+    always blocked blocker blocking cannot contract credentials deadline due essential forbidden forever important
+    irreversible mandatory must mustn never outage passphrase password passwords permanently policy prod production
+    prohibited promise promised required requirement requires urgent urgently warning
+    dringend frist immer muss müssen nie niemals passwort pflicht produktion unbedingt verboten vertrag wichtig
+    contraseña importante jamás nunca obligatorio obligatoria plazo producción prohibido siempre urgente
+    contrat délai échéance interdit jamais obligatoire toujours
+""")
+_HEDGES = word_set("""
+    apparently btw casually eventually guess maybe might minor perhaps possibly presumably probably random someday
+    sometime supposedly temporarily trivial unimportant unsure whatever
+    eventuell irgendwann möglicherweise vielleicht vermutlich wahrscheinlich übrigens
+    probablemente quizá quizás
+    peut-être probablement
+""")
 _VITAL_CJK = re.compile("(?<![不没沒無无])(?:过敏|過敏|紧急|緊急|安全|法律|机密|機密|致命|怀孕|アレルギー|알레르기)")
 _WEIGHTY_CJK = re.compile(
     "(?<![不没沒無无])(?:必须|必須|重要|截止|期限|密码|密碼|从不|從不|永远|永遠|禁止|绝不|絕不|生产环境|生産環境)"

@@ -6,35 +6,33 @@ Every text is redacted before any other rule sees it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from mindex.clock import DAY_MS, now_ms
+from mindex.clock import now_ms
 from mindex.errors import ConflictError, UsageError
 from mindex.ids import new_id
 from mindex.memories import validation
 from mindex.memories.anchors import make_anchor
+from mindex.memories.author import Author
 from mindex.memories.conflicts import contradict
 from mindex.memories.entities import extract_entities
-from mindex.memories.field_specs import UNIQUE
-from mindex.memories.find_entry import find_entry
+from mindex.memories.entries import find_entry
+from mindex.memories.field_specs import THING_KINDS, UNIQUE
 from mindex.memories.importance import estimate_importance
 from mindex.memories.near_duplicates import NEAR_LINK, NEAR_OVERLAP, keywords, overlap, probe_words
 from mindex.memories.summary import summarize
-from mindex.memories.undo import undo
 from mindex.model import AddResult, AnyOf, Change, Filters, Kind, PurgeResult, Record, SimilarMemory, Term
-from mindex.redaction.redactor import Redactor
-from mindex.store.base import KeywordQuery, Store
+from mindex.redaction.json_values import redact_value
+from mindex.store.base import KeywordQuery
 
 _MOST_SIMILAR = 5
 _CANDIDATES = 30
 _BULK = 500
 # Kinds whose text is made of their fields, with the command that changes those.
-_UPDATE_COMMANDS = {
-    "contact": "contact update",
-    "project": "project update",
-    "skill": "skill update",
+_UPDATE_COMMANDS = {kind: f"{kind} update" for kind in THING_KINDS} | {
     "profile": "profile set",
     "turn": "conversation add",
 }
@@ -50,8 +48,8 @@ class NewMemory:
     agent: str = "main"
     importance: int | None = None
     confidence: float = 1.0
-    tags: tuple[str, ...] = ()
-    entities: tuple[str, ...] | None = None
+    tags: Sequence[str] = ()
+    entities: Sequence[str] | None = None
     summary: str = ""
     context: str = ""
     source: str = ""
@@ -60,16 +58,19 @@ class NewMemory:
     kind: Kind = "memory"
     title: str = ""
     anchor: str = ""  # `path:10-40`
-    fields: Mapping[str, object] = field(default_factory=dict)
+    fields: Mapping[str, object] | None = None
+
+
+# What `update` can change.
+_PROPERTIES = tuple(sorted({one.name for one in fields(NewMemory)} - {"agent", "kind"}))
 
 
 class EntryWriter:
-    """Writes the entries of one store. `by` is the agent that the history names as the author of a change."""
+    """Writes the entries of one store."""
 
-    def __init__(self, store: Store, redactor: Redactor, *, by: str = "") -> None:
-        self._store = store
-        self._redactor = redactor
-        self._by = by
+    def __init__(self, author: Author) -> None:
+        self._author = author
+        self._store = author.store
 
     # ── adding ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -78,8 +79,8 @@ class EntryWriter:
         record, redacted = self._record(memory, at)
         similar = self._similar(record, (record.type,))
         with self._store.entries.transaction():
-            replaced = self._existing(memory.supersedes) if memory.supersedes else None
-            (added,) = self._store.entries.add([record], by=self._by, reason=reason)
+            replaced = find_entry(self._store, memory.supersedes) if memory.supersedes else None
+            (added,) = self._store.entries.add([record], by=self._author.name, reason=reason)
             if added.created:
                 for other in similar:
                     self._store.entries.link(added.id, other.id, NEAR_LINK, other.overlap)
@@ -94,7 +95,7 @@ class EntryWriter:
         results = []
         for start in range(0, len(prepared), _BULK):
             batch = prepared[start : start + _BULK]
-            added = self._store.entries.add([record for record, _ in batch], by=self._by)
+            added = self._store.entries.add([record for record, _ in batch], by=self._author.name)
             results += [
                 AddResult(one.id, one.created, (), redacted) for one, (_, redacted) in zip(added, batch, strict=True)
             ]
@@ -103,46 +104,25 @@ class EntryWriter:
     def _record(self, memory: NewMemory, at: int | None = None) -> tuple[Record, tuple[str, ...]]:
         """The record of a memory, and the kinds of secrets that were redacted."""
         now = at or now_ms()
-        validation.validate_text(memory.text)
-        result = self._redactor.redact(memory.text)
-        text = validation.validate_text(result.text).strip()
-        redacted = list(result.redacted)
+        kinds: dict[str, None] = {}
 
-        def clean(value: str) -> str:
-            result = self._redactor.redact(value)
-            redacted.extend(kind for kind in result.redacted if kind not in redacted)
-            return result.text.strip()
+        def redact(text: str) -> str:
+            result = self._author.redactor.redact(text)
+            kinds.update(dict.fromkeys(result.redacted))
+            return result.text
 
-        type_ = validation.validate_type(memory.type)
-        importance = (
-            estimate_importance(text, type_)
-            if memory.importance is None
-            else validation.validate_importance(memory.importance)
-        )
-        own_fields, kinds = self._redactor.redact_json(memory.fields)
-        redacted.extend(kind for kind in kinds if kind not in redacted)
-        anchored = {"anchor": make_anchor(memory.anchor, Path.cwd())} if memory.anchor else {}
-        entities = extract_entities(text) if memory.entities is None else _distinct(map(clean, memory.entities))
-        record = Record(
-            id=new_id(),
-            kind=memory.kind,
-            text=text,
-            title=clean(memory.title),
-            tags=_distinct(map(clean, memory.tags)),
-            agent=memory.agent,
-            created_at=now,
-            updated_at=now,
-            type=type_,
-            summary=clean(memory.summary) or summarize(text),
-            context=clean(memory.context),
-            source=clean(memory.source),
-            importance=importance,
-            confidence=validation.validate_confidence(memory.confidence),
-            expires_at=None if memory.expires_at is None else validation.validate_expiry(memory.expires_at, now),
-            entities=entities,
-            fields={**cast("Mapping[str, object]", own_fields), **anchored},
-        )
-        return record, tuple(redacted)
+        given = {name: getattr(memory, name) for name in _PROPERTIES if name != "supersedes"}
+        values = _clean({name: value for name, value in given.items() if value is not None}, redact, now)
+        text, place = values["text"], values.pop("anchor")
+        values["summary"] = values["summary"] or summarize(text)
+        if memory.importance is None:
+            values["importance"] = estimate_importance(text, memory.type)
+        if memory.entities is None:
+            values["entities"] = extract_entities(text)
+        if place:
+            values["fields"] = {**values.get("fields", {}), "anchor": place}
+        record = Record(new_id(), memory.kind, agent=memory.agent, created_at=now, updated_at=now, **values)
+        return record, tuple(kinds)
 
     def similar_to(self, memory: NewMemory) -> tuple[SimilarMemory, ...]:
         """Stored memories of any type that are near-duplicates of one that is not stored yet."""
@@ -176,84 +156,47 @@ class EntryWriter:
         """Change the given properties. A new text gets a new summary and new entities unless these are given, too."""
         if not changes:
             raise UsageError("there is nothing to change", "give a text or another property")
-        checked = self._validated(changes)
-        superseded = str(checked.pop("supersedes", ""))
-        place = checked.pop("anchor", None)
+        if unknown := set(changes).difference(_PROPERTIES):
+            raise UsageError(f"unknown property '{min(unknown)}'", f"use one of {', '.join(_PROPERTIES)}")
+        values = _clean(changes, self._author.redactor.redact_text, now_ms())
+        superseded, place = values.pop("supersedes", ""), values.pop("anchor", None)
+        if "text" in values:
+            values = {"summary": summarize(values["text"]), "entities": extract_entities(values["text"]), **values}
 
         def revised(record: Record) -> Record:
-            values = dict(checked)
-            if "text" in values:
-                text = str(values["text"])
-                values.setdefault("summary", summarize(text))
-                values.setdefault("entities", extract_entities(text))
-            if place is not None:
-                merged = {**record.fields, **cast("Mapping[str, object]", values.get("fields", {})), "anchor": place}
-                values["fields"] = {name: value for name, value in merged.items() if name != "anchor" or value}
-            return replace(record, **values)  # type: ignore[arg-type]  # checked by name
+            if place is None:
+                return replace(record, **values)
+            fields = {**record.fields, **values.get("fields", {}), "anchor": place}
+            if not place:
+                del fields["anchor"]
+            return replace(record, **{**values, "fields": fields})
 
-        reason = self._redactor.redact_text(reason)
         with self._store.entries.transaction():  # two updates that supersede each other must not both succeed
-            existing = self._existing(id_)
-            if existing.kind in _UPDATE_COMMANDS and not _MADE_OF_FIELDS.isdisjoint(checked):
+            existing = find_entry(self._store, id_)
+            if existing.kind in _UPDATE_COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
                 raise UsageError(
                     f"the words of a {existing.kind} are made of its fields",
                     f"change those with `mindex {_UPDATE_COMMANDS[existing.kind]}`",
                 )
-            other = self._existing(superseded).id if superseded else ""
+            other = find_entry(self._store, superseded).id if superseded else ""
             if other:
                 self._refuse_circle(existing.id, other)
-            change = self._store.entries.revise(existing.id, revised, by=self._by, action="update", reason=reason)
+            change = self._author.revise(existing.id, revised, "update", reason)
             if other:
                 self._retire(other, "supersede", f"superseded by {existing.id}", superseded_by=existing.id)
         return change
 
-    def _validated(self, changes: Mapping[str, object]) -> dict[str, object]:
-        now = now_ms()
-        checks: dict[str, Callable[[object], object]] = {
-            "type": lambda value: validation.validate_type(str(value)),
-            "importance": lambda value: validation.validate_importance(int(str(value))),
-            "confidence": lambda value: validation.validate_confidence(float(str(value))),
-            "expires_at": lambda value: None if value is None else validation.validate_expiry(int(str(value)), now),
-            "text": lambda value: validation.validate_text(
-                self._redactor.redact_text(validation.validate_text(str(value)))
-            ).strip(),
-            "tags": self._redacted_texts,
-            "entities": self._redacted_texts,
-            "anchor": lambda value: make_anchor(str(value), Path.cwd()) if value else {},
-        }
-        known = {one.name for one in fields(NewMemory)} - {"agent", "kind"}
-        unknown = set(changes) - known
-        if unknown:
-            raise UsageError(f"unknown property '{min(unknown)}'", f"use one of {', '.join(sorted(known))}")
-        return {
-            name: checks[name](value) if name in checks else self._redacted_value(value)
-            for name, value in changes.items()
-        }
-
-    def _redacted_value(self, value: object) -> object:
-        redacted, _ = self._redactor.redact_json(value)
-        return redacted.strip() if isinstance(redacted, str) else redacted
-
-    def _redacted_texts(self, values: object) -> tuple[str, ...]:
-        assert isinstance(values, Sequence)
-        return _distinct(self._redactor.redact_text(str(value)).strip() for value in values)
-
     def forget(self, id_: str, reason: str = "") -> Change:
         """Retire an entry: no search finds it, `restore` brings it back. Raises ConflictError when it is forgotten."""
-        record = self._existing(id_)
+        record = find_entry(self._store, id_)
         if record.retired_at is not None and not record.superseded_by:
             raise ConflictError(f"'{record.id}' is forgotten already", "`mindex restore` brings it back")
-        return self._retire(record.id, "forget", self._redactor.redact_text(reason))
+        return self._retire(record.id, "forget", reason)
 
     def _retire(self, id_: str, action: str, reason: str, superseded_by: str = "") -> Change:
         now = now_ms()
-        return self._store.entries.revise(
-            id_,
-            lambda record: replace(record, retired_at=now, superseded_by=superseded_by),
-            by=self._by,
-            action=action,
-            reason=reason,
-        )
+        retired = partial(replace, retired_at=now, superseded_by=superseded_by)
+        return self._author.revise(id_, retired, action, reason)
 
     def supersede(self, loser: Record, winner: str, reason: str) -> Change:
         """Retire a memory in favour of another. Raises ConflictError when either was changed since it was read."""
@@ -267,48 +210,19 @@ class EntryWriter:
                 raise ConflictError(f"'{winner}' was forgotten meanwhile", "look at it again")
             return replace(record, retired_at=now, superseded_by=winner)
 
-        return self._store.entries.revise(loser.id, retired, by=self._by, action="supersede", reason=reason)
+        return self._author.revise(loser.id, retired, "supersede", reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
         """Bring back a forgotten or superseded entry. Raises ConflictError when it is live."""
-        record = self._existing(id_)
+        record = find_entry(self._store, id_)
         if record.retired_at is None:
             raise ConflictError(f"'{record.id}' is not forgotten", "there is nothing to restore")
-        return self._store.entries.revise(
-            record.id,
-            lambda record: replace(record, retired_at=None, superseded_by=""),
-            by=self._by,
-            action="restore",
-            reason=self._redactor.redact_text(reason),
-            unique=UNIQUE.get(record.kind, ""),
-        )
+        live = partial(replace, retired_at=None, superseded_by="")
+        return self._author.revise(record.id, live, "restore", reason, unique=UNIQUE.get(record.kind, ""))
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         """Delete entries from every table, index and history. An unknown id is an error before anything is deleted."""
-        return self._store.entries.purge([self._existing(id_).id for id_ in ids])
-
-    def purge_expired(self, grace_days: float) -> int:
-        """Purge what expired longer ago than the grace period. Returns how many entries were purged."""
-        ids = self.expired(grace_days)
-        return self._store.entries.purge(ids).records if ids else 0
-
-    def expired(self, grace_days: float) -> tuple[str, ...]:
-        return self._store.entries.expired(now_ms() - int(grace_days * DAY_MS))
-
-    # ── history ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    def history(self, id_: str) -> tuple[Change, ...]:
-        return self._store.entries.history(self._existing(id_).id)
-
-    def undo(self, reference: str) -> tuple[tuple[Change, ...], int]:
-        """See `mindex.memories.undo.undo`."""
-        return undo(self._store, reference, self._by)
-
-    # ── looking up ────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _existing(self, id_: str) -> Record:
-        """An entry, live or retired, by its id or a unique prefix."""
-        return find_entry(self._store, id_)
+        return self._store.entries.purge([find_entry(self._store, id_).id for id_ in ids])
 
     def _refuse_circle(self, winner: str, loser: str) -> None:
         seen, current = {loser}, winner
@@ -322,5 +236,34 @@ class EntryWriter:
             current = record.superseded_by if record else ""
 
 
-def _distinct(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(value for value in values if value))
+def _clean(properties: Mapping[str, object], redact: Callable[[str], str], now: int) -> dict[str, Any]:
+    """The properties of a memory, redacted, as they are stored. Raises UsageError for one that is not valid."""
+
+    def text(value: object) -> str:
+        return validation.validate_text(redact(validation.validate_text(str(value)))).strip()
+
+    def plain(value: object) -> object:
+        redacted = redact_value(value, redact)
+        return redacted.strip() if isinstance(redacted, str) else redacted
+
+    def texts(values: object) -> tuple[str, ...]:
+        redacted = (redact(str(value)).strip() for value in cast("Iterable[object]", values))
+        return tuple(dict.fromkeys(filter(None, redacted)))
+
+    checks: dict[str, Callable[[object], object]] = {
+        "text": text,
+        "type": lambda value: validation.validate_type(str(value)),
+        "importance": lambda value: validation.validate_importance(int(str(value))),
+        "fields": plain,
+        "anchor": lambda value: make_anchor(str(value), Path.cwd()) if value else {},
+        "entities": texts,
+        "title": plain,
+        "tags": texts,
+        "summary": plain,
+        "context": plain,
+        "source": plain,
+        "confidence": lambda value: validation.validate_confidence(float(str(value))),
+        "expires_at": lambda value: None if value is None else validation.validate_expiry(int(str(value)), now),
+        "supersedes": plain,
+    }
+    return {name: check(properties[name]) for name, check in checks.items() if name in properties}

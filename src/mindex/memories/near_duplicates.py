@@ -12,20 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mindex.analyzer import STOP_WORDS, analyze_query, fold
-from mindex.memories.conflicts import READ_LIMIT, contradict
+from mindex.analyzer import STOP_WORDS, analyze_query, word_set
+from mindex.memories.conflicts import READ_LIMIT
 
 NEAR_OVERLAP = 0.6  # of words
 NEAR_COSINE = 0.92  # of vectors
 NEAR_LINK = "near"  # the kind of the link between two near-duplicates
 
 # Contractions carry no meaning of their own; `conflicts` judges what a `not` does to a text.
-_MEANINGLESS = STOP_WORDS | frozenset(
-    """
+_MEANINGLESS = STOP_WORDS | word_set("""
     arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt im ive mustnt shouldnt theyre wasnt werent weve wont
     wouldnt youre
-    """.split()
-)
+""")
 _FIRST_UNSPACED = "\u0e00"  # from here on letters are pairs of characters, which are short and yet say much
 
 
@@ -69,11 +67,3 @@ def probe_words(words: frozenset[str], frequency: Mapping[str, int]) -> tuple[st
     """
     rarest = sorted(words, key=lambda word: (frequency.get(word, 0), word))
     return tuple(rarest[: len(words) * 2 // 5 + 1])  # in integers: .4 · 5 must be 2, never 1.99
-
-
-def is_near(a_text: str, b_text: str, threshold: float = NEAR_OVERLAP) -> bool:
-    """Return whether two texts say nearly the same: enough words in common and no contradiction."""
-    a, b = keywords(a_text), keywords(b_text)
-    if not a and not b:
-        return fold(a_text).split() == fold(b_text).split()  # no words at all: only equal signs are near
-    return overlap(a, b) >= threshold and not contradict(a_text, b_text)

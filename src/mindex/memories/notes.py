@@ -7,23 +7,25 @@ from; a path that looks like an attempt is refused all the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from urllib.parse import unquote
 
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.ids import new_id
+from mindex.memories.entries import list_all
 from mindex.memories.field_specs import UNIQUE
 from mindex.memories.summary import summarize
 from mindex.memories.validation import MAX_BYTES
 from mindex.model import Filters, Record
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
+from mindex.values import dataclass
 
 ROOT = "/memories"
 MAX_FILES = 1_000
 MAX_PATH = 500
-_PAGE = 500
 _PATH = UNIQUE["note"]
 
 
@@ -52,23 +54,20 @@ def checked_path(path: str) -> str:
     return spelt
 
 
+@dataclass(frozen=True, slots=True)
 class Notes:
     """Reached as `memory.notes`. No two live notes of an agent share a path; writes are durable when they return."""
 
-    def __init__(self, store: Store, redactor: Redactor, by: str) -> None:
-        self._store = store
-        self._redactor = redactor
-        self._by = by
+    _store: Store
+    _redactor: Redactor
+    _by: str
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def files(self, agent: str, below: str = ROOT) -> dict[str, Record]:
         """The notes of an agent at or below a path, by path, in order."""
-        found: list[Record] = []
-        scope = Filters(kinds=("note",), agent=agent)
-        while page := self._store.retrieval.list(scope, limit=_PAGE, offset=len(found)).records:
-            found += page
-        by_path = {str(note.fields.get(_PATH)): note for note in found}
+        notes = list_all(self._store, Filters(kinds=("note",), agent=agent))
+        by_path = {str(note.fields.get(_PATH)): note for note in notes}
         return {path: by_path[path] for path in sorted(by_path) if _is_within(path, below)}
 
     def file(self, agent: str, path: str) -> Record:
@@ -112,9 +111,8 @@ class Notes:
             redacted = result.redacted
             return replace(record, text=result.text, summary=_summary(path, result.text))
 
-        id_ = self.file(agent, path).id
-        done = self._store.entries.revise(id_, revised, by=self._by, action="update", reason=reason)
-        return NoteWrite(done.after, redacted)
+        note = self._revise(self.file(agent, path).id, revised, "update", reason)
+        return NoteWrite(note, redacted)
 
     def delete(self, agent: str, path: str) -> int:
         """Forget a note, or every note below a directory, in one transaction. Returns how many."""
@@ -125,13 +123,7 @@ class Notes:
             if not files:
                 raise _no_path(path)
             for record in files.values():
-                self._store.entries.revise(
-                    record.id,
-                    lambda note: replace(note, retired_at=now),
-                    by=self._by,
-                    action="forget",
-                    reason=f"delete {path}",
-                )
+                self._revise(record.id, partial(replace, retired_at=now), "forget", f"delete {path}")
         return len(files)
 
     def rename(self, agent: str, old: str, new: str) -> int:
@@ -139,26 +131,23 @@ class Notes:
         if ROOT in (old, new):
             raise ForbiddenPathError(f"Cannot rename the {ROOT} directory itself")
         with self._store.entries.transaction():
-            return self._renamed(self.files(agent), old, new)
-
-    def _renamed(self, files: dict[str, Record], old: str, new: str) -> int:
-        moving = {path: record for path, record in files.items() if _is_within(path, old)}
-        if not moving:
-            raise _no_path(old)
-        if new == old or new.startswith(f"{old}/"):
-            raise ConflictError(f"The destination {new} already exists, or lies in {old}")
-        self._refuse_taken(files, new, f"The destination {new} already exists")
-        moved = {path: checked_path(new + path.removeprefix(old)) for path in moving}
-        for path, record in moving.items():
-            self._store.entries.revise(
-                record.id,
-                _placed_at(moved[path]),
-                by=self._by,
-                action="update",
-                reason=f"rename {path} to {moved[path]}",
-                unique=_PATH,
-            )
+            files = self.files(agent)
+            moving = {path: record for path, record in files.items() if _is_within(path, old)}
+            if not moving:
+                raise _no_path(old)
+            if new == old or new.startswith(f"{old}/"):
+                raise ConflictError(f"The destination {new} already exists, or lies in {old}")
+            self._refuse_taken(files, new, f"The destination {new} already exists")
+            moved = {path: checked_path(new + path.removeprefix(old)) for path in moving}
+            for path, record in moving.items():
+                self._revise(record.id, _placed_at(moved[path]), "update", f"rename {path} to {moved[path]}", _PATH)
         return len(moving)
+
+    def _revise(
+        self, id_: str, change: Callable[[Record], Record], action: str, reason: str, unique: str = ""
+    ) -> Record:
+        revised = self._store.entries.revise(id_, change, by=self._by, action=action, reason=reason, unique=unique)
+        return revised.after
 
     def _refuse_taken(self, files: dict[str, Record], path: str, message: str) -> None:
         """Raise ConflictError when the path is taken: a directory cannot become a file, nor a file a directory."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mindex.clock import now_ms
@@ -12,27 +13,25 @@ from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
 from mindex.memories import json_paths
-from mindex.memories.agents import AgentName
-from mindex.memories.json_values import redact_value
+from mindex.memories.author import Author
+from mindex.memories.validation import validate_json
 from mindex.model import Change, Record
-from mindex.redaction.redactor import Redactor
-from mindex.store.base import Store
+from mindex.redaction.json_values import redact_value
+from mindex.values import dataclass
 
 MAX_BYTES = 256 * 1024
 
 
+@dataclass(frozen=True, slots=True)
 class Profile:
     """Reached as `memory.profile`. Every method takes the agent whose profile it is; None: the one of the settings."""
 
-    def __init__(self, store: Store, redactor: Redactor, queue: EmbeddingQueue, agent_name: AgentName) -> None:
-        self._store = store
-        self._redact = redactor.redact_text
-        self._queue = queue
-        self._agent_name = agent_name
+    _author: Author
+    _queue: EmbeddingQueue
 
     def record(self, *, agent: str | None = None) -> Record | None:
         """The record of the profile; None before anything was set."""
-        found = self._store.retrieval.record(profile_id(self._agent_name(agent)))
+        found = self._author.store.retrieval.record(profile_id(self._author.agent(agent)))
         return None if found is None or found.retired_at is not None else found
 
     def get(self, path: str = "", *, agent: str | None = None) -> Any:
@@ -43,12 +42,13 @@ class Profile:
 
     def set(self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None) -> Change:
         """Set values by their paths, in one change; None removes a value."""
-        agent = self._agent_name(agent)
+        agent = self._author.agent(agent)
         if not changes:
             raise UsageError("there is nothing to change", "give a path and a value")
         for path in changes:
             json_paths.parse_path(path)  # an invalid path must not leave an empty profile behind
-        changes = {self._redact(path): redact_value(value, self._redact, path) for path, value in changes.items()}
+        redact = self._author.redactor.redact_text
+        changes = {redact(path): redact_value(validate_json(value), redact, path) for path, value in changes.items()}
 
         def revised(record: Record) -> Record:
             data: Any = record.fields.get("data", {})
@@ -58,44 +58,39 @@ class Profile:
                 )
             return with_data(record, data)
 
-        reason = self._redact(reason)
-        with self._store.entries.transaction():  # a refused change must not leave an empty profile behind either
+        with self._author.store.entries.transaction():  # a refused change must not leave an empty profile behind either
             self._ensure(agent)
-            change = self._revise(agent, revised, "update", reason)
-        return self._embedded(change)
+            change = self._author.revise(profile_id(agent), revised, "update", reason)
+        return self._queue.embed_after(change)
 
     def history(self, *, agent: str | None = None) -> tuple[Change, ...]:
-        return self._store.entries.history(profile_id(self._agent_name(agent)))
+        return self._author.store.entries.history(profile_id(self._author.agent(agent)))
 
     def rollback(self, version: int, reason: str = "", *, agent: str | None = None) -> Change:
         """Bring back the profile as it was right after a change, by the number of that change."""
-        agent = self._agent_name(agent)
+        agent = self._author.agent(agent)
         target = next((one for one in self.history(agent=agent) if one.change == version), None)
         if target is None:
             raise NotFoundError(
                 f"the profile of '{agent}' has no version {version}", "`mindex profile history` lists them"
             )
         data = target.after.fields.get("data", {})
-        reason = self._redact(reason) or f"rollback to version {version}"
-        return self._embedded(
-            self._revise(agent, lambda record: with_data(replace(record, retired_at=None), data), "rollback", reason)
+        reason = self._author.redactor.redact_text(reason) or f"rollback to version {version}"
+        change = self._author.revise(
+            profile_id(agent), lambda record: with_data(replace(record, retired_at=None), data), "rollback", reason
         )
-
-    def _embedded(self, change: Change) -> Change:
-        return replace(change, notes=(*change.notes, *self._queue.embed(change.record)))
-
-    def _revise(self, agent: str, change: Callable[[Record], Record], action: str, reason: str) -> Change:
-        by = self._agent_name.default
-        return self._store.entries.revise(profile_id(agent), change, by=by, action=action, reason=reason)
+        return self._queue.embed_after(change)
 
     def _ensure(self, agent: str) -> None:
-        existing = self._store.retrieval.record(profile_id(agent))
+        """Make an empty profile where there is none, and bring back one that was forgotten."""
+        id_, store = profile_id(agent), self._author.store
+        existing = store.retrieval.record(id_)
         if existing is None:
             now = now_ms()
-            empty = Record(id=profile_id(agent), kind="profile", text="", agent=agent, created_at=now, updated_at=now)
-            self._store.entries.add([with_data(empty, {})], by=self._agent_name.default, once=True)
+            empty = Record(id=id_, kind="profile", text="", agent=agent, created_at=now, updated_at=now)
+            store.entries.add([with_data(empty, {})], by=self._author.name, once=True)
         elif existing.retired_at is not None:
-            self._revise(agent, lambda record: replace(record, retired_at=None), "restore", "")
+            self._author.revise(id_, partial(replace, retired_at=None), "restore")
 
 
 def profile_id(agent: str) -> str:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mindex.analyzer import STOP_WORDS
+from mindex.analyzer import STOP_WORDS, word_set
 
 READ_LIMIT = 4_000  # characters: a sentence that starts later does not open the text
 MOST_CHARACTERS = 200
 MOST_DENSE = 60  # characters of a script without spaces, which say about as much as twenty words
 
 # A full stop after one of these never ends a sentence …
-ABBREVIATIONS = frozenset(
-    """
+ABBREVIATIONS = word_set("""
     al approx bzw ca capt cf dept dipl dr eg e.g gen gov hr ie i.e ing jr lt mme mr mrs ms mt p.ex prof rev sr sra sgt
     st u.a v vgl vs z.b d.h d.i
-    """.split()
-)
+""")
 # … after one of these not before a number ("No. 5", "fig. 2") …
 _BEFORE_NUMBER = frozenset("art bd ch eq fig kap no nos nr núm p pp s sec vol".split())
 # … and after one of these only when the next word clearly starts another sentence ("in the U.S. He left.").

@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from mindex.analyzer import analyze
 from mindex.clock import now_ms, parse_time
 from mindex.errors import UsageError
+from mindex.memories.validation import validate_limit
 from mindex.model import KINDS, Record, TimelineEvent
 from mindex.store.base import Store
+from mindex.values import dataclass
 
 MOST_EVENTS = 200
 
 
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """Reached as `memory.timeline`."""
 
-    def __init__(self, store: Store, default_agent: str) -> None:
-        self._store = store
-        self._default_agent = default_agent
+    _store: Store
+    _default_agent: str
 
     def events(
         self,
@@ -31,22 +33,19 @@ class Timeline:
         agent: str | None = None,
     ) -> tuple[TimelineEvent, ...]:
         """Events between two times, oldest first; with a query, only those of entries that hold one of its words."""
-        unknown = [kind for kind in kinds if kind not in KINDS]
-        if unknown:
+        if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise UsageError(f"unknown kind '{unknown[0]}'", f"use one of {', '.join(KINDS)}")
-        if limit < 1:
-            raise UsageError(f"limit {limit} is too small", f"use 1 to {MOST_EVENTS}")
+        most = validate_limit(limit, MOST_EVENTS)
         wanted = set(analyze(query).words)
         scope = agent or self._default_agent
         until = parse_time(before) if before else now_ms() + 1
         events: list[TimelineEvent] = []
         for change in self._store.entries.changes_between(parse_time(after), until):
             record = change.after
-            if kinds and record.kind not in kinds:
-                continue
-            if scope in ("*", record.agent) and (not wanted or not wanted.isdisjoint(_words(record))):
+            in_scope = scope in ("*", record.agent) and (not kinds or record.kind in kinds)
+            if in_scope and (not wanted or not wanted.isdisjoint(_words(record))):
                 events.append(TimelineEvent(change.at, change.action, change.record, record.kind, record.summary))
-            if len(events) == min(limit, MOST_EVENTS):
+            if len(events) == most:
                 break
         return tuple(events)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from mindex.clock import now_ms
 from mindex.errors import NotFoundError
+from mindex.memories.entries import find_entry
 from mindex.memories.field_specs import FIELDS, UNIQUE, record_values
-from mindex.memories.find_entry import find_entry
 from mindex.memories.profile import with_data as profile_with
 from mindex.model import Change, Record
 from mindex.model.record_properties import in_order

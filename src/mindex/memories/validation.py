@@ -1,14 +1,17 @@
-"""Validation of a memory: its type, its text, and the ranges of importance, confidence and expiry.
+"""Validation of entries: type, text, JSON values, and the ranges of importance, confidence and expiry.
 
 Each function returns its value or raises UsageError.
 """
 
 from __future__ import annotations
 
+from math import isfinite
+
 from mindex.errors import UsageError
 from mindex.model import TYPES
 
 MAX_BYTES = 1024 * 1024
+_DEEPEST = 50
 _END_OF_9999 = 253_402_300_799_000  # the last moment that `datetime` knows
 
 
@@ -38,6 +41,12 @@ def validate_expiry(moment: int, now: int) -> int:
     return moment
 
 
+def validate_limit(limit: int, most: int) -> int:
+    if limit < 1:
+        raise UsageError(f"limit {limit} is too small", f"use 1 to {most}")
+    return min(limit, most)
+
+
 def validate_text(text: str) -> str:
     if not text.strip():
         raise UsageError("there is nothing to remember: the text is empty", "say what is to be remembered")
@@ -48,3 +57,14 @@ def validate_text(text: str) -> str:
             "keep it as a file in an indexed folder, or tell it in parts",
         )
     return text
+
+
+def validate_json(value: object, depth: int = 0) -> object:
+    if depth > _DEEPEST:
+        raise UsageError(f"a value is nested more than {_DEEPEST} deep", "store it flatter, or as a text")
+    if isinstance(value, list | tuple | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            validate_json(part, depth + 1)
+    elif value is not None and not isinstance(value, str | int) and not (isinstance(value, float) and isfinite(value)):
+        raise UsageError(f"{value!r} cannot be stored", "use texts, numbers, true, false, lists and objects")
+    return value

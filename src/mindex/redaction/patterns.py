@@ -11,18 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mindex.redaction.secret_checks import (
-    has_jwt_header,
-    is_assigned_password,
-    is_assigned_secret,
-    is_card,
-    is_in_link,
-    is_mixed,
-    is_not_sample,
-    is_stated_password,
-    is_stated_secret,
-    is_value_first,
-)
+from mindex.redaction import secret_checks as checks
 
 Check = Callable[[re.Match[str]], bool]
 
@@ -46,12 +35,14 @@ class Rule:
     hints: tuple[str, ...] = ()
 
 
-def _token(kind: str, pattern: str, *starts: str, check: Check | None = None) -> Rule:
-    return Rule(kind, re.compile(pattern), starts, check)
+def _token(kind: str, pattern: str, *starts: str, check: Check | None = None, hints: tuple[str, ...] = ()) -> Rule:
+    return Rule(kind, re.compile(pattern), starts, check, hints=hints)
 
 
-def _any_case(kind: str, pattern: str, starts: tuple[str, ...], check: Check | None = None) -> Rule:
-    return Rule(kind, re.compile(pattern, re.IGNORECASE), starts, check, any_case=True)
+def _any_case(
+    kind: str, pattern: str, starts: tuple[str, ...], check: Check | None = None, hints: tuple[str, ...] = ()
+) -> Rule:
+    return Rule(kind, re.compile(pattern, re.IGNORECASE), starts, check, any_case=True, hints=hints)
 
 
 # Repeats of groups are atomic, `(?>…)`: Python before 3.11.5 has bugs in `(…)*+`.
@@ -82,13 +73,10 @@ _SECRET = (
 )
 _CJK_WORDS = ("密码", "密碼", "パスワード", "비밀번호")
 _PASSWORD_WORDS = (
-    *("pass", "pwd", "psk", "kennwort", "contrase", "mot", "senha", "parola", "wachtwoord", "hasło", "пароль"),
+    *"pass pwd psk kennwort contrase mot senha parola wachtwoord hasło пароль".split(),
     *_CJK_WORDS,
 )
-_SECRET_WORDS = (
-    *("secret", "token", "api", "access", "private", "auth", "signing", "encryption", "master", "account", "client"),
-    *("license",),
-)
+_SECRET_WORDS = tuple("secret token api access private auth signing encryption master account client license".split())
 
 # A value without quotes: `&`, `,` and `;` end it only before another field, a space or the line's end.
 _BARE = r"(?:[^\s\"'`<>|&,;。，；、）」』]|[,;](?![\w.-]{0,40}[=:\s]|$)|&(?![\w.#-]{0,40}[=:;\s]|$))"
@@ -114,6 +102,7 @@ _TAGGED = rf">(?P<v>[^<>\s]{{6,{LIMIT}}}+)</"
 _AUTHORIZATION = (
     r"authorization[\"']?[ \t]*+[:=,][ \t]*+[\"']?(?:bearer|basic|token|apikey)[ \t]++(?P<v>[\w+/=.~-]{8,}+)"
 )
+_URL_PASSWORD = r"://[^\s/:@\"'<>`]{0,99}+:(?P<v>[^\s/\"'<>`]{3,256})@(?=[\w.\[-])"
 _PARAMETER = (
     r"[?&](?:[\w-]{0,40}?(?:token|sig|signature|secret|password|passwd|api[_-]?key|auth)|key)="
     rf"(?P<v>[^&\s\"'<>`#)\]]{{6,{LIMIT}}}+)"
@@ -126,15 +115,15 @@ RULES: tuple[Rule, ...] = (
     _token("private-key", _PRIVATE_KEY, "-----BEGIN ", "Private-Lines: "),
     _token("anthropic-key", r"sk-ant-[\w-]{16,}+", "sk-ant-"),
     _token("openai-key", r"sk-(?:proj|svcacct|admin|or|lf)-[\w-]{16,}+", "sk-"),
-    _token("openai-key", rf"(?<![A-Za-z0-9])sk-[\w-]{{20,{LIMIT}}}+", "sk-", check=is_mixed),
+    _token("openai-key", rf"(?<![A-Za-z0-9])sk-[\w-]{{20,{LIMIT}}}+", "sk-", check=checks.is_mixed),
     _token("github-token", r"gh[pousr]_[A-Za-z0-9]{20,}+", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     _token("github-token", r"github_pat_\w{20,}+", "github_pat_"),
     _token("gitlab-token", r"gl(?:pat|dt|rt|ptt|ft|soat|cbt|agent)-[\w-]{18,}+", "gl"),
-    _token("slack-token", rf"(?:xox[abeoprs]|xapp)[-.][\w.-]{{10,{LIMIT}}}+", "xox", "xapp-", check=is_mixed),
+    _token("slack-token", rf"(?:xox[abeoprs]|xapp)[-.][\w.-]{{10,{LIMIT}}}+", "xox", "xapp-", check=checks.is_mixed),
     _any_case(
         "slack-webhook", r"hooks\.slack\.com/(?P<v>(?:services|workflows|triggers)/[\w/-]{20,}+)", ("hooks.slack",)
     ),
-    _token("aws-key", r"(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16,}+", "AKIA", "ASIA", check=is_not_sample),
+    _token("aws-key", r"(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16,}+", "AKIA", "ASIA", check=checks.is_not_sample),
     _any_case("aws-secret", r"aws.{0,20}?key[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?(?P<v>[A-Za-z0-9/+]{40})", ("aws",)),
     _token("google-key", r"AIza[\w-]{35,}+|GOCSPX-[\w-]{20,}+|ya29\.[\w-]{20,}+", "AIza", "GOCSPX-", "ya29."),
     _token("stripe-key", r"[srp]k_(?:live|test)_[A-Za-z0-9]{16,}+|whsec_[\w+/=]{24,}+", "sk_", "rk_", "pk_", "whsec_"),
@@ -155,21 +144,19 @@ RULES: tuple[Rule, ...] = (
     _token("vault-token", r"(?<![A-Za-z0-9])hv[sb]\.[\w-]{24,}+", "hvs.", "hvb."),
     _token("atlassian-token", r"ATATT3[\w=-]{50,}+", "ATATT3"),
     _token("age-key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}+", "AGE-SECRET-KEY-"),
-    Rule("telegram-token", re.compile(r"(?<!\d)\d{8,10}:AA[\w-]{33}"), hints=(":AA",)),
-    _token("jwt", r"(?<![\w-])(?P<header>eyJ[\w-]{8,999}+)\.[\w-]{8,}+\.[\w-]*+", "eyJ", check=has_jwt_header),
-    _any_case("authorization", _AUTHORIZATION, ("authorization",), is_in_link),
-    _token(
-        "url-password", r"://[^\s/:@\"'<>`]{0,99}+:(?P<v>[^\s/\"'<>`]{3,256})@(?=[\w.\[-])", "://", check=is_in_link
-    ),
-    _token("url-token", r"://(?P<v>[\w-]{20,256}+)@(?=[\w.\[-])", "://", check=is_mixed),
-    _any_case("url-token", _PARAMETER, ("?", "&"), is_in_link),
-    Rule("card", re.compile(_CARD), hints=tuple("23456"), check=is_card),
-    _any_case("password", _PASSWORD + _TAGGED, _PASSWORD_WORDS, is_in_link),
-    _any_case("password", _PASSWORD + _ASSIGNED, _PASSWORD_WORDS, is_assigned_password),
-    _any_case("password", _PASSWORD + _STATED, _PASSWORD_WORDS, is_stated_password),
-    _any_case("password", _PASSWORD + _STATED_CJK, _CJK_WORDS, is_stated_password),
-    Rule("password", re.compile(_VALUE_FIRST, re.IGNORECASE), hints=_VALUE_FIRST_HINTS, check=is_value_first),
-    _any_case("secret", _SECRET + _TAGGED, _SECRET_WORDS, is_stated_secret),
-    _any_case("secret", _SECRET + _ASSIGNED, _SECRET_WORDS, is_assigned_secret),
-    _any_case("secret", _SECRET + _STATED, _SECRET_WORDS, is_stated_secret),
+    _token("telegram-token", r"(?<!\d)\d{8,10}:AA[\w-]{33}", hints=(":AA",)),
+    _token("jwt", r"(?<![\w-])(?P<header>eyJ[\w-]{8,999}+)\.[\w-]{8,}+\.[\w-]*+", "eyJ", check=checks.has_jwt_header),
+    _any_case("authorization", _AUTHORIZATION, ("authorization",), checks.is_in_link),
+    _token("url-password", _URL_PASSWORD, "://", check=checks.is_in_link),
+    _token("url-token", r"://(?P<v>[\w-]{20,256}+)@(?=[\w.\[-])", "://", check=checks.is_mixed),
+    _any_case("url-token", _PARAMETER, ("?", "&"), checks.is_in_link),
+    _token("card", _CARD, hints=tuple("23456"), check=checks.is_card),
+    _any_case("password", _PASSWORD + _TAGGED, _PASSWORD_WORDS, checks.is_in_link),
+    _any_case("password", _PASSWORD + _ASSIGNED, _PASSWORD_WORDS, checks.is_assigned_password),
+    _any_case("password", _PASSWORD + _STATED, _PASSWORD_WORDS, checks.is_stated_password),
+    _any_case("password", _PASSWORD + _STATED_CJK, _CJK_WORDS, checks.is_stated_password),
+    _any_case("password", _VALUE_FIRST, (), checks.is_value_first, hints=_VALUE_FIRST_HINTS),
+    _any_case("secret", _SECRET + _TAGGED, _SECRET_WORDS, checks.is_stated_secret),
+    _any_case("secret", _SECRET + _ASSIGNED, _SECRET_WORDS, checks.is_assigned_secret),
+    _any_case("secret", _SECRET + _STATED, _SECRET_WORDS, checks.is_stated_secret),
 )

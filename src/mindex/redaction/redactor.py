@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
-
 from mindex.config import SecretsMode
 from mindex.errors import SecretError
 from mindex.values import dataclass
 
 # Part of every indexed file's fingerprint: raise it when the same text would be redacted differently.
 REDACTION_VERSION = 1
-
-Mode: TypeAlias = SecretsMode
 
 _MOST_PASSES = 8
 
@@ -34,7 +29,7 @@ class SecretMatch:
     preview: str
 
 
-# The methods import the patterns: compiling them takes 30 ms, and a search redacts nothing.
+# Imported when first used, by the methods: compiling the patterns takes 30 ms, and a search redacts nothing.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ class Redactor:
     Private sections and invisible characters are removed in every mode.
     """
 
-    mode: Mode = "redact"
+    mode: SecretsMode = "redact"
 
     @property
     def version(self) -> str:
@@ -95,34 +90,6 @@ class Redactor:
         """Return only the text of `redact`."""
         return self.redact(text, keep_lines=keep_lines).text
 
-    def redact_json(self, value: object) -> tuple[object, tuple[str, ...]]:
-        """Redact every text of a JSON value at any depth, keys included; return it with the kinds that were replaced.
-
-        A value is read with its key in front, which may be what reveals it as a secret. A number stays a number unless
-        it is a secret.
-        """
-        kinds: list[str] = []
-
-        def redact(text: str) -> str:
-            result = self.redact(text)
-            kinds.extend(result.redacted)
-            return result.text
-
-        def redact_value(part: object, key: str = "") -> object:
-            if isinstance(part, Mapping):
-                return {(name := redact(str(key))): redact_value(inner, name) for key, inner in part.items()}
-            if isinstance(part, Sequence) and not isinstance(part, str):
-                return [redact_value(inner, key) for inner in part]
-            if isinstance(part, str) or (isinstance(part, int | float) and not isinstance(part, bool)):
-                label = f"{key}: " if key else ""
-                redacted = redact(f"{label}{part}")
-                if redacted == f"{label}{part}":
-                    return part
-                return redacted.removeprefix(label) if redacted.startswith(label) else redact(str(part))
-            return part
-
-        return redact_value(value), tuple(dict.fromkeys(kinds))
-
     def find(self, text: str) -> tuple[SecretMatch, ...]:
         """Return what would be removed from `text` in mode `redact`, in order, for a scan of what is stored already.
 
@@ -142,7 +109,3 @@ class Redactor:
             shown = min(4, (end - start) // 4)  # four of eight would be half a password
             found.append(SecretMatch(kind, line, text[start : start + shown] + "…"))
         return tuple(found)
-
-
-def redact(text: str, mode: Mode = "redact", *, keep_lines: bool = False) -> RedactionResult:
-    return Redactor(mode).redact(text, keep_lines=keep_lines)

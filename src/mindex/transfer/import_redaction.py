@@ -8,11 +8,12 @@ from itertools import chain
 from math import isfinite
 from typing import Any, cast
 
-from mindex.memories import validation
-from mindex.memories.json_values import redact_value
+from mindex.config import SecretsMode
+from mindex.memories.validation import validate_json, validate_text
 from mindex.model import Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
-from mindex.redaction.redactor import Mode, redact
+from mindex.redaction.json_values import redact_value
+from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.jsonl_rows import InvalidRow
 
@@ -21,7 +22,7 @@ _TEXT_LISTS = tuple(one.name for one in ENTRY_PROPERTIES if one.redacted and one
 _DEEPEST = 64
 
 
-def rows_with_secrets(rows: Sequence[ExportRow], mode: Mode) -> list[ExportRow]:
+def rows_with_secrets(rows: Sequence[ExportRow], mode: SecretsMode) -> list[ExportRow]:
     """Return the rows that may have a secret.
 
     Most have none, and searching many texts at once costs little more than searching one. A line break is to every
@@ -29,7 +30,7 @@ def rows_with_secrets(rows: Sequence[ExportRow], mode: Mode) -> list[ExportRow]:
     again.
     """
     together = "\n".join(chain.from_iterable(map(free_texts, rows)))
-    if redact(together, "redact" if mode == "strict" else mode).text == together:
+    if Redactor(mode).for_reading().redact_text(together) == together:
         return []
     if len(rows) == 1:
         return list(rows)
@@ -37,7 +38,7 @@ def rows_with_secrets(rows: Sequence[ExportRow], mode: Mode) -> list[ExportRow]:
     return [*rows_with_secrets(rows[:half], mode), *rows_with_secrets(rows[half:], mode)]
 
 
-def redact_row(row: ExportRow, mode: Mode) -> tuple[ExportRow, tuple[str, ...]]:
+def redact_row(row: ExportRow, mode: SecretsMode) -> tuple[ExportRow, tuple[str, ...]]:
     """Return the row without its secrets, and their kinds. In strict mode, raises SecretError for a secret.
 
     Raises UsageError for a memory of which nothing is left.
@@ -45,21 +46,25 @@ def redact_row(row: ExportRow, mode: Mode) -> tuple[ExportRow, tuple[str, ...]]:
     kinds: dict[str, None] = {}
 
     def redacted(text: str) -> str:
-        result = redact(text, mode)
+        result = Redactor(mode).redact(text)
         kinds.update(dict.fromkeys(result.redacted))
         return result.text
 
     def redacted_state(state: Record) -> Record:
         changes: dict[str, Any] = {name: redacted(getattr(state, name)) for name in _TEXTS}
         changes |= {name: tuple(filter(None, map(redacted, getattr(state, name)))) for name in _TEXT_LISTS}
-        return replace(state, **changes, fields=cast("dict[str, object]", redact_value(dict(state.fields), redacted)))
+        return replace(
+            state,
+            **changes,
+            fields=cast("dict[str, object]", redact_value(validate_json(dict(state.fields)), redacted)),
+        )
 
     clean = row.with_states(redacted_state)
     history = tuple(replace(one, by=redacted(one.by), reason=redacted(one.reason)) for one in clean.history)
     same_text = (clean.record.title, clean.record.text) == (row.record.title, row.record.text)
     clean = replace(clean, history=history, vectors=row.vectors if same_text else ())
     if clean.record.kind == "memory":
-        validation.validate_text(clean.record.text)
+        validate_text(clean.record.text)
     return clean, tuple(kinds)
 
 

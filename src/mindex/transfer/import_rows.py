@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindex.config import SecretsMode
 from mindex.errors import MindexError, StoreError
 from mindex.memories.field_specs import UNIQUE
 from mindex.model import Progress
 from mindex.model.transfer import ImportReport
-from mindex.redaction.redactor import Mode
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.transfer.import_agents import AgentMapping, NewOwner, referenced_ids
@@ -37,7 +37,7 @@ def import_rows(
     importer: Importer,
     *,
     agents: AgentMapping = AgentMapping(),  # noqa: B008 - frozen
-    secrets: Mode = "redact",
+    secrets: SecretsMode = "redact",
     by: str = "main",
     dry_run: bool = False,
     report: Report | None = None,
@@ -106,7 +106,7 @@ class _ImportRun:
 
     store: Store
     agents: AgentMapping
-    secrets: Mode
+    secrets: SecretsMode
     restore_options: RestoreOptions
     preview: ImportPreview | None
     open_links: list[tuple[str, Link]] = field(default_factory=list)  # whose target is not stored yet

@@ -80,4 +80,4 @@ class Transfer:
         if self._queue.in_background:
             self._queue.embed_all()
         else:
-            self._queue.backfill_quietly(report)
+            self._queue.backfill(report=report)

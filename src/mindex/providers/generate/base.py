@@ -25,6 +25,11 @@ class Prompt:
     schema: Mapping[str, object] | None = None
 
 
+def object_schema(**properties: object) -> Mapping[str, object]:
+    """Return the JSON schema of an object that has all of these properties and no others."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
 class Generator(Protocol):
     """One language model. Creating it is cheap; the model is loaded, or its server called, at first use."""
 

@@ -1,0 +1,91 @@
+"""Indexed files, read from disk as they are now and redacted, and never from outside a collection's root."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
+from mindex.ingest.text_decoding import BinaryFile, decode
+from mindex.model import Document, Record
+from mindex.present.text import amount
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import FileStore
+from mindex.values import dataclass
+
+_UPDATE = "run `mindex index` to bring it up to date"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFiles:
+    """The files of all collections."""
+
+    _files: FileStore
+    _redactor: Redactor
+
+    def find(self, path: str) -> tuple[Document, ...]:
+        """Indexed files by relative path, end of path, glob, or absolute path inside a root.
+
+        Raises ForbiddenPathError for a path outside every collection.
+        """
+        path = path.replace("\\", "/").removeprefix("./")
+        if ".." in path.split("/"):
+            raise ForbiddenPathError(f"'{path}' leads out of its folder", "name an indexed file")
+        if not (path.startswith("/") or re.match(r"[a-zA-Z]:/", path)):
+            return self._files.find_documents(path)
+        for collection in self._files.collections():
+            root = collection.root.replace("\\", "/").rstrip("/") + "/"
+            if path.startswith(root):
+                below = self._files.find_documents(f"{collection.name}/{path.removeprefix(root)}")
+                return tuple(document for document in below if document.collection == collection.name)
+        raise ForbiddenPathError(f"'{path}' is outside every collection", "name an indexed file")
+
+    def find_one(self, path: str) -> Document:
+        """As `find`. Raises NotFoundError when there is no such file, UsageError when there are several."""
+        if not path.strip() or "\0" in path:
+            raise UsageError("the path is empty", "name an indexed file, for example docs/setup.md")
+        documents = self.find(path)
+        if not documents:
+            raise NotFoundError(f"no indexed file '{path}'", "search for it, or index its folder first")
+        if len(documents) > 1:
+            names = ", ".join(f"{document.collection}/{document.path}" for document in documents[:5])
+            raise UsageError(f"'{path}' is in more than one place", f"say which: {names}")
+        return documents[0]
+
+    def read(self, document: Document, first: int = 1, last: int | None = None) -> Record:
+        """Lines of a file as one record. Raises NotFoundError when they, or the file, are not there."""
+        lines = self._lines(document)
+        if first > max(1, len(lines)):
+            raise NotFoundError(f"{document.path} has {amount(len(lines), 'line')}", "ask for lines that are there")
+        last = len(lines) if last is None else min(max(first, last), len(lines))
+        return Record(
+            id=document.id,
+            kind="chunk",
+            text="\n".join(lines[first - 1 : last]),
+            title=document.title,
+            tags=document.tags,
+            created_at=document.mtime_ns // 1_000_000,
+            updated_at=document.indexed_at,
+            document=document.id,
+            collection=document.collection,
+            path=document.path,
+            first_line=first,
+            last_line=last,
+            domain=document.domain,
+            instruction=document.instruction,
+        )
+
+    def _lines(self, document: Document) -> list[str]:
+        root = next((Path(c.root) for c in self._files.collections() if c.name == document.collection), None)
+        if root is None:  # removed since the document was looked up
+            raise NotFoundError(f"the collection '{document.collection}' is gone", "`mindex status` lists them")
+        try:
+            real = (root / document.path).resolve(strict=True)
+            if not real.is_relative_to(root.resolve()):
+                raise ForbiddenPathError(f"{document.path} leads out of {root}", "replace the link by the file")
+            if not real.is_file():  # a pipe would be waited for
+                raise NotFoundError(f"{document.path} is no longer a file", _UPDATE)
+            text = self._redactor.redact_text(decode(real.read_bytes()), keep_lines=True)
+        except (OSError, BinaryFile) as error:
+            raise NotFoundError(f"{document.path} cannot be read ({error})", _UPDATE) from error
+        return re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))

@@ -1,0 +1,38 @@
+"""The author of changes: the agent that writes entries, as the settings name it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mindex.errors import UsageError
+from mindex.model import Change, Record
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import Store
+from mindex.values import dataclass
+
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """An agent that writes to a store. The history names it; entries belong to it unless another agent is given."""
+
+    store: Store
+    redactor: Redactor
+    name: str = ""
+
+    def agent(self, agent: str | None) -> str:
+        """The agent to write for. Raises UsageError for `*`, which means all agents, and for unusable names."""
+        name = agent or self.name
+        if name == "*" or not name.strip():
+            raise UsageError("'*' is everyone: nobody in particular can be told", "name one agent with --agent")
+        if len(name) > _LONGEST or self.redactor.redact_text(name) != name:
+            raise UsageError("that is not a name for an agent", f"use at most {_LONGEST} plain characters")
+        return name
+
+    def revise(
+        self, id_: str, change: Callable[[Record], Record], action: str, reason: str = "", *, unique: str = ""
+    ) -> Change:
+        """Change an entry and note the change in its history, with the reason redacted; see `EntryStore.revise`."""
+        reason = self.redactor.redact_text(reason)
+        return self.store.entries.revise(id_, change, by=self.name, action=action, reason=reason, unique=unique)

@@ -1,0 +1,23 @@
+"""Redacts the texts of JSON values: the fields of an entry, the data of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+
+def redact_value(value: object, redact: Callable[[str], str], name: str = "") -> object:
+    """Return a JSON value with every text redacted, at any depth and keys included.
+
+    A text is read with its name in front, which may be what reveals a secret. A number stays a number unless it is a
+    secret, as a card or a PIN is.
+    """
+    if isinstance(value, Mapping):
+        return {(key := redact(str(raw))): redact_value(part, redact, key) for raw, part in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [redact_value(part, redact, name) for part in value]
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    text, label = str(value), f"{name}: " if name else ""
+    redacted = redact(label + text)
+    redacted = redacted.removeprefix(label) if redacted.startswith(label) else redact(text)
+    return value if redacted == text else redacted
