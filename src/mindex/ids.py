@@ -1,41 +1,41 @@
-"""The one id maker. Ids are twelve letters and digits: legal in every engine, short enough to be said.
-
-What makes them is imported by whoever makes one: OpenSSL takes as long as a question by keyword, which makes none.
-"""
+"""Makes ids and hashes. An id has twelve letters and digits: legal in every engine, short enough to type."""
 
 from __future__ import annotations
 
+from base64 import b32encode
+from unicodedata import normalize
+
 _LENGTH = 12
+
+# Imported when first used: `hashlib` and `secrets` load OpenSSL, which takes as long as a keyword search.
 
 
 def short_hash(*parts: str) -> str:
-    """60 bits of what the parts say: at a million records, one clash in two million memories."""
+    """Return an id made of texts. It has 60 bits: among a million records, one clash in two million memories."""
     from hashlib import sha256
 
-    return _spelled(sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest())
+    return _to_id(sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest())
 
 
 def embedded_text_hash(kind: str, title: str, context: str, text: str) -> str:
-    """Of what an embedder reads of a record: a vector of other words must not serve it."""
+    """Return the hash of what an embedder reads of a record: the vector of another text is not stored for it."""
     return short_hash(title, context, text) if kind == "chunk" and context else short_hash(title, text)
 
 
 def new_id() -> str:
+    """Return a random id."""
     from secrets import token_bytes
 
-    return _spelled(token_bytes(8))
+    return _to_id(token_bytes(8))
 
 
 def content_hash(text: str) -> str:
-    """Equal for texts that differ only in white space or in how their characters are composed."""
+    """Return a hash that is equal for texts that differ only in white space or in how characters are composed."""
     from hashlib import sha256
-    from unicodedata import normalize
 
     normal = " ".join(normalize("NFC", text).split())
     return sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _spelled(data: bytes) -> str:
-    from base64 import b32encode
-
+def _to_id(data: bytes) -> str:
     return b32encode(data)[:_LENGTH].decode().lower()

@@ -6,24 +6,22 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from mindex.clock import parse_time
 from mindex.embedding.queue import EmbeddingQueue, Report
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import EmbeddingError, MindexError, UsageError
 from mindex.memories.author import Author
+from mindex.memories.consolidation import Consolidator
 from mindex.memories.entries import list_all
 from mindex.memories.lifecycle import EntryWriter
+from mindex.memories.merge import apply_merge
 from mindex.memories.service import EntryService
 from mindex.memories.validation import validate_limit, validate_type
-from mindex.model import Filters, MemoryStatistics, Record, SecretFinding
+from mindex.model import Consolidation, Filters, MemoryStatistics, Proposal, Record, SecretFinding
+from mindex.providers.factory import Providers
+from mindex.providers.generate.base import Generator
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model import Consolidation, Proposal
-    from mindex.providers.factory import Providers
-    from mindex.providers.generate.base import Generator
 
 _MOST_PROPOSALS = 200
 _MOST_BATCH = 200
@@ -113,11 +111,6 @@ class Maintenance:
         history: each proposal is applied whole or not at all, and one `undo` takes it back. Memories newer than
         `older_than` are left out (None: none is); `most` considers only the oldest so many.
         """
-        # Imported here: consolidation compares vectors, and numpy costs start-up time.
-        from mindex.memories.consolidation import Consolidator
-        from mindex.memories.merge import apply_merge
-        from mindex.model import Consolidation
-
         for type_ in types:
             validate_type(type_)
         most_proposals = validate_limit(limit, _MOST_PROPOSALS)

@@ -1,4 +1,4 @@
-"""`Memory`: everything mindex does, as a library. It holds no logic: verbs and groups call the services."""
+"""`Memory`: everything mindex does, as a library. It has no logic of its own: methods and groups call the services."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Memory:
         self.store.close()
 
     def stop_background_work(self, seconds: float = 3.0) -> None:
-        """Let the background finish what it is at; the rest stays pending for the next process."""
+        """Let the background finish its current work; the rest stays pending for the next process."""
         self._services.stop_background_work(seconds)
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +115,7 @@ class Memory:
         return self.entries.history(id_)
 
     def status(self) -> Status:
-        """What the memory holds, and how a search would be answered now."""
+        """How much is stored, and which tier a search would have now."""
         from mindex.health import status  # as in `Services`
 
         return status(self.store, self.embedding)
@@ -151,7 +151,7 @@ class Memory:
     def undo(self, reference: str) -> tuple[Change, int]:
         """Undo a change by its number, or an entry's latest. Returns the new change and the number of the undone one.
 
-        Changes that were made as one (a consolidation, an undo) are undone as one; the notes say so.
+        Changes that were made as one (a consolidation, an undo) are undone as one, which the notes list.
         """
         return self._services.entry_service.undo(reference)
 

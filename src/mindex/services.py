@@ -1,7 +1,4 @@
-"""Wires the services of one memory: each is imported and made when first used, with what it needs.
-
-A keyword search must not pay for importing the others (tests/test_costs.py): that is why the imports stand inside.
-"""
+"""Wires the services of one memory: each is imported and made when first used, with what it needs."""
 
 from __future__ import annotations
 
@@ -66,6 +63,8 @@ class Services:
         self.queue.join(seconds)
         if "fact_extraction" in self.__dict__:  # made by the first turn
             self.fact_extraction.join(until - monotonic())
+
+    # Imported when first used, here and below: a keyword search must not pay for the others (tests/test_costs.py).
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -180,6 +179,6 @@ class Services:
 
 def _link_near_duplicates(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Called with records whose vectors were just stored."""
-    from mindex.memories.near_duplicate_links import link_near_duplicates
+    from mindex.memories.near_duplicate_links import link_near_duplicates  # it needs numpy
 
     link_near_duplicates(store, model, stored)

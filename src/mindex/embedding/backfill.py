@@ -18,7 +18,7 @@ from mindex.store.base import Store
 _MOST_IDLE = 10
 # So many records at a time, of one piece each as a rule: two requests to a server, with the canary in the second.
 BATCH = 63
-# After so many records in a row that the model rejects, a text that every model takes tells whether it is down.
+# After so many records in a row that the model rejects, it is sent a text that every model takes, to see if it is down.
 _MOST_REJECTED = 3
 _PROBE = "ready"
 
@@ -32,7 +32,7 @@ class BackfillResult:
     remaining: int  # 0 when only certain ids were wanted
     note: str = ""
     rejected: int = 0  # records that the model did not take, though it took others
-    failure: EmbeddingError | None = None  # the error that the note tells of
+    failure: EmbeddingError | None = None  # the error in the note
     replaced: bool = False  # another process changed the model meanwhile: the rest is for the new one
 
 
@@ -133,7 +133,7 @@ class Backfill:
         return count
 
     def _adopt_imported(self) -> None:
-        """Make the vectors that an import brought searchable, when they are of the space that is wanted here."""
+        """Make imported vectors searchable, when they are of the space that this embedder fills."""
         vectors, model = self.store.vectors, self.embedder.model
         if self.store.read_only or vectors.active_space():
             return

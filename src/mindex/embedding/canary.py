@@ -1,6 +1,6 @@
 """The canary: notices a model that was replaced by another one behind its name, and stores no more of its vectors.
 
-A server may serve another model under the same name, with vectors of the same length: only bad answers would tell. So
+A server may serve another model under the same name, with vectors of the same length: only bad results would show. So
 each space keeps the vector of one fixed sentence, its canary. It is sent with every batch to a server's model, and with
 the first query of a process, and compared. A model on this machine is named by the checksum of its file: there the
 canary is compared once by each process that writes.
@@ -155,7 +155,7 @@ class CanaryEmbedder:
         return ""
 
     def _verdict(self, kept: VectorArray) -> Path:
-        """The file that says that the model is no longer the one of this canary: other processes read it."""
+        """The file that notes that the model is no longer the one of this canary; other processes read it."""
         return small_file("canaries", self.model.fingerprint, kept.tobytes().hex())
 
     def _compare_sample(self) -> None:

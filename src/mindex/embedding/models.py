@@ -43,7 +43,7 @@ class Models:
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder of the active space; None when the settings say `none`."""
+        """The embedder of the active space; None when the provider of the settings is `none`."""
         return self._selection.embedder
 
     def use(self, embedder: Embedder) -> None:
@@ -134,7 +134,7 @@ class Models:
         return "local" if model and is_packaged(full_name("local", model)) else active.provider
 
     def _settings_notes(self) -> tuple[str, ...]:
-        """What the settings have to say after a change."""
+        """Notes on settings that do not fit the active space after a change."""
         notes = []
         for space in self._store.vectors.spaces(counted=False):
             if space.active:
@@ -180,7 +180,7 @@ class Models:
     # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def check(self) -> tuple[Check, ...]:
-        """Ask each configured provider for a sign of life, all at once; and check the vectors of this memory."""
+        """Check that each configured provider answers, all at once, and the vectors of this memory."""
         spaces = self._store.vectors.spaces()
         space = next((one for one in spaces if one.active), None)
         rerank, generation = self._providers.settings("rerank"), self._providers.settings("generation")
@@ -194,7 +194,7 @@ class Models:
         return (*all_at_once(jobs), *self._check_vectors(spaces))
 
     def _check_active(self, space: Space | None) -> Check:
-        """The embedder in use. A server is asked with a short time-out; a model in this process is not loaded twice."""
+        """Check the embedder in use. A server gets a short time-out; a model in this process is not loaded twice."""
         selection = self._selection
         configured = selection.configured
 
@@ -216,7 +216,7 @@ class Models:
         return check_embedder("embedding model", make, space.model if space is not None else None, seconds)
 
     def _check_configured(self, space: Space) -> Check:
-        """The embedder of the settings, where the active space is of another model."""
+        """Check the embedder of the settings, where the active space is of another model."""
         configured = self._selection.configured
         name = "configured model"
         check = check_embedder(name, lambda: self._providers.embedder(_hurried(configured)), None, _seconds(configured))

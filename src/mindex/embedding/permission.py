@@ -1,8 +1,8 @@
 """Whether the embedder that a database names may be used.
 
-A database file may come from anybody. It must not send queries and texts to a server of its choice (another user of
-this machine may listen on a local port), nor a key to any server but the one in the settings, nor have a file of its
-choice loaded as a model.
+A database file may come from an unknown author. It must not send queries and texts to a server of its choice (another
+user of this machine may listen on a local port), nor a key to any server but the one in the settings, nor have a file
+of its choice loaded as a model.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Report = Callable[[Progress], None]
 
 # A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
 _SECONDS_PER_ENTRY = 8.0
-# Small: a server that is told to stop finishes the batch it is at.
+# Small: a server that stops finishes its current batch first.
 _BACKGROUND_BATCH = 16
 
 
@@ -68,7 +68,7 @@ class EmbeddingQueue:
         return self._embed_or_submit(())
 
     def notes(self, *ids: str) -> tuple[str, ...]:
-        """What to say of entries that have no vector yet, because the last attempt failed."""
+        """A note on entries that have no vector yet, because the last attempt failed."""
         return self._notes(ids, self._failure)
 
     def _notes(self, ids: Sequence[str], failure: str) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class EmbeddingQueue:
         return self._stop.is_set()
 
     def join(self, seconds: float) -> None:
-        """Wait for the record that the background is at. The rest stays pending for the next process."""
+        """Wait for the batch that the background works on. The rest stays pending for the next process."""
         self._waiting.join(seconds)
 
 

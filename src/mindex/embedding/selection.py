@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mindex.config import Settings
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model
+from mindex.model.spaces import model_title, visible
 from mindex.providers.base import Unavailable
 from mindex.providers.embed.base import Embedder, ReportsTrouble
 from mindex.values import dataclass
@@ -43,7 +44,7 @@ _NO_EMBEDDER = ActiveEmbedder(None, None)
 
 
 class EmbedderSelection:
-    """Selects the embedder of the active space. Embedders are made when first needed. Safe to use from threads."""
+    """Selects the embedder of the active space. Embedders are made when first needed. Safe for several threads."""
 
     def __init__(self, store: Store, settings: Settings, providers: Providers) -> None:
         self._store = store
@@ -58,7 +59,7 @@ class EmbedderSelection:
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder of the active space; None when the settings say `none`."""
+        """The embedder of the active space; None when the provider of the settings is `none`."""
         return self.active().embedder
 
     def use(self, embedder: Embedder) -> None:
@@ -109,7 +110,7 @@ class EmbedderSelection:
         return ActiveEmbedder(fingerprint, self._embedder_of(space), space.embedder_spec)
 
     def _embedder_of(self, space: Space) -> Embedder | None:
-        """The embedder that a space was made with, or one that says why it cannot be had."""
+        """The embedder that a space was made with, or one whose error names the reason why it cannot be used."""
         try:
             embedder = self._providers.embedder(self.permitted(space.embedder_spec))
         except (ConfigError, EmbeddingError) as error:
@@ -128,8 +129,7 @@ class EmbedderSelection:
         """The embedder of one edition of a space; it stores no vectors when the model changed behind its name."""
         if embedder is None or isinstance(embedder, Unavailable) or not self._providers.checks_canaries:
             return embedder
-        # Imported here: a keyword search makes no embedder.
-        from mindex.embedding.canary import CanaryEmbedder
+        from mindex.embedding.canary import CanaryEmbedder  # a keyword search makes no embedder
 
         if isinstance(embedder, CanaryEmbedder):
             return embedder.of(edition)
@@ -160,7 +160,7 @@ class EmbedderSelection:
         return self.configured.api_key if given_for else ""
 
     def mismatch(self, space: Space) -> str:
-        """What to say when the settings name another model than a space was made with; '' when they agree."""
+        """A note when the settings name another model than a space was made with; '' when they agree."""
         settings, named, used = self._settings, self.configured_spec, space.embedder_spec
         other_provider = settings.said("embedding.provider") and named.provider != used.provider
         other_model = settings.said("embedding.model") and named.model not in ("", used.model, space.model.name)
@@ -168,8 +168,6 @@ class EmbedderSelection:
         other_length = settings.said("embedding.dimensions") and named.dimensions not in lengths
         if named.provider == "none" or not (other_provider or other_model or other_length):
             return ""
-        from mindex.model.spaces import model_title  # only when there is something to say
-
         wanted, had = model_title(named.provider, named.model), space.name
         if other_length:
             wanted += f" with {named.dimensions or 'all its'} dimensions"
@@ -188,9 +186,8 @@ class EmbedderSelection:
     # ── status ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def status(self) -> EmbeddingStatus:
-        """The active model, how many records wait for a vector, how far a change of model is. Asks no server."""
+        """The active model, how many records wait for a vector, how far a change of model is. Calls no server."""
         from mindex.model import EmbeddingStatus  # reports are imported when one is made
-        from mindex.model.spaces import visible
 
         active = self.active()
         if active.embedder is None:
@@ -208,7 +205,7 @@ class EmbedderSelection:
         )
 
     def search_tier(self) -> tuple[Tier, str]:
-        """The tier of a search now, and why it is not hybrid. Asks no server and loads no model.
+        """The tier of a search now, and why it is not hybrid. Calls no server and loads no model.
 
         A server that went down since it last answered is not noticed.
         """

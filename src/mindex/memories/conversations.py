@@ -43,7 +43,7 @@ class Conversations:
 
         `speaker` names the author of `user_message`: people are searched for by name. With a language model
         configured, facts are extracted afterwards (`generation.extract_facts`); a caller that wants the report passes
-        `extract=False` and calls `extract_facts_of`. `queue.notes` say whether its vector could be made.
+        `extract=False` and calls `extract_facts_of`. `queue.notes` returns why it has no vector yet.
         """
         if not user_message.strip() and not agent_response.strip():
             raise UsageError("both sides of the exchange are empty", "give what was said")

@@ -144,7 +144,7 @@ def _names(text: str, run: re.Match[str]) -> Iterator[tuple[int, int, bool]]:
         if word and (word[0].islower() or _is_name_word(word, opens and position == run.start())):
             name.append((position, end))
         else:
-            # Particles stand between names; an initial at the end is part of none.
+            # Particles come between names; an initial at the end is part of none.
             while name and (text[name[-1][0]].islower() or text[name[-1][1] - 1] == "."):
                 name.pop()
             while name and text[name[0][0]].islower() and not text.startswith("van ", name[0][0]):

@@ -2,7 +2,7 @@
 
 The turn stays as it is. Its facts and the mark that it was read are written in one transaction, also when there are no
 facts, and it is not read again. A turn that the model failed on goes to the end of the line; after a few failures it is
-left alone for a day, unless the caller insists. A turn whose facts could not be stored stays unmarked.
+left alone for a day, unless the caller passes `again`. A turn whose facts could not be stored stays unmarked.
 """
 
 from __future__ import annotations

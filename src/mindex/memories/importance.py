@@ -10,7 +10,7 @@ import re
 
 from mindex.analyzer import fold, word_set
 
-READ_LIMIT = 10_000  # characters: what matters is said before that
+READ_LIMIT = 10_000  # characters: what matters comes before that
 LEAST, MOST = 1, 10
 
 _BASE_TYPES = {

@@ -24,7 +24,7 @@ _MEANINGLESS = STOP_WORDS | word_set("""
     arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt im ive mustnt shouldnt theyre wasnt werent weve wont
     wouldnt youre
 """)
-_FIRST_UNSPACED = "\u0e00"  # from here on letters are pairs of characters, which are short and yet say much
+_FIRST_UNSPACED = "\u0e00"  # from here on letters are pairs of characters, which are short and yet have a meaning
 
 
 def keywords(text: str) -> frozenset[str]:

@@ -114,7 +114,7 @@ def with_data(record: Record, data: Any) -> Record:
 
 
 def with_unchecked_data(record: Record, data: Any) -> Record:
-    """Return a profile with other data and the text made of it, whatever its size."""
+    """Return a profile with other data and the text made of it, of any size."""
     text = "\n".join(f"{path}: {value}" for path, value in json_paths.leaves(data))
     name = f"Profile of {record.agent}"
     return replace(record, fields={"data": data}, text=text, title=name, summary=name)

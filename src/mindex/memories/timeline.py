@@ -32,7 +32,7 @@ class Timeline:
         limit: int = 50,
         agent: str | None = None,
     ) -> tuple[TimelineEvent, ...]:
-        """Events between two times, oldest first; with a query, only those of entries that hold one of its words."""
+        """Events between two times, oldest first; with a query, only those of entries that have one of its words."""
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise UsageError(f"unknown kind '{unknown[0]}'", f"use one of {', '.join(KINDS)}")
         most = validate_limit(limit, MOST_EVENTS)

@@ -54,7 +54,7 @@ class Redactor:
         """Return `text` as it may be stored, and the kinds of secrets that were replaced.
 
         With `keep_lines` the newlines of removed text stay, so that line numbers hold. Raises SecretError in strict
-        mode when the text holds a secret.
+        mode when the text has a secret.
         """
         if not text:  # most texts are properties that were not given
             return RedactionResult("")
