@@ -41,10 +41,8 @@ def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None
     groups = {text.group for text in found.texts}
     for one in questions.values():
         if one.group and one.group not in groups and not (found.root and (found.root / one.group).is_dir()):
-            raise UsageError(
-                f"question '{one.id}' of {found.folder} belongs to '{one.group}', where there is no document",
-                "mend its group",
-            )
+            problem = f"question '{one.id}' of {found.folder} belongs to '{one.group}', where there is no document"
+            raise UsageError(problem, "mend its group")
 
 
 # ── lines of JSON ─────────────────────────────────────────────────────────────────────────────────────────────
