@@ -100,7 +100,7 @@ def _pairs(value: object) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row of the table: what a key means, and what may be said to it."""
+    """One row of the table: what a key means, and which values it takes."""
 
     key: str
     default: Value
@@ -212,7 +212,7 @@ class Settings:
         return bool(self._values[key].value)
 
     def said(self, key: str) -> bool:
-        """Whether somebody chose the value, be it the default."""
+        """Return whether a file, a variable or a flag sets the value, be it to the default."""
         return self._values[key].origin != "default"
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -243,9 +243,9 @@ class Settings:
 
     @property
     def keeps_daily_log(self) -> bool:
-        """Whoever has a workspace has a daily log in it, unless they said otherwise."""
-        said = self._values["daily_log.enabled"]
-        return self.workspace is not None and (said.origin == "default" or bool(said.value))
+        """Return whether a daily log is written: with a workspace it is, unless a setting says otherwise."""
+        enabled = not self.said("daily_log.enabled") or self.flag("daily_log.enabled")
+        return self.workspace is not None and enabled
 
 
 def load_settings(
@@ -313,7 +313,7 @@ def cannot_shorten(provider: str, dimensions: object) -> ConfigError:
 def bare_address(url: str, keeps: str = "") -> str | None:
     """An address without its login and its query, which may be keys; of the query stays what is named so.
 
-    None where it is malformed: nobody knows then what of it is a password.
+    Returns None for a malformed address: any part of it may be a password.
     """
     from urllib.parse import urlsplit  # most have no server
 

@@ -42,6 +42,8 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
     label = _label(found, options.category)
     with question_runner(found, settings, cache, keep=options.keep, report=report) as runner:
         runs = {variant: measure(runner, questions, variant, report, found.name) for variant in variants}
+        # A stage that did not run must not be measured unnoticed.
+        run_notes = [f"{variant}: {note}" for variant, run in runs.items() for note in run.notes]
         inspected = "hybrid" if "hybrid" in runs else variants[-1]
         silent = any(question.silent for question in questions)
         return Assessment(
@@ -56,12 +58,7 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
             slices=_slices(questions, runs, label),
             worst=worst_of(runner, questions, runs[inspected], inspected, options.worst, label),
             silence=measure_silence(runner, questions) if silent else None,
-            # A stage that did not run must not be measured unnoticed.
-            notes=(
-                *found.notes,
-                *runner.populated.notes,
-                *(f"{variant}: {note}" for variant, run in runs.items() for note in run.notes),
-            ),
+            notes=(*found.notes, *runner.populated.notes, *run_notes),
             version=__version__,
         )
 

@@ -41,10 +41,8 @@ def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None
     groups = {text.group for text in found.texts}
     for one in questions.values():
         if one.group and one.group not in groups and not (found.root and (found.root / one.group).is_dir()):
-            raise UsageError(
-                f"question '{one.id}' of {found.folder} belongs to '{one.group}', where there is no document",
-                "mend its group",
-            )
+            problem = f"question '{one.id}' of {found.folder} belongs to '{one.group}', where there is no document"
+            raise UsageError(problem, "mend its group")
 
 
 # ── lines of JSON ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -117,7 +115,7 @@ def _queries(path: Path) -> dict[str, Question]:
 # ── judgements ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _judgements(path: Path, known: set[str], asked: set[str]) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
+def _judgements(path: Path, known: set[str], ids: set[str]) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
     """Gains by question and document, and notes about judgements of unknown questions or documents."""
     gains: dict[str, dict[str, int]] = {}
     unknown: dict[str, list[str]] = {}  # the ids with their places, by what is unknown
@@ -131,7 +129,7 @@ def _judgements(path: Path, known: set[str], asked: set[str]) -> tuple[dict[str,
         if len(parts) != 3 or not _is_number(parts[2]):
             raise UsageError(f"{place} is not 'query-id, corpus-id, score' with tabs", "mend or remove the line")
         question, document, gain = parts[0].strip(), parts[1].strip(), int(float(parts[2]))
-        if question not in asked:
+        if question not in ids:
             unknown.setdefault("unknown questions", []).append(f"{place}: '{question}'")
         elif document not in known:
             unknown.setdefault("unknown documents", []).append(f"{place}: '{document}'")

@@ -75,10 +75,9 @@ def _compare_variants(now: Assessment, before: PerQuestion, metric: str) -> Iter
 def compare(variant: str, metric: str, old: list[float], new: list[float]) -> Comparison:
     """Paired scores of the same questions: a randomisation test, and an interval for the mean difference."""
     differences = np.array(new) - np.array(old)
-    low, high = bootstrap_interval(differences)
-    return Comparison(
-        variant, metric, len(old), float(np.mean(old)), float(np.mean(new)), low, high, randomisation_p(differences)
-    )
+    before, after = float(np.mean(old)), float(np.mean(new))
+    interval = bootstrap_interval(differences)
+    return Comparison(variant, metric, len(old), before, after, *interval, randomisation_p(differences))
 
 
 def randomisation_p(differences: NDArray[np.float64]) -> float:

@@ -7,17 +7,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 # Scripts that decide by themselves. Kana before Han: Japanese has both.
-_SCRIPTS = {
-    "ja": re.compile("[\u3040-\u30ff]"),
-    "zh": re.compile("[\u3400-\u9fff]"),
-    "ko": re.compile("[\uac00-\ud7af\u1100-\u11ff]"),
-    "ru": re.compile("[\u0400-\u04ff]"),
-    "el": re.compile("[\u0370-\u03ff]"),
-    "ar": re.compile("[\u0600-\u06ff]"),
-    "he": re.compile("[\u0590-\u05ff]"),
-    "hi": re.compile("[\u0900-\u097f]"),
-    "th": re.compile("[\u0e00-\u0e7f]"),
-}
+_RANGES = {
+    "ja": "\u3040-\u30ff", "zh": "\u3400-\u9fff", "ko": "\uac00-\ud7af\u1100-\u11ff", "ru": "\u0400-\u04ff",
+    "el": "\u0370-\u03ff", "ar": "\u0600-\u06ff", "he": "\u0590-\u05ff", "hi": "\u0900-\u097f", "th": "\u0e00-\u0e7f",
+}  # fmt: skip
+_SCRIPTS = {language: re.compile(f"[{characters}]") for language, characters in _RANGES.items()}
 # Function words, without those that several of these languages share.
 _SMALL_WORDS = {
     "en": "the of and to is was were what how which that with for are does did my you your it",

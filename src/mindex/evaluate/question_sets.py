@@ -121,10 +121,8 @@ def answerable(found: QuestionSet, questions: Sequence[Question]) -> tuple[Quest
     """The questions with an answer. Raises UsageError when there is none."""
     kept = tuple(question for question in questions if not question.silent)
     if not kept:
-        raise UsageError(
-            f"none of the {len(questions)} questions of {found.name} has an answer",
-            "leave the set out, or take a larger sample",
-        )
+        problem = f"none of the {len(questions)} questions of {found.name} has an answer"
+        raise UsageError(problem, "leave the set out, or take a larger sample")
     return kept
 
 

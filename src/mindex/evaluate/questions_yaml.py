@@ -80,16 +80,16 @@ class _Notes:
         skipped = {one.path: one.reason for one in found if isinstance(one, SkippedFile)}
         return cls(folder, frozenset(one.path for one in found) - skipped.keys(), skipped)
 
-    def path_of(self, said: str, place: str) -> str:
+    def path_of(self, named: str, place: str) -> str:
         """The path as the index has it: relative to the folder, with `/`."""
-        path = Path(os.path.relpath(self.folder / said, self.folder)).as_posix()
+        path = Path(os.path.relpath(self.folder / named, self.folder)).as_posix()
         if path.startswith("../") or path == "..":
-            raise UsageError(f"{place} names {said}, which is outside {self.folder}", "name a file or folder below it")
+            raise UsageError(f"{place} names {named}, which is outside {self.folder}", "name a file or folder below it")
         return path
 
-    def file_of(self, said: str, place: str) -> str:
-        path = self.path_of(said, place)
-        names = f"{place} names {said}, which"
+    def file_of(self, named: str, place: str) -> str:
+        path = self.path_of(named, place)
+        names = f"{place} names {named}, which"
         if not (self.folder / path).is_file():
             raise UsageError(f"{names} is not in {self.folder}", "write the path below the folder")
         if not path.lower().endswith(SUFFIXES):
@@ -119,38 +119,38 @@ def _question(notes: _Notes, path: Path, given: object, number: int) -> Question
     if not isinstance(given, dict):
         raise UsageError(f"{place} is not a mapping", _AS_WRITTEN)
     place = f"{path}:{given.pop('__line__')}"
-    said = {str(name): value for name, value in given.items()}
-    _check_fields(said, place)
-    text = said.get("question")
+    fields = {str(name): value for name, value in given.items()}
+    _check_fields(fields, place)
+    text = fields.get("question")
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"{place} has no question", "write `- question: …`")
-    id_ = text if said.get("id") in (None, "") else str(said["id"])
-    labels, misleads = labels_of(said, _FIELDS), said.get("adversarial") is True
-    group = _group(notes, said, place)
-    if said.get("none") is True:
-        if said.get("answer"):
+    id_ = text if fields.get("id") in (None, "") else str(fields["id"])
+    labels, misleads = labels_of(fields, _FIELDS), fields.get("adversarial") is True
+    group = _group(notes, fields, place)
+    if fields.get("none") is True:
+        if fields.get("answer"):
             raise UsageError(f"{place} has an answer and says there is none", "keep one of the two")
         return Question(id_, text, group=group, labels=labels, adversarial=misleads, silent=True)
-    paths = _paths(notes, said, group, place)
-    lines = _lines(notes, said, paths, place)
+    paths = _paths(notes, fields, group, place)
+    lines = _lines(notes, fields, paths, place)
     gains = {one.id: 1 for one in lines} or dict.fromkeys(paths, 1)
     return Question(id_, text, gains, group, labels, misleads, lines=lines)
 
 
-def _check_fields(said: Mapping[str, object], place: str) -> None:
+def _check_fields(fields: Mapping[str, object], place: str) -> None:
     """Further fields are allowed, unless they look like a misspelt known one."""
     known = (*_FIELDS, *CATEGORIES)
-    for name in said:
+    for name in fields:
         meant = [] if name in known else get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)
         if meant:
             hint = f"write '{meant[0]}', or choose a name less like it"
             raise UsageError(f"{place} says '{name}', which means nothing", hint)
-        if name not in _FIELDS and not isinstance(said[name], str | int | float | date | None):
+        if name not in _FIELDS and not isinstance(fields[name], str | int | float | date | None):
             raise UsageError(f"{name} of {place} is not one word or number", "write one, or leave the field out")
 
 
-def _group(notes: _Notes, said: Mapping[str, object], place: str) -> str:
-    named = str(said.get("group") or "").strip("/")
+def _group(notes: _Notes, fields: Mapping[str, object], place: str) -> str:
+    named = str(fields.get("group") or "").strip("/")
     if not named:
         return ""
     group = notes.path_of(named, place)
@@ -160,8 +160,8 @@ def _group(notes: _Notes, said: Mapping[str, object], place: str) -> str:
     return "" if group == "." else group
 
 
-def _paths(notes: _Notes, said: Mapping[str, object], group: str, place: str) -> list[str]:
-    answer = said.get("answer")
+def _paths(notes: _Notes, fields: Mapping[str, object], group: str, place: str) -> list[str]:
+    answer = fields.get("answer")
     named = answer if isinstance(answer, list) else [answer]
     if not named or not all(isinstance(one, str) and one.strip() for one in named):
         raise UsageError(f"{place} has no answer", "name the file that answers it, or write `none: true`")
@@ -174,10 +174,10 @@ def _paths(notes: _Notes, said: Mapping[str, object], group: str, place: str) ->
     return paths
 
 
-def _lines(notes: _Notes, said: Mapping[str, object], paths: list[str], place: str) -> tuple[Lines, ...]:
-    if said.get("lines") is None:
+def _lines(notes: _Notes, fields: Mapping[str, object], paths: list[str], place: str) -> tuple[Lines, ...]:
+    if fields.get("lines") is None:
         return ()
-    read = _LINES.fullmatch(str(said["lines"]).strip())
+    read = _LINES.fullmatch(str(fields["lines"]).strip())
     if read is None or len(paths) != 1 or int(read[1]) < 1 or int(read[2] or read[1]) < int(read[1]):
         raise UsageError(f"lines of {place} make no sense", "write `lines: 10-40` with one file as the answer")
     named = Lines(paths[0], int(read[1]), int(read[2] or read[1]))

@@ -114,7 +114,6 @@ class _Job:
     unanswered: list[str] = field(default_factory=list)  # keys of requests that failed
     unusable: list[str] = field(default_factory=list)  # keys of requests whose answers could not be used
     failure: MindexError | None = None
-    failed: int = 0
     failed_in_a_row: int = 0
 
     def requests(self, ids: Sequence[str], collections: Sequence[str]) -> Iterator[_Request]:
@@ -156,7 +155,6 @@ class _Job:
             context = self._context(answer, request.about)
         except MindexError as error:  # strict mode refuses a text with a secret
             self.failure = error
-            self.failed += 1
             self.failed_in_a_row += 1
             unusable = not isinstance(error, GenerationError) or isinstance(error, UnusableAnswer)
             (self.unusable if unusable else self.unanswered).append(request.key)
@@ -200,7 +198,7 @@ class _Job:
             return ""
         if self.failed_in_a_row >= MOST_FAILURES:
             return f"contexts stopped after {self.written}: {self.failure}"
-        return f"{self.failed} chunks got no context: {self.failure}"
+        return f"{len(self.unanswered) + len(self.unusable)} chunks got no context: {self.failure}"
 
 
 # ── the prompt ────────────────────────────────────────────────────────────────────────────────────────────────

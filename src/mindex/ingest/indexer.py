@@ -50,23 +50,21 @@ class Indexer:
             chunks = self._apply(collection, changes, documents, report)
             self._store.files.put_collection(replace(collection, indexed_at=now_ms()))
         moved = changes.count(changes.moved)
-        return (
-            CollectionReport(
-                name=collection.name,
-                root=collection.root,
-                seen=changes.seen - len(changes.rejected),
-                new=changes.count(file.path for file in changes.new),
-                changed=changes.count(file.path for file in changes.changed) - moved,
-                moved=moved,
-                deleted=len(changes.deleted),
-                unchanged=changes.unchanged + len(changes.touched),
-                skipped=len(changes.skipped),
-                chunks_added=chunks.added,
-                chunks_kept=chunks.kept,
-                chunks_removed=chunks.removed,
-            ),
-            tuple(changes.skipped),
+        outcome = CollectionReport(
+            name=collection.name,
+            root=collection.root,
+            seen=changes.seen - len(changes.rejected),
+            new=changes.count(file.path for file in changes.new),
+            changed=changes.count(file.path for file in changes.changed) - moved,
+            moved=moved,
+            deleted=len(changes.deleted),
+            unchanged=changes.unchanged + len(changes.touched),
+            skipped=len(changes.skipped),
+            chunks_added=chunks.added,
+            chunks_kept=chunks.kept,
+            chunks_removed=chunks.removed,
         )
+        return outcome, tuple(changes.skipped)
 
     def planned_updates(self, collection: Collection, *, force: bool = False) -> Iterator[DocumentUpdate]:
         """Yield every document of a collection with its chunks, as indexing would leave it; nothing is stored."""

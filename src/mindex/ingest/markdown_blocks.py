@@ -76,22 +76,19 @@ def parse_blocks(text: str, starts: Sequence[int], first_line: int = 0) -> list[
         return min(starts[first_line + line], size)
 
     blocks: list[Block] = []
-    opened: list[tuple[BlockKind, int, int, list[Block]]] = []
+    opened: list[tuple[BlockKind, int, int, list[Block]]] = [("group", 0, size, blocks)]
     for index, token in enumerate(tokens):
-        siblings = opened[-1][3] if opened else blocks
+        first, last = token.map or (0, 0)
         if kind := _LEAVES.get(token.type):
-            first, last = token.map or (0, 0)
-            heading = kind == "heading" and not opened
+            heading = kind == "heading" and len(opened) == 1
             title = _plain(tokens[index + 1].content, env) if heading else ""
             level = int(token.tag[1]) if heading else 0
-            siblings.append(Block(kind, offset(first), offset(last), level, title))
+            opened[-1][3].append(Block(kind, offset(first), offset(last), level, title))
         elif container := _CONTAINERS.get(token.type):
-            first, last = token.map or (0, 0)
             opened.append((container, offset(first), offset(last), []))
         elif token.type in _CLOSINGS:
             kind, start, end, children = opened.pop()
-            siblings = opened[-1][3] if opened else blocks
-            siblings.append(Block(kind, start, end, children=tuple(children)))
+            opened[-1][3].append(Block(kind, start, end, children=tuple(children)))
     return list(_without_gaps(text, blocks, offset(0)))
 
 

@@ -85,12 +85,8 @@ class IndexService:
         """See `IndexOptions`."""
         started = monotonic()
         known, chosen = self._collections(folders, name, context, exclude)
-        indexer = Indexer(
-            self._store,
-            exclude=self._settings.texts("index.exclude"),
-            max_bytes=self._settings.whole("index.max_bytes"),
-            redactor=self._redactor,
-        )
+        excluded, max_bytes = self._settings.texts("index.exclude"), self._settings.whole("index.max_bytes")
+        indexer = Indexer(self._store, exclude=excluded, max_bytes=max_bytes, redactor=self._redactor)
         done = []
         notes: list[str] = []
         for collection in chosen:
@@ -114,16 +110,11 @@ class IndexService:
             notes += contexts.notes
         missing = [] if folders else [collection.name for collection in known if collection not in chosen]
         notes += (f"the folder of '{other}' is not there; its index is left as it was" for other in missing)
-        return IndexReport(
-            tuple(outcome for outcome, _ in done),
-            tuple(file for _, skipped in done for file in skipped),
-            embedded + contexts.embedded,
-            pending,
-            round(monotonic() - started, 2),
-            contexts.written,
-            contexts.plan,
-            tuple(dict.fromkeys(notes)),
-        )
+        reports = tuple(outcome for outcome, _ in done)
+        skipped = tuple(file for _, files in done for file in files)
+        seconds = round(monotonic() - started, 2)
+        numbers = (embedded + contexts.embedded, pending, seconds, contexts.written)
+        return IndexReport(reports, skipped, *numbers, contexts.plan, tuple(dict.fromkeys(notes)))
 
     def _collections(
         self, folders: Sequence[str | Path], name: str | None, context: str | None, exclude: Sequence[str]
@@ -191,14 +182,9 @@ class IndexService:
             nonlocal embedded
             embedded += self._embed(embed, None)[0]
 
+        timeout = self._settings.number("generation.timeout")
         written, failure = contextualize(
-            self._store,
-            generator,
-            names,
-            self._redactor,
-            timeout=self._settings.number("generation.timeout"),
-            on_stored=embed_stored,
-            report=report,
+            self._store, generator, names, self._redactor, timeout=timeout, on_stored=embed_stored, report=report
         )
         last, _, note = self._embed(embed, report)
         notes = tuple(part for part in (failure, note) if part)

@@ -53,10 +53,7 @@ def most_that_fit(limit: int, fits: Callable[[int], bool]) -> int:
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
 
 
@@ -124,16 +121,10 @@ def fit_dual(whole: DualView, budget: int, has_more: bool) -> DualView:
 
     def cut(listed: int, detailed: int) -> DualView:
         less = listed < len(index) or detailed < len(rows)
+        more = has_more or min(listed, detailed) < len(index)
         note = f"budget of {budget} tokens: {listed} of {len(index)} listed, {detailed} of {len(rows)} in full"
-        return with_cost(
-            replace(
-                frame,
-                index=index[:listed],
-                rows=rows[:detailed],
-                has_more=has_more or listed < len(index) or detailed < len(index),
-                notes=(*frame.notes, note) if less and noted else frame.notes,
-            )
-        )
+        notes = (*frame.notes, note) if less and noted else frame.notes
+        return with_cost(replace(frame, index=index[:listed], rows=rows[:detailed], has_more=more, notes=notes))
 
     count = most_that_fit(len(index), lambda count: cut(count, 0).tokens <= budget)
     if not count:  # the frame alone exceeds the budget: shorten it

@@ -13,14 +13,8 @@ from mindex.present.to_json import Json
 
 
 def thing_json(record: Record) -> dict[str, Json]:
-    return {
-        "id": record.id,
-        "kind": record.kind,
-        **stored_fields(record),
-        "agent": record.agent,
-        "created_at": to_iso(record.created_at),
-        "updated_at": to_iso(record.updated_at),
-    }
+    times = {"created_at": to_iso(record.created_at), "updated_at": to_iso(record.updated_at)}
+    return {"id": record.id, "kind": record.kind, **stored_fields(record), "agent": record.agent, **times}
 
 
 def thing_text(record: Record) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from mindex.clock import to_iso
 from mindex.model import Change, Record, TimelineEvent
 from mindex.model.record_properties import RecordProperty, in_order
-from mindex.present.json_diff import differences, differences_text
+from mindex.present.json_diff import differences
 from mindex.present.record_view import field_text, stored_fields, view_record
 from mindex.present.text import note_lines
 from mindex.present.to_json import Json, to_json
@@ -90,13 +90,11 @@ def changed_lines(change: Change) -> list[str]:
     if before is None:
         return [after.text]
     left_out = _MADE_OF_FIELDS if before.kind in _KINDS_WITH_FIELDS else ("fields",)
+    shown = (one for one in in_order("history") if one.name not in left_out)
+    changed = (one for one in shown if getattr(before, one.name) != getattr(after, one.name))
     return [
-        *differences_text(differences(content(before), content(after))),
-        *(
-            f"{one.name}: {_value_text(one, before)} → {_value_text(one, after)}"
-            for one in in_order("history")
-            if one.name not in left_out and getattr(before, one.name) != getattr(after, one.name)
-        ),
+        *map(str, differences(content(before), content(after))),
+        *(f"{one.name}: {_value_text(one, before)} → {_value_text(one, after)}" for one in changed),
     ]
 
 

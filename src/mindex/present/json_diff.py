@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 
 from mindex.values import dataclass
 
@@ -18,6 +19,14 @@ class Difference:
     before: str | None
     after: str | None
 
+    def __str__(self) -> str:
+        """`user.name: "Anna" → "Bea"`, `+ user.age: 40` or `- user.nick: "An"`."""
+        if self.before is None:
+            return f"+ {self.path}: {self.after}"
+        return (
+            f"{self.path}: {self.before} → {self.after}" if self.after is not None else f"- {self.path}: {self.before}"
+        )
+
 
 def differences(before: object, after: object, path: str = "") -> list[Difference]:
     """Return the smallest set of paths whose values differ, in order."""
@@ -30,25 +39,11 @@ def _differences(before: object, after: object, path: str) -> Iterator[Differenc
             inner = f"{path}.{name}" if path else str(name)
             yield from _differences(before.get(name, _NOTHING), after.get(name, _NOTHING), inner)
     elif isinstance(before, list) and isinstance(after, list):
-        for i in range(max(len(before), len(after))):
-            yield from _differences(
-                before[i] if i < len(before) else _NOTHING, after[i] if i < len(after) else _NOTHING, f"{path}[{i}]"
-            )
+        for i, (old, new) in enumerate(zip_longest(before, after, fillvalue=_NOTHING)):
+            yield from _differences(old, new, f"{path}[{i}]")
     elif _json(before) != _json(after):
         yield Difference(path, _json(before), _json(after))
 
 
 def _json(value: object) -> str | None:
     return None if value is _NOTHING else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def differences_text(found: Sequence[Difference]) -> list[str]:
-    """One line per difference: `user.name: "Anna" → "Bea"`, `+ user.age: 40`, `- user.nick: "An"`."""
-    return [
-        f"+ {one.path}: {one.after}"
-        if one.before is None
-        else f"- {one.path}: {one.before}"
-        if one.after is None
-        else f"{one.path}: {one.before} → {one.after}"
-        for one in found
-    ]

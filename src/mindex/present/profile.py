@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mindex.model import Change
 from mindex.present.history import change_line, content
-from mindex.present.json_diff import Difference, differences, differences_text
+from mindex.present.json_diff import Difference, differences
 from mindex.present.to_json import Json, to_json
 
 
@@ -38,5 +38,5 @@ def _differences(change: Change) -> list[Difference]:
 
 
 def versions_text(changes: Sequence[Change]) -> str:
-    blocks = ["\n  ".join([change_line(change), *differences_text(_differences(change))]) for change in changes]
+    blocks = ["\n  ".join([change_line(change), *map(str, _differences(change))]) for change in changes]
     return "\n".join(blocks) or "no profile yet"

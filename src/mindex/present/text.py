@@ -115,9 +115,7 @@ def amount(count: int, one: str, several: str = "") -> str:
 
 def aligned(rows: Sequence[Sequence[str]], widest: int = _WIDEST, *, numbers: bool = False) -> list[str]:
     """The lines of a table. A cell wider than `widest` moves only its own line; `numbers` are aligned right."""
-    widths = [
-        max((len(cell) for cell in column if len(cell) <= widest), default=0)
-        for column in zip_longest(*rows, fillvalue="")
-    ]
+    columns = zip_longest(*rows, fillvalue="")
+    widths = [max((len(cell) for cell in column if len(cell) <= widest), default=0) for column in columns]
     sides = ["<", *(">" if numbers else "<" for _ in widths[1:])]
     return ["  ".join(f"{cell:{sides[i]}{widths[i]}}" for i, cell in enumerate(row)).rstrip() for row in rows]
