@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from mindex.errors import ProviderError
-from mindex.providers.model_files import at_path, checksum, read_facts, write_facts
+from mindex.providers.model_files import at_path, checksum, dataclass_of, read_facts, write_facts
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -65,7 +65,7 @@ def describe(name: str, setting: str) -> GgufModel:
     with at_path(name, hint) as path:
         if not path.is_file():
             raise ProviderError(f"there is no file {path}", hint)
-        model = _model_from_cache(read_facts("gguf", [path]))
+        model = dataclass_of(read_facts("gguf", [path]), GgufModel)
         if model is None:
             model = _read_model(path, hint)
             write_facts("gguf", [path], {"model": asdict(model)})
@@ -84,16 +84,11 @@ def _read_model(path: Path, hint: str) -> GgufModel:
         tokens=tokens or _USUAL_TOKENS,
         dimensions=head.number("embedding_length") or 0,
         pooling=pooling if pooling in _POOLING else _MEAN,
-        judges=head.scores_texts,
-        writes=not head.reads_both_ways,
+        # A classification head gives a text a score.
+        judges=any(name.startswith("cls.") for name in head.tensors),
+        # A model that reads each token with those after it in view cannot write.
+        writes=head.values.get(f"{head.architecture}.attention.causal") is not False,
     )
-
-
-def _model_from_cache(cached: Mapping[str, object] | None) -> GgufModel | None:
-    values = cached.get("model") if cached else None
-    if not isinstance(values, dict) or set(values) != {field.name for field in fields(GgufModel)}:
-        return None
-    return GgufModel(**values)
 
 
 # ── the head ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -114,16 +109,6 @@ class GgufHead:
         """Return a number that belongs to the architecture; None where there is none."""
         value = self.values.get(f"{self.architecture}.{key}")
         return value if isinstance(value, int) else None
-
-    @property
-    def reads_both_ways(self) -> bool:
-        """Whether each token is read with those after it in view; such a model cannot write."""
-        return self.values.get(f"{self.architecture}.attention.causal") is False
-
-    @property
-    def scores_texts(self) -> bool:
-        """Whether it has a classification head, which gives a text a score."""
-        return any(name.startswith("cls.") for name in self.tensors)
 
 
 def read_head(path: Path, hint: str) -> GgufHead:

@@ -8,159 +8,137 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mindex.provider_table import PROVIDERS, default_url
-from mindex.providers.addresses import parse_address
+from mindex.providers.addresses import Address, parse_address
 from mindex.providers.base import ProviderSettings
 from mindex.providers.server import ServerSpec
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model.reports import Role
 
-# Ends of a path that requests add themselves, and that people copy along with it.
 _OPENAI_ENDS = r"/(embeddings|chat/completions)"
-_OLLAMA_ENDS = r"/(api|v1)(/(embed|embeddings|chat|generate))?"
 # A model's name that becomes part of a path: it must not lead out of it, nor begin a query.
 _IN_A_PATH = r"[\w@:-][\w@.:-]*(/[\w@:-][\w@.:-]*)*"
 
 
-def server_spec(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
-    """Return how the configured provider is asked for this model. What is wrong with the settings is said in it."""
-    return _SPECS[settings.provider](role, settings, model)
+@dataclass(frozen=True, slots=True)
+class _Interface:
+    """What the servers of one provider have in common. Hints may name {model} and {role}."""
+
+    ends: str  # of a path: requests add them themselves, and people copy them along with it
+    path: str = ""  # completes an address that has none
+    needs_key: bool = False  # away from this machine
+    key_header: str = ""
+    start: str = "check your connection"
+    missing: str = ""
+    missing_unnamed: str = ""  # instead of `missing`, where the settings name no model
 
 
-def _ollama(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
-    """Its own interface, not the OpenAI-compatible one beside it: that one cuts long texts silently."""
-    spec = _spec(role, settings, model, _OLLAMA_ENDS)
-    return replace(
-        spec,
-        asks_keyring=not _is_loopback(spec),
+_INTERFACES = {
+    # Its own interface, not the OpenAI-compatible one beside it: that one cuts long texts silently.
+    "ollama": _Interface(
+        r"/(api|v1)(/(embed|embeddings|chat|generate))?",
         start="is it running? start it with: ollama serve",
-        missing=f"run: ollama pull {model}",
-    )
-
-
-def _lm_studio(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
-    spec = _spec(role, settings, model, _OPENAI_ENDS, path="/v1")
-    return replace(
-        spec,
-        asks_keyring=not _is_loopback(spec),
+        missing="run: ollama pull {model}",
+    ),
+    "lmstudio": _Interface(
+        _OPENAI_ENDS,
+        "/v1",
         start="is it running? start its server with: lms server start",
-        missing=f"run: lms get {model} and then lms load {model}" if model else "load a model in LM Studio",
-    )
-
-
-def _openai(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
-    """OpenAI itself, or any compatible server at `url`."""
-    spec = _spec(role, settings, model, _OPENAI_ENDS, path="/v1")
-    return replace(
-        spec,
-        needs_key=str(spec.address) == default_url("openai"),
-        start="is it running? check its address" if settings.url else "check your connection",
-    )
-
-
-def _groq(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
-    spec = _spec(role, settings, model, _OPENAI_ENDS, path="/v1")
-    return replace(spec, needs_key=not _is_loopback(spec))
-
-
-def _azure(role: Role, settings: ProviderSettings, deployment: str) -> ServerSpec:
-    """`https://NAME.openai.azure.com/openai/v1`, or, where the URL names an `api-version`, the older interface."""
-    spec = _spec(role, settings, deployment, _OPENAI_ENDS)
-    if not settings.url:
-        return _unusable(
-            spec, "azure has no address of its own", f"set {role}.url to https://NAME.openai.azure.com/openai/v1"
-        )
-    if spec.address is None:
-        return spec
-    path = spec.address.path
-    if not deployment:
-        return _unusable(spec, "azure needs the name of a deployment", f"set {role}.model to the deployment's name")
-    if not re.fullmatch(_IN_A_PATH, deployment):
-        return _unusable(spec, f"{role}.model is no name of a deployment", "set it to the deployment's name")
-    if re.search(r"(^|&)api-version=", spec.address.query) and not path.endswith("/openai/v1"):
-        root = path.partition("/openai")[0]
-        path = f"{root}/openai/deployments/{deployment}"
-    elif not path.endswith("/openai/v1"):
-        path = f"{path.removesuffix('/openai')}/openai/v1"
-    return replace(
-        spec,
-        address=replace(spec.address, path=path),
+        missing="run: lms get {model} and then lms load {model}",
+        missing_unnamed="load a model in LM Studio",
+    ),
+    # OpenAI itself, or any compatible server at `url`.
+    "openai": _Interface(_OPENAI_ENDS, "/v1", needs_key=True),
+    "groq": _Interface(_OPENAI_ENDS, "/v1", needs_key=True),
+    "azure": _Interface(
+        _OPENAI_ENDS,
+        needs_key=True,
         key_header="api-key",
-        needs_key=not spec.address.is_loopback,
         start="check the name in the address",
-        missing=f"deploy it in the Azure portal, or set {role}.model to a deployment that is there",
-    )
-
-
-def _cloudflare(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
-    """Workers AI. A URL with a path is a gateway's; the model's name follows it."""
-    account = os.environ.get("CLOUDFLARE_ACCOUNT_ID", "").strip()
-    spec = _spec(role, settings, model, re.escape(f"/{model}"))
-    if spec.address is None:
-        return spec
-    if not re.fullmatch(_IN_A_PATH, model):
-        return _unusable(spec, f"{role}.model is no name of a model", "set it to one that Workers AI lists")
-    if not spec.address.path:
-        if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", account):
-            return _unusable(
-                spec,
-                "cloudflare needs an account's id",
-                "set CLOUDFLARE_ACCOUNT_ID in the environment (the dashboard shows it beside the account's name)",
-            )
-        spec = replace(spec, address=replace(spec.address, path=f"/client/v4/accounts/{account}/ai/run"))
-    return replace(spec, needs_key=not _is_loopback(spec), missing=f"set {role}.model to one that Workers AI lists")
-
-
-def _rerank_endpoint(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
-    """Any server with a `/v1/rerank`."""
-    spec = _spec(role, settings, model, "/rerank", path="/v1")
-    if not settings.url:
-        return _unusable(
-            spec, "the http reranker has no address", "set rerank.url, for example http://127.0.0.1:8080/v1/rerank"
-        )
-    return replace(spec, asks_keyring=not _is_loopback(spec), start="is it running? check rerank.url")
-
-
-_SPECS = {
-    "ollama": _ollama,
-    "lmstudio": _lm_studio,
-    "openai": _openai,
-    "groq": _groq,
-    "azure": _azure,
-    "cloudflare": _cloudflare,
-    "http": _rerank_endpoint,
+        missing="deploy it in the Azure portal, or set {role}.model to a deployment that is there",
+    ),
+    "cloudflare": _Interface("/{model}", needs_key=True, missing="set {role}.model to one that Workers AI lists"),
+    # Any server with a `/v1/rerank`.
+    "http": _Interface("/rerank", "/v1", start="is it running? check rerank.url"),
 }
 
 
-def _spec(role: Role, settings: ProviderSettings, model: str, ends: str, *, path: str = "") -> ServerSpec:
-    """The server at the settings' URL or the default one, without the end of its path that the request adds.
+class _Unusable(Exception):
+    """What is wrong with the settings, and what to do about it."""
 
-    `path` completes an address that has none.
-    """
-    row = PROVIDERS[settings.provider]
+
+def server_spec(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
+    """Return how the configured provider is asked for this model. What is wrong with the settings is said in it."""
+    interface = _INTERFACES[settings.provider]
     spec = ServerSpec(
         role,
         settings.provider,
         model,
         None,
         settings.timeout,
+        start=interface.start,
+        missing=(interface.missing if model else interface.missing_unnamed).format(model=model, role=role),
         given_key=settings.api_key,
-        key_variables=row.key_variables,
+        key_variables=PROVIDERS[settings.provider].key_variables,
+        key_header=interface.key_header,
         keyed=settings.keyed,
     )
-    url = settings.url or row.url
-    if not url:
-        return spec
     try:
-        address = parse_address(url)
+        address = _address(role, settings, model)
+    except _Unusable as error:
+        problem, remedy = error.args
+        return replace(spec, problem=problem, remedy=remedy)
+    is_remote = not address.is_loopback
+    asks_keyring, needs_key = interface.needs_key or is_remote, interface.needs_key and is_remote
+    if settings.provider == "openai":
+        needs_key = str(address) == default_url("openai")
+        spec = replace(spec, start="is it running? check its address" if settings.url else spec.start)
+    return replace(spec, address=address, asks_keyring=asks_keyring, needs_key=needs_key)
+
+
+def _address(role: Role, settings: ProviderSettings, model: str) -> Address:
+    """Return the server's base address: the settings' URL or the default one, without what the request adds to it."""
+    if settings.provider == "azure" and not settings.url:
+        remedy = f"set {role}.url to https://NAME.openai.azure.com/openai/v1"
+        raise _Unusable("azure has no address of its own", remedy)
+    if settings.provider == "http" and not settings.url:
+        remedy = "set rerank.url, for example http://127.0.0.1:8080/v1/rerank"
+        raise _Unusable("the http reranker has no address", remedy)
+    default, interface = PROVIDERS[settings.provider].url, _INTERFACES[settings.provider]
+    try:
+        address = parse_address(settings.url or default)
     except ValueError as error:
-        return _unusable(spec, f"{role}.url is no address of a server: {error}", f"set it, for example to {row.url}")
-    return replace(spec, address=replace(address, path=re.sub(f"{ends}$", "", address.path) or path))
+        remedy = f"set it, for example to {default}"
+        raise _Unusable(f"{role}.url is no address of a server: {error}", remedy) from None
+    ends = interface.ends.replace("{model}", re.escape(model))
+    path = re.sub(f"{ends}$", "", address.path) or interface.path
+    if settings.provider == "azure":
+        path = _azure_path(role, replace(address, path=path), model)
+    elif settings.provider == "cloudflare":
+        path = _cloudflare_path(role, path, model)
+    return replace(address, path=path)
 
 
-def _unusable(spec: ServerSpec, problem: str, remedy: str) -> ServerSpec:
-    return replace(spec, address=None, problem=problem, remedy=remedy)
+def _azure_path(role: Role, address: Address, deployment: str) -> str:
+    """`/openai/v1`, or, where the URL names an `api-version`, the path of the older interface."""
+    if not deployment:
+        raise _Unusable("azure needs the name of a deployment", f"set {role}.model to the deployment's name")
+    if not re.fullmatch(_IN_A_PATH, deployment):
+        raise _Unusable(f"{role}.model is no name of a deployment", "set it to the deployment's name")
+    if address.path.endswith("/openai/v1"):
+        return address.path
+    if re.search(r"(^|&)api-version=", address.query):
+        return f"{address.path.partition('/openai')[0]}/openai/deployments/{deployment}"
+    return f"{address.path.removesuffix('/openai')}/openai/v1"
 
 
-def _is_loopback(spec: ServerSpec) -> bool:
-    return spec.address is not None and spec.address.is_loopback
+def _cloudflare_path(role: Role, path: str, model: str) -> str:
+    """The path of Workers AI. A URL with a path is a gateway's; the model's name follows it."""
+    if not re.fullmatch(_IN_A_PATH, model):
+        raise _Unusable(f"{role}.model is no name of a model", "set it to one that Workers AI lists")
+    account = os.environ.get("CLOUDFLARE_ACCOUNT_ID", "").strip()
+    if not path and not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", account):
+        remedy = "set CLOUDFLARE_ACCOUNT_ID in the environment (the dashboard shows it beside the account's name)"
+        raise _Unusable("cloudflare needs an account's id", remedy)
+    return path or f"/client/v4/accounts/{account}/ai/run"

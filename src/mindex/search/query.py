@@ -7,7 +7,7 @@ strictly becomes plain words. No text makes this raise, and none reaches an engi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mindex.analyzer import QueryWord, analyze, analyze_query, fold
@@ -94,18 +94,17 @@ def _pairs(words: tuple[QueryWord, ...]) -> tuple[Phrase, ...]:
     return tuple(found)
 
 
-def any_of(nodes: Iterable[KeywordNode]) -> KeywordNode | None:
-    distinct = tuple(dict.fromkeys(nodes))
-    if not distinct:
-        return None
-    return distinct[0] if len(distinct) == 1 else AnyOf(distinct)
+def any_of(
+    nodes: Iterable[KeywordNode | None], kind: Callable[[tuple[KeywordNode, ...]], KeywordNode] = AnyOf
+) -> KeywordNode | None:
+    distinct = tuple(dict.fromkeys(node for node in nodes if node is not None))
+    if len(distinct) > 1:
+        return kind(distinct)
+    return distinct[0] if distinct else None
 
 
-def all_of(nodes: Iterable[KeywordNode]) -> KeywordNode | None:
-    distinct = tuple(dict.fromkeys(nodes))
-    if not distinct:
-        return None
-    return distinct[0] if len(distinct) == 1 else AllOf(distinct)
+def all_of(nodes: Iterable[KeywordNode | None]) -> KeywordNode | None:
+    return any_of(nodes, AllOf)
 
 
 def _loosely(word: QueryWord) -> list[KeywordNode]:
@@ -159,7 +158,7 @@ class _Parser:
         nodes = [self._all(column)]
         while self._take_operator("OR"):
             nodes.append(self._all(column))
-        return any_of(node for node in nodes if node is not None)
+        return any_of(nodes)
 
     def _all(self, column: str | None) -> KeywordNode | None:
         wanted = [self._atom(column)]
@@ -176,8 +175,8 @@ class _Parser:
                 break
             else:
                 wanted.append(self._atom(column))
-        keep = all_of(node for node in wanted if node is not None)
-        drop = any_of(node for node in unwanted if node is not None)
+        keep = all_of(wanted)
+        drop = any_of(unwanted)
         if keep is None:
             raise _Invalid
         return keep if drop is None else Without(keep, drop)
@@ -233,5 +232,4 @@ class _Parser:
         words = analyze_query(text)
         telling = tuple(word for word in words if not word.stop)
         self._note(text, telling)
-        nodes = (_exactly(word, column) for word in telling)
-        return all_of(node for node in nodes if node is not None)
+        return all_of(_exactly(word, column) for word in telling)

@@ -75,14 +75,8 @@ class QueryEmbedder:
         self._worker: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def start(self, text: str) -> Pending:
-        return self._start(text)
-
-    def start_answer(self, text: str) -> Pending:
-        """A possible answer is embedded as texts are, not as queries are."""
-        return self._start(text, answer=True)
-
-    def _start(self, text: str, *, answer: bool = False) -> Pending:
+    def start(self, text: str, *, answer: bool = False) -> Pending:
+        """Begin to embed a query; or a possible `answer`, which is embedded as texts are."""
         # Looked up here: another thread would have to open the file once more for it.
         kept = self._store.caches.get(_CACHE, self._key(text, answer=answer))
         return self._submit(lambda: self._embed(text, kept, answer=answer))

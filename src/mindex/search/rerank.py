@@ -15,6 +15,7 @@ from mindex.analyzer import analyze, analyze_query, is_segmented
 from mindex.errors import ProviderError
 from mindex.model import Record
 from mindex.providers.rerank.base import Reranker
+from mindex.search.fuse import stretched
 from mindex.store.base import Store
 from mindex.values import dataclass
 
@@ -162,11 +163,5 @@ def blended(scores: Mapping[str, float], reranked: Mapping[str, float], weight: 
     The cross-encoder's are squared: what it takes for an answer counts, how wrong it finds the others hardly does.
     """
     least, most = min(scores.values()), max(scores.values())
-    before, after = _stretched(scores), _stretched({id_: reranked[id_] for id_ in scores})
+    before, after = stretched(scores), stretched({id_: reranked[id_] for id_ in scores})
     return {id_: least + (most - least) * ((1 - weight) * before[id_] + weight * after[id_] ** 2) for id_ in scores}
-
-
-def _stretched(scores: Mapping[str, float]) -> dict[str, float]:
-    least, most = min(scores.values()), max(scores.values())
-    span = most - least
-    return {id_: (score - least) / span if span > 0 else 1.0 for id_, score in scores.items()}

@@ -136,7 +136,7 @@ class Retriever:
         if query.mode == "keyword" or self._embedder is None:
             return found
         pending = [self._embedder.start(text) for text in variants.semantic]
-        pending += [self._embedder.start_answer(variants.answer)] if variants.answer else []
+        pending += [self._embedder.start(variants.answer, answer=True)] if variants.answer else []
         for embedded in map(self._embedder.finish, pending):
             if embedded.vector is not None:
                 model = self._embedder.embedder.model

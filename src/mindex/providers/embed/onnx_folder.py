@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 
 from mindex.errors import EmbeddingError, ProviderError
 from mindex.model import Model
 from mindex.providers.base import raise_as
 from mindex.providers.embed.local import OUTPUTS, POOLED, POOLED_OUTPUT, LocalEmbedder
 from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, background_of
-from mindex.providers.model_files import read_facts, write_facts
+from mindex.providers.model_files import dataclass_of, read_facts, write_facts
 from mindex.providers.onnx.engine import Engine, ModelFiles, open_engine
 from mindex.providers.onnx.folder import ModelFolder, model_folder
 from mindex.providers.packaged_models import EMBEDDING_MODEL
@@ -35,19 +34,12 @@ def open_folder(name: str) -> tuple[Model, ModelFiles]:
     with raise_as(EmbeddingError), model_folder(name, "embedding.model") as folder:
         cached = read_facts(_ROLE, folder.files)
         files = folder.known_files(EMBEDDING_MODEL, cached)
-        model = _model_from_cache(cached)
+        model = dataclass_of(cached, Model)
         if files is None or model is None:
             model, files = _measured(folder)
             facts = {"sha256": files.sha256, "scales_by_run": files.scales_by_run, "model": asdict(model)}
             write_facts(_ROLE, folder.files, facts)
         return model, files
-
-
-def _model_from_cache(cached: Mapping[str, object] | None) -> Model | None:
-    values = cached.get("model") if cached else None
-    if not isinstance(values, dict) or set(values) != {field.name for field in fields(Model)}:
-        return None
-    return Model(**values)
 
 
 def _measured(folder: ModelFolder) -> tuple[Model, ModelFiles]:
