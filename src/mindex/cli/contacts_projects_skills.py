@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mindex.cli.options import F, combine, id_argument, limit_option, reason_option
-from mindex.cli.output import prints
+from mindex.cli.output import Context, prints
 from mindex.clock import parse_time
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
@@ -76,13 +76,15 @@ def _group(kind: ThingKind, about: str) -> click.Group:
     @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
     @click.argument("named", required=False, metavar="[NAME]")
     @_field_options(kind)
-    @prints(lambda added: present.thing_added_text(*added), lambda added: present.thing_added_json(*added))
-    def add(memory: Memory, /, named: str | None, **options: Any) -> tuple[Record, Sequence[str]]:
+    @click.pass_obj
+    def add(context: Context, /, named: str | None, **options: Any) -> None:
         if named is not None and options["name"] is not None:
             raise UsageError("the name is given twice", "give it once")
         options["name"] = options["name"] if named is None else named
-        record = memory.things(kind).add(**_field_values(kind, options))
-        return record, memory.embedding_queue.notes(record.id)
+        with context.memory() as memory:
+            record = memory.things(kind).add(**_field_values(kind, options))
+            notes = memory.embedding_queue.notes(record.id)
+        context.emit(present.thing_added_json(record, notes), lambda: present.thing_added_text(record, notes))
 
     @group.command("list", help=f"List {kind}s, oldest first.")
     @_filter_options(kind)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 
 from mindex.cli.options import limit_option, text_or_stdin
-from mindex.cli.output import colour, note, prints
+from mindex.cli.output import Context, colour, note, prints
 from mindex.cli.progress_bar import ProgressBar
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
-from mindex.model import ExtractionReport, Record
+from mindex.model import ExtractionReport
 from mindex.present import conversations as present
 from mindex.present.answer_view import AnswerView, view_answer
 from mindex.search.pipeline import MAX_LIMIT
 
 _MAX_BATCH = 200
-_AddedTurn: TypeAlias = tuple[Record, Sequence[str], ExtractionReport]
 
 
 @click.group("conversation")
@@ -37,17 +35,19 @@ def conversation_command() -> None:
 @click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again.")
 @click.option("--speaker", default="", metavar="NAME", help="Who said the first part (default: user).")
 @click.option("--at", metavar="T", help="When it was said (default: now).")
-@prints(lambda added: present.turn_added_text(*added), lambda added: present.turn_added_json(*added))
-def add(memory: Memory, user: str, agent_response: str, **options: Any) -> _AddedTurn:
+@click.pass_obj
+def add(context: Context, /, user: str, agent_response: str, **options: Any) -> None:
     """Keep one exchange: what the user said, and what the agent answered; `-` reads one of them from standard input."""
     if user == agent_response == "-":
         raise UsageError("only one of the two can come from standard input", "give the other as an argument")
-    turn, redacted = memory.conversations.add(
-        text_or_stdin(user), text_or_stdin(agent_response), extract=False, **options
-    )
-    notes = memory.embedding_queue.notes(turn.id)
-    found = memory.conversations.extract_facts_of(turn)
-    return turn, redacted, replace(found, notes=(*notes, *found.notes))
+    with context.memory() as memory:
+        turn, redacted = memory.conversations.add(
+            text_or_stdin(user), text_or_stdin(agent_response), extract=False, **options
+        )
+        notes = memory.embedding_queue.notes(turn.id)
+        found = memory.conversations.extract_facts_of(turn)
+        found = replace(found, notes=(*notes, *found.notes))
+    context.emit(present.turn_added_json(turn, redacted, found), lambda: present.turn_added_text(turn, redacted, found))
 
 
 @conversation_command.command("extract")
@@ -84,12 +84,13 @@ def search(memory: Memory, query: str, **options: Any) -> AnswerView:
 @conversation_command.command("show")
 @click.argument("reference", metavar="ID|SESSION")
 @click.option("--around", default=2, show_default=True, help="Of an exchange: how many before and after it.")
-@prints(lambda turns: present.turns_text(turns, colour=colour()), present.turns_json)
-def show_one(memory: Memory, reference: str, around: int) -> Sequence[Record]:
+@click.pass_obj
+def show_one(context: Context, reference: str, around: int) -> None:
     """Show a whole conversation, or an exchange with its neighbours."""
     if around < 0:
         raise UsageError(f"around {around} is too small", "use 0 or more")
-    turns = memory.conversations.session(reference) or memory.conversations.around(reference, around, around)
+    with context.memory() as memory:
+        turns = memory.conversations.session(reference) or memory.conversations.around(reference, around, around)
     if not turns:
         raise NotFoundError(f"'{reference}' is not part of a conversation", "search for it first")
-    return turns
+    context.emit(present.turns_json(turns), lambda: present.turns_text(turns, colour=colour()))

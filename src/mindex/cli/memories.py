@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mindex.cli.options import combine, id_argument, limit_option, reason_option, text_or_stdin
-from mindex.cli.output import prints
+from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import KINDS, TYPES, AddResult, Change, PurgeResult, TimelineEvent
@@ -59,13 +59,15 @@ def add_command(memory: Memory, /, text: str, **options: Any) -> AddResult:
 @click.option("--text", metavar="T|-", help="The new text; `-` reads it from standard input.")
 @reason_option
 @_property_options
-@prints(lambda change: change_text(change, "updated"), change_json)
-def update_command(memory: Memory, /, id_: str, text: str | None, reason: str, **options: Any) -> Change:
+@click.pass_obj
+def update_command(context: Context, /, id_: str, text: str | None, reason: str, **options: Any) -> None:
     """Change a memory: what is given is replaced, the rest stays."""
     changes = _properties(options)
     if text is not None:
         changes["text"] = text_or_stdin(text)
-    return memory.update(id_, reason=reason, **changes)
+    with context.memory() as memory:
+        change = memory.update(id_, reason=reason, **changes)
+    context.emit(change_json(change), lambda: change_text(change, "updated"))
 
 
 @click.command("forget")

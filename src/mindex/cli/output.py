@@ -52,7 +52,7 @@ def prints(
     """Make a command of a function that takes the memory and the options, and returns the result to print.
 
     `text` and `json` present the result; without `json`, it is printed as the JSON of its dataclass. The exit code is
-    1 when `fails` returns True.
+    1 when `fails` returns True. A command that checks its options before the memory is opened does without this.
     """
 
     def decorate(function: Callable[..., object]) -> Callable[..., None]:

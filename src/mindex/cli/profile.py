@@ -37,16 +37,20 @@ def get(context: Context, path: str) -> None:
 @click.argument("value", required=False)
 @click.option("--remove", metavar="PATH", help="Take this place away.")
 @reason_option
-@prints(lambda change: fields_changed_text(change, "changed"), fields_changed_json)
-def set_(memory: Memory, path: str | None, value: str | None, remove: str | None, reason: str) -> Change:
+@click.pass_obj
+def set_(context: Context, path: str | None, value: str | None, remove: str | None, reason: str) -> None:
     """Change one place. VALUE is JSON where it reads as JSON (5, true, ["a"]), else a text."""
     if remove is not None:
         if path is not None:
             raise UsageError("--remove goes without PATH and VALUE", f"`mindex profile set --remove {remove}`")
-        return memory.profile.set({remove: None}, reason)
-    if path is None or value is None:
+        changes = {remove: None}
+    elif path is None or value is None:
         raise UsageError("a path and a value are needed", "write `mindex profile set user.name Anna --reason …`")
-    return memory.profile.set({path: _json_or_text(value)}, reason)
+    else:
+        changes = {path: _json_or_text(value)}
+    with context.memory() as memory:
+        change = memory.profile.set(changes, reason)
+    context.emit(fields_changed_json(change), lambda: fields_changed_text(change, "changed"))
 
 
 def _json_or_text(text: str) -> Any:
