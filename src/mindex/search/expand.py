@@ -126,9 +126,8 @@ def parsed(answer: str) -> Variants:
     try:
         answered = json.loads(text)
     except (ValueError, RecursionError):
-        raise GenerationError(
-            "the language model did not answer with JSON", "use a model that follows instructions"
-        ) from None
+        message = "the language model did not answer with JSON"
+        raise GenerationError(message, "use a model that follows instructions") from None
     fields = answered if isinstance(answered, dict) else {}
     variants = Variants(
         _texts(fields.get("lexical"), _LONGEST_VARIANT),

@@ -29,8 +29,8 @@ class KeywordWeights:
     `coverage`: the power of the share of the query that a hit holds, by which its score is multiplied.
     """
 
-    pairs: float = 0.5
-    coverage: float = 0.5
+    pairs: float
+    coverage: float
 
 
 @dataclass(frozen=True, slots=True)

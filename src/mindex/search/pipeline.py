@@ -5,8 +5,8 @@ Each stage is a small module. A stage that cannot run leaves the one before it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
@@ -32,7 +32,6 @@ _SUBSTRING_RELEVANCE = 0.5
 _SUBSTRING_WORDS = 20
 # Hits of a language model's variants are a little less certain.
 _SURE_OF_VARIANTS = 0.9
-_DEFAULT_WEIGHTS = {"blend": 0.5, "weighted": 0.7, "minmax": 0.6, "rrf": 60, "signals": 0.4}
 # Boosts move a hit by some places: so many records more than the page needs are read with the ranking signals.
 _SPARE = 10
 # So many are read by a reranker, whatever the page: the order must not depend on its size.
@@ -41,17 +40,17 @@ RERANKED = 40
 
 @dataclass(frozen=True, slots=True)
 class RankingSettings:
-    """The knobs of a search that come from the settings."""
+    """The settings of a search; their defaults are in mindex.config."""
 
-    fusion: str = "blend"
-    weights: Mapping[str, float] = field(default_factory=lambda: _DEFAULT_WEIGHTS)
-    candidates: int = 200
-    floor: float = 0.3
-    boosts: Boosts = field(default_factory=Boosts)
-    refining: KeywordWeights = field(default_factory=KeywordWeights)
-    neighbours: float = 0.2
-    rerank: float = 0.4
-    expansion: float = 0.3
+    fusion: str
+    weights: Mapping[str, float]  # by fusion
+    candidates: int
+    floor: float
+    boosts: Boosts
+    refining: KeywordWeights
+    neighbours: float
+    rerank: float
+    expansion: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +65,22 @@ class _Ranked:
     @property
     def score(self) -> float:
         return sum(stage.change for stage in self.stages)
+
+
+class _Scores:
+    """Scores and relevances of the candidates of one search, as the stages before boosts leave them."""
+
+    def __init__(self, candidates: Candidates, fused: Fused) -> None:
+        self.fused = fused
+        self.relevances = _relevances(candidates, fused)
+        self.turns = _turns(candidates)
+
+    def ordered(self, ids: Iterable[str]) -> list[str]:
+        """The candidates, best first."""
+        return sorted(ids, key=lambda id_: (-self.fused[id_].total, -self.relevances[id_], id_))
+
+    def most_relevant(self) -> str:
+        return max(self.relevances, key=lambda id_: self.relevances[id_], default="")
 
 
 class SearchPipeline:
@@ -100,26 +115,23 @@ class SearchPipeline:
         if query.fusion in NEEDS_SIGNALS:
             known = self._store.retrieval.ranking_signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
             candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
-        fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
-        turns = _turns(candidates)
-        relevances = _relevances(candidates, fused)
+        scores = _Scores(candidates, fuse(query.fusion, candidates, self._ranking.weights[query.fusion]))
         if query.expand:
-            notes += self._expand(query, retrieved, fused, relevances, turns)
+            notes += self._expand(query, retrieved, scores)
         floor = self._ranking.floor if query.floor is None else query.floor
-        lifted = turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
-        context = self._context(query, fused, relevances, floor, domain, lifted, retrieved.past)
-        lift_neighbours(context.adjacent_turns, fused, relevances, self._ranking.neighbours)
-        kept = [id_ for id_ in fused if relevances[id_] >= floor]
-        kept.sort(key=lambda id_: (-fused[id_].total, -relevances[id_], id_))
+        lifted = scores.turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
+        context = self._context(query, scores, floor, domain, lifted, retrieved.past)
+        records = {**context.records, **retrieved.past}
+        lift_neighbours(context.adjacent_turns, scores.fused, scores.relevances, self._ranking.neighbours)
+        kept = scores.ordered(id_ for id_ in scores.fused if scores.relevances[id_] >= floor)
         if not kept:
             literal = self._substring(query, retrieved.parsed, notes)
             if literal is not None:
                 return literal
-            notes += () if retrieved.vacant else (self._nothing(relevances, {**context.records, **retrieved.past}),)
+            notes += () if retrieved.vacant else (self._nothing(scores, records),)
         query, said = self._unless_refused(query, retrieved.parsed, kept)
         notes += said
-        ranked = self._ranked(query, context, kept, fused, relevances, domain, retrieved.past)
-        records = {**context.records, **retrieved.past}
+        ranked = self._ranked(query, context, kept, scores, domain, retrieved.past)
         if query.rerank:
             ranked, said = self._rerank(retrieved, ranked, records)
             notes += said
@@ -132,16 +144,14 @@ class SearchPipeline:
             has_more=query.offset + len(shown) < len(kept),
             hits=self._hits(shown, candidates, records),
             notes=notes,
-            total_capped=_capped(candidates, relevances, floor, self._ranking.candidates),
+            total_capped=_capped(candidates, scores.relevances, floor, self._ranking.candidates),
             offset=query.offset,
         )
 
     # ── expand ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _expand(
-        self, query: Query, retrieved: Retrieved, fused: Fused, relevances: dict[str, float], turns: set[str]
-    ) -> tuple[str, ...]:
-        """Add the hits of the query's variants to `fused`, `relevances` and `turns`. Returns notes."""
+    def _expand(self, query: Query, retrieved: Retrieved, scores: _Scores) -> tuple[str, ...]:
+        """Add the hits of the query's variants to the scores. Returns notes."""
         if retrieved.parsed.strict:
             return ("not expanded: operators and quotes mean what they say",)
         expander = self._expander()
@@ -150,15 +160,15 @@ class SearchPipeline:
         variants, note = expander.expand(retrieved.parsed.text)
         found = self._retriever.variants(query, variants, retrieved)
         weight = self._ranking.weights[query.fusion]
-        for one in found:
-            for id_, part in fuse(query.fusion, one, weight).items():
+        for candidates in found:
+            for id_, part in fuse(query.fusion, candidates, weight).items():
                 added = self._ranking.expansion * (part.keyword + part.vector) / len(found)
-                before = fused.get(id_, Contribution())
-                fused[id_] = replace(before, expansion=before.expansion + added)
-            turns |= _turns(one)
-            ids = [hit.id for hit in (*one.keyword, *one.vector)]
-            for id_, sure in _relevances(one, dict.fromkeys(ids, Contribution())).items():
-                relevances[id_] = max(relevances.get(id_, 0.0), _SURE_OF_VARIANTS * sure)
+                before = scores.fused.get(id_, Contribution())
+                scores.fused[id_] = replace(before, expansion=before.expansion + added)
+            scores.turns |= _turns(candidates)
+            ids = [hit.id for hit in (*candidates.keyword, *candidates.vector)]
+            for id_, sure in _relevances(candidates, ids).items():
+                scores.relevances[id_] = max(scores.relevances.get(id_, 0.0), _SURE_OF_VARIANTS * sure)
         return (note,)
 
     # ── rerank ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,25 +217,23 @@ class SearchPipeline:
     def _context(
         self,
         query: Query,
-        fused: Fused,
-        relevances: Mapping[str, float],
+        scores: _Scores,
         floor: float,
         domain: str | None,
         lifted: Collection[str],
         past: Mapping[str, Record],
     ) -> RankingContext:
         """What the store knows of the candidates that boosts and neighbours could bring onto the page, in one call."""
-        lifting = lifting_turns(fused, lifted)
-        most_lift = 2 * self._ranking.neighbours * max((fused[id_].total for id_ in lifting), default=0.0)
-        best = {id_: fused[id_].total + (most_lift if id_ in lifted else 0.0) for id_ in fused}
-        sure = sorted((fused[id_].total for id_ in fused if relevances[id_] >= floor), reverse=True)
+        totals, relevances = {id_: part.total for id_, part in scores.fused.items()}, scores.relevances
+        lifting = lifting_turns(scores.fused, lifted)
+        most_lift = 2 * self._ranking.neighbours * max((totals[id_] for id_ in lifting), default=0.0)
+        best = {id_: total + (most_lift if id_ in lifted else 0.0) for id_, total in totals.items()}
+        sure = sorted((totals[id_] for id_ in totals if relevances[id_] >= floor), reverse=True)
         enough = self._least_total(query, sure, domain)
-        ids = [id_ for id_ in fused if best[id_] >= enough and (relevances[id_] >= floor or id_ in lifted)]
-        ids = sorted(
-            (id_ for id_ in ids if id_ not in past), key=lambda id_: (-fused[id_].total, -relevances[id_], id_)
-        )
+        ids = [id_ for id_ in totals if best[id_] >= enough and (relevances[id_] >= floor or id_ in lifted)]
+        ids = scores.ordered(id_ for id_ in ids if id_ not in past)
         if not sure and relevances:  # if nothing is shown in the end, a note names the nearest
-            nearest = _most_relevant(relevances)
+            nearest = scores.most_relevant()
             ids = [nearest, *(id_ for id_ in ids if id_ != nearest)]
         if not ids:
             return RankingContext({})
@@ -260,12 +268,12 @@ class SearchPipeline:
         query: Query,
         context: RankingContext,
         kept: list[str],
-        fused: Fused,
-        relevances: Mapping[str, float],
+        scores: _Scores,
         domain: str | None,
         past: Mapping[str, Record],
     ) -> list[_Ranked]:
         """The kept hits in order after boosts, as many as the page needs."""
+        fused = scores.fused
         enough = self._least_total(query, [fused[id_].total for id_ in kept], domain)
         kept = [id_ for id_ in kept if fused[id_].total >= enough]
         boosts = self._boosts(query)
@@ -276,27 +284,11 @@ class SearchPipeline:
         }
         now = now_ms()
         ranked = [
-            _Ranked(id_, self._stages(fused[id_], signals[id_], domain, now, boosts), relevances[id_])
+            _Ranked(id_, _stages(fused[id_], boosts_for(signals[id_], domain, boosts, now)), scores.relevances[id_])
             for id_ in kept
             if id_ in signals  # else it has gone since it was retrieved
         ]
         return sorted(ranked, key=_order)[: self._needed(query)]
-
-    def _stages(
-        self, contribution: Contribution, signals: RankingSignals, domain: str | None, now: int, boosts: Boosts
-    ) -> tuple[Stage, ...]:
-        changes = [
-            ("keyword", contribution.keyword),
-            ("vector", contribution.vector),
-            ("signals", contribution.signals),
-            ("expansion", contribution.expansion),
-            ("neighbours", contribution.neighbours),
-        ]
-        score = contribution.total
-        for name, factor in boosts_for(signals, domain, boosts, now):
-            changes.append((name, score * (factor - 1)))
-            score *= factor
-        return tuple(Stage(name, change) for name, change in changes if change)
 
     # ── answer ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -333,11 +325,9 @@ class SearchPipeline:
     def _substring(self, query: Query, parsed: ParsedQuery, notes: tuple[str, ...]) -> Answer | None:
         """The last tier: records that hold every word of the query literally, parts of words included."""
         words = [word for word in parsed.text.split() if len(word) > 1] or parsed.text.split()
-        ids = (
-            self._store.retrieval.substring(words[:_SUBSTRING_WORDS], query.filters, self._ranking.candidates)
-            if words
-            else ()
-        )
+        if not words:
+            return None
+        ids = self._store.retrieval.substring(words[:_SUBSTRING_WORDS], query.filters, self._ranking.candidates)
         if not ids:
             return None
         shown = self._store.retrieval.records(ids[query.offset : query.offset + query.limit])
@@ -354,11 +344,11 @@ class SearchPipeline:
             offset=query.offset,
         )
 
-    def _nothing(self, relevances: Mapping[str, float], known: dict[str, Record]) -> str:
-        nearest = _most_relevant(relevances)
+    def _nothing(self, scores: _Scores, known: dict[str, Record]) -> str:
+        nearest = scores.most_relevant()
         for record in self._records([nearest], known).values():
             place = f"{record.path}:{record.first_line}" if record.path else record.id
-            return f"nothing relevant; the nearest is {place} (relevance {relevances[nearest]:.2f})"
+            return f"nothing relevant; the nearest is {place} (relevance {scores.relevances[nearest]:.2f})"
         return "nothing relevant"
 
 
@@ -366,22 +356,27 @@ def _order(hit: _Ranked) -> tuple[float, float, str]:
     return -hit.score, -hit.relevance, hit.id
 
 
-def _most_relevant(relevances: Mapping[str, float]) -> str:
-    return max(relevances, key=lambda id_: relevances[id_], default="")
+def _stages(contribution: Contribution, boosts: Iterable[tuple[str, float]]) -> tuple[Stage, ...]:
+    """What each part of a score, and then each boost, changes. Stages are named for the fields of Contribution."""
+    changes: dict[str, float] = asdict(contribution)
+    score = contribution.total
+    for name, factor in boosts:
+        changes[name] = score * (factor - 1)
+        score *= factor
+    return tuple(Stage(name, change) for name, change in changes.items() if change)
 
 
 def _turns(candidates: Candidates) -> set[str]:
     return {hit.id for hit in (*candidates.keyword, *candidates.vector) if hit.kind == "turn"}
 
 
-def _relevances(candidates: Candidates, fused: Fused) -> dict[str, float]:
+def _relevances(candidates: Candidates, ids: Collection[str]) -> dict[str, float]:
     turns = _turns(candidates)
     best = max((hit.score for hit in candidates.keyword), default=1.0)
-    matched_shares = {hit.id: candidates.matched_share * hit.score / best for hit in candidates.keyword} | dict(
-        candidates.matched_shares
-    )
+    matched_shares = {hit.id: candidates.matched_share * hit.score / best for hit in candidates.keyword}
+    matched_shares.update(candidates.matched_shares)
     if candidates.strict:
-        matched_shares = dict.fromkeys(fused, 1.0)
+        matched_shares = dict.fromkeys(ids, 1.0)
     # A keyword hit that is not among the nearest is at most as near as the last of them.
     furthest = min(candidates.cosines.values(), default=0.0)
     return {
@@ -393,7 +388,7 @@ def _relevances(candidates: Candidates, fused: Fused) -> dict[str, float]:
             size=candidates.size,
             turn=id_ in turns,
         )
-        for id_ in fused
+        for id_ in ids
     }
 
 

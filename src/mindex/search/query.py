@@ -7,7 +7,7 @@ strictly becomes plain words. No text makes this raise, and none reaches an engi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mindex.analyzer import QueryWord, analyze, analyze_query, fold
@@ -94,17 +94,19 @@ def _pairs(words: tuple[QueryWord, ...]) -> tuple[Phrase, ...]:
     return tuple(found)
 
 
-def any_of(
-    nodes: Iterable[KeywordNode | None], kind: Callable[[tuple[KeywordNode, ...]], KeywordNode] = AnyOf
-) -> KeywordNode | None:
+def any_of(nodes: Iterable[KeywordNode | None]) -> KeywordNode | None:
+    return _joined(AnyOf, nodes)
+
+
+def all_of(nodes: Iterable[KeywordNode | None]) -> KeywordNode | None:
+    return _joined(AllOf, nodes)
+
+
+def _joined(kind: type[AnyOf | AllOf], nodes: Iterable[KeywordNode | None]) -> KeywordNode | None:
     distinct = tuple(dict.fromkeys(node for node in nodes if node is not None))
     if len(distinct) > 1:
         return kind(distinct)
     return distinct[0] if distinct else None
-
-
-def all_of(nodes: Iterable[KeywordNode | None]) -> KeywordNode | None:
-    return any_of(nodes, AllOf)
 
 
 def _loosely(word: QueryWord) -> list[KeywordNode]:

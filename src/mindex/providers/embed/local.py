@@ -48,10 +48,8 @@ def create(settings: ProviderSettings) -> Embedder:
     try:
         if not is_path(wanted):
             names = ", ".join([MINILM.name, *(model.name for model, _ in EMBEDDERS)])
-            raise EmbeddingError(
-                f"the local provider has no model '{wanted}'",
-                f"set embedding.model to one of {names}, or to a folder",
-            )
+            message = f"the local provider has no model '{wanted}'"
+            raise EmbeddingError(message, f"set embedding.model to one of {names}, or to a folder")
         from mindex.providers.embed.onnx_folder import open_folder  # it imports this module
 
         model, files = open_folder(wanted)
@@ -152,7 +150,7 @@ class LocalEmbedder:
 
     def _run(self, engine: Engine, encoded: Sequence[Sequence[int]]) -> VectorArray:
         """Return the texts' vectors, scaled to length 1."""
-        import numpy as np
+        import numpy as np  # 100 ms to import, only for a loaded model
 
         with raise_as(EmbeddingError):
             output, mask = engine.run(encoded)
@@ -171,7 +169,7 @@ class LocalEmbedder:
 
 def pool(hidden: NDArray[Any], mask: NDArray[Any], pooling: str) -> NDArray[Any]:
     """Return one vector per text, made of those of its tokens; padding is left out."""
-    import numpy as np
+    import numpy as np  # 100 ms to import, only for a loaded model
 
     hidden = hidden.astype(np.float32, copy=False)
     if pooling == "cls":

@@ -61,10 +61,8 @@ def _described(folder: ModelFolder, files: ModelFiles, engine: Engine) -> Model:
     pooling = POOLED if engine.output == POOLED_OUTPUT else _pooling(folder)
     query_prefix, text_prefix = _prefixes(folder)
     if folder.settings("1_Pooling/config.json").get("include_prompt") is False and (query_prefix or text_prefix):
-        raise ProviderError(
-            f"the model in {folder.path} leaves its prompts out when it pools, which mindex cannot do",
-            f"export it as one graph with an output named {POOLED_OUTPUT}",
-        )
+        message = f"the model in {folder.path} leaves its prompts out when it pools, which mindex cannot do"
+        raise ProviderError(message, f"export it as one graph with an output named {POOLED_OUTPUT}")
     length = folder.settings("sentence_bert_config.json").get("max_seq_length")
     tokens = length if type(length) is int and length >= _MIN_TOKENS else _USUAL_TOKENS
     return Model(
@@ -83,10 +81,8 @@ def _pooling(folder: ModelFolder) -> str:
     for module in modules if isinstance(modules, list) else []:
         kind = str(module.get("type", "")) if isinstance(module, dict) else ""
         if kind.endswith("Dense"):
-            raise ProviderError(
-                f"the model in {folder.path} has a layer behind its ONNX file ({kind})",
-                f"export it as one graph with an output named {POOLED_OUTPUT}",
-            )
+            message = f"the model in {folder.path} has a layer behind its ONNX file ({kind})"
+            raise ProviderError(message, f"export it as one graph with an output named {POOLED_OUTPUT}")
     settings = folder.settings("1_Pooling/config.json")
     if not settings:
         return "mean"
@@ -96,10 +92,8 @@ def _pooling(folder: ModelFolder) -> str:
     known = {(_POOLING | _POOLING_NAMES).get(str(mode), "") for mode in modes}
     if len(known) != 1 or "" in known:
         names = ", ".join(sorted(map(str, modes)))
-        raise ProviderError(
-            f"the model in {folder.path} pools in a way that mindex does not know ({names})",
-            "use a model that pools by the first token, the last, the mean or the maximum",
-        )
+        message = f"the model in {folder.path} pools in a way that mindex does not know ({names})"
+        raise ProviderError(message, "use a model that pools by the first token, the last, the mean or the maximum")
     return known.pop()
 
 

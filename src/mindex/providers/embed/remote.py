@@ -207,9 +207,8 @@ class RemoteEmbedder:
             return
         fresh = self._card_file.read()  # another process may have re-embedded everything meanwhile
         if fresh is None or fresh.dimensions != dimensions:
-            raise self._error(
-                f"now answers with {dimensions} dimensions, it was {card.dimensions}", "run `mindex reembed`"
-            )
+            message = f"now answers with {dimensions} dimensions, it was {card.dimensions}"
+            raise self._error(message, "run `mindex reembed`")
         self._card = fresh
 
     # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -303,7 +302,7 @@ class RemoteEmbedder:
         self._per_request = max(int(bound), _MIN_CHARACTERS)
 
     def _concatenated(self, parts: Sequence[VectorArray]) -> VectorArray:
-        import numpy as np
+        import numpy as np  # 100 ms to import, only for vectors that have arrived
 
         if len({part.shape[1] for part in parts}) > 1:
             raise self._server.invalid_answer("answers with vectors of different lengths")
@@ -328,7 +327,7 @@ def rows_by_index(rows: Sequence[object]) -> list[object]:
 
 def _unit_vectors(rows: Sequence[object], expected: int) -> VectorArray:
     """Return the rows as float32 vectors of length 1. Raises ValueError that says what is wrong with them."""
-    import numpy as np
+    import numpy as np  # 100 ms to import, only for vectors that have arrived
 
     if len(rows) != expected:
         raise ValueError(f"answers with {len(rows)} vectors for {expected} texts")

@@ -61,9 +61,8 @@ def json_answer(answer: str) -> object:
     try:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        raise UnusableAnswer(
-            "the language model did not answer with JSON", "use a model that follows instructions"
-        ) from None
+        message = "the language model did not answer with JSON"
+        raise UnusableAnswer(message, "use a model that follows instructions") from None
 
 
 def plain_answer(answer: str, most: int) -> str:

@@ -121,17 +121,13 @@ class ChatGenerator:
         text = clean(_END_OF_THOUGHTS.sub("", _THOUGHTS.sub("", answer.content or ""))).strip()
         model = self._server.spec.model_title
         if answer.is_cut and prompt.schema is not None:
-            raise GenerationError(
-                f"{model} did not come to an end within {prompt.max_tokens} tokens",
-                "use a model that says less before it answers",
-            )
+            message = f"{model} did not come to an end within {prompt.max_tokens} tokens"
+            raise GenerationError(message, "use a model that says less before it answers")
         if not text:
             raise GenerationError(f"{model} answered nothing", "use another generation.model")
         if len(text) > MAX_ANSWER_CHARACTERS:
-            raise GenerationError(
-                f"{model} answered {len(text)} characters where {MAX_ANSWER_CHARACTERS} are the most",
-                "use another generation.model",
-            )
+            message = f"{model} answered {len(text)} characters where {MAX_ANSWER_CHARACTERS} are the most"
+            raise GenerationError(message, "use another generation.model")
         return text
 
 

@@ -18,10 +18,8 @@ def create(settings: ProviderSettings) -> Generator:
     try:
         file = describe(settings.model, "generation.model")
         if file.judges or not file.writes:
-            raise ProviderError(
-                f"{file.path} is no language model: it reads and does not write",
-                "let generation.model name another GGUF file",
-            )
+            message = f"{file.path} is no language model: it reads and does not write"
+            raise ProviderError(message, "let generation.model name another GGUF file")
     except ProviderError as error:
         return unavailable("generation", settings, Path(settings.model).stem, error)
     interface = ChatInterface("/v1/chat/completions", _body, drops_parameters=False)

@@ -61,9 +61,8 @@ def open_engine(files: ModelFiles, outputs: Sequence[str], cache_dir: Path | Non
 
         runtime = import_runtime()
     except ImportError as error:
-        raise ProviderError(
-            f"the {files.called} needs a package that cannot be imported ({error})", _REINSTALL_MINDEX
-        ) from error
+        message = f"the {files.called} needs a package that cannot be imported ({error})"
+        raise ProviderError(message, _REINSTALL_MINDEX) from error
 
     tokenizer, padding = _load_tokenizer(files)
     folder = cache_dir or cache_folder()

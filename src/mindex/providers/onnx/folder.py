@@ -94,9 +94,8 @@ def _folder_at(path: Path, setting: str, hint: str) -> ModelFolder:
     for place in (folder, weights.parent):
         if (place / "tokenizer.json").is_file():
             return ModelFolder(folder, weights, place / "tokenizer.json", hint)
-    raise ProviderError(
-        f"the folder {folder} has a model, and no tokenizer.json", f"put its tokenizer.json into {folder}"
-    )
+    message = f"the folder {folder} has a model, and no tokenizer.json"
+    raise ProviderError(message, f"put its tokenizer.json into {folder}")
 
 
 def _weights_in(folder: Path, setting: str) -> Path:
@@ -109,9 +108,8 @@ def _weights_in(folder: Path, setting: str) -> Path:
         return found[0]
     if found:
         names = ", ".join(file.name for file in found[:5])
-        raise ProviderError(
-            f"the folder {folder} holds several models ({names})", f"let {setting} name one of the files"
-        )
+        message = f"the folder {folder} holds several models ({names})"
+        raise ProviderError(message, f"let {setting} name one of the files")
     raise ProviderError(f"the folder {folder} has no model.onnx", f"let {setting} name a folder with an ONNX model")
 
 

@@ -36,9 +36,8 @@ def create(settings: ProviderSettings) -> Reranker:
     try:
         if not is_path(wanted):
             names = ", ".join(package.name for package in RERANKERS)
-            raise RerankError(
-                f"the local provider has no reranker '{wanted}'", f"set rerank.model to one of {names}, or to a folder"
-            )
+            message = f"the local provider has no reranker '{wanted}'"
+            raise RerankError(message, f"set rerank.model to one of {names}, or to a folder")
         name, files = open_folder(wanted)
     except RerankError as error:
         return unavailable("rerank", settings, Path(wanted).name if is_path(wanted) else wanted, error)
@@ -92,9 +91,8 @@ class LocalReranker:
             with raise_as(RerankError):
                 engine.run_all([len(pair.ids) for pair in pairs], run, name="mindex-rerank", deadline=deadline)
         except OutOfTime:
-            raise RerankError(
-                f"{self._model} has not scored {len(texts)} texts within {seconds:g} s", "raise rerank.timeout"
-            ) from None
+            message = f"{self._model} has not scored {len(texts)} texts within {seconds:g} s"
+            raise RerankError(message, "raise rerank.timeout") from None
         return scores
 
     def _open(self) -> Engine:
