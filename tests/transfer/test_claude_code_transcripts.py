@@ -11,7 +11,7 @@ import pytest
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import detect_importer, load_importer
-from mindex.transfer.importer import SkippedRow
+from mindex.transfer.importer_base import SkippedRow
 from mindex.transfer.importers import json_lines
 from tests.transfer.foreign_programs import NOON, lines, message
 

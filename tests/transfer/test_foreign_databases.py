@@ -8,7 +8,7 @@ import pytest
 
 from mindex.memory import Memory
 from mindex.transfer.format_detection import load_importer
-from mindex.transfer.importer import SkippedRow
+from mindex.transfer.importer_base import SkippedRow
 from tests.transfer import foreign_programs
 from tests.transfer.foreign_programs import DAY, NOON, memory_mcp, memory_search
 

@@ -22,7 +22,7 @@ from mindex.transfer import import_rows
 from mindex.transfer.format_detection import IMPORTERS, detect_importer, load_importer
 from mindex.transfer.import_agents import AgentMapping
 from mindex.transfer.import_redaction import rows_with_secrets
-from mindex.transfer.importer import Importer, SkippedRow, foreign_id
+from mindex.transfer.importer_base import Importer, SkippedRow, foreign_id
 from tests.running import finish, kill, start, wait_until
 from tests.transfer.conftest import OpenMemory, fill
 

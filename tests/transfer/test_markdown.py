@@ -16,7 +16,7 @@ from mindex.errors import ConflictError, UsageError
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.transfer import export, markdown_export
-from mindex.transfer.importer import ExportRow, SkippedRow
+from mindex.transfer.importer_base import ExportRow, SkippedRow
 from mindex.transfer.importers.markdown import importer
 from tests.transfer.conftest import fill
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mindex.transfer.format_detection import detect_importer, load_importer
-from mindex.transfer.importer import ExportRow, SkippedRow
+from mindex.transfer.importer_base import ExportRow, SkippedRow
 from tests.transfer.foreign_programs import lines
 
 

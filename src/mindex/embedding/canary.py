@@ -23,6 +23,7 @@ from mindex.model import Model
 from mindex.model.spaces import space_name
 from mindex.providers.cache_files import drop_small, read_small, small_file, write_small
 from mindex.providers.embed.base import Embedder, EmbedsWithCanary, ReportsTrouble
+from mindex.store.cache_kinds import QUERY_CACHE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,6 @@ _SAME = 0.95
 _TRUSTED_SECONDS = 600.0
 # For a space without a canary: one of so many records must get the vector that is stored for it.
 _SAMPLE = 3
-QUERY_CACHE = "query-embedding"
 # A search waits no longer than this for the query cache to be cleared, which may hold vectors of the wrong model.
 _CLEARING_SECONDS = 1.0
 

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from mindex.embedding.backfill import Backfill, BackfillResult, OnStored
-from mindex.embedding.canary import QUERY_CACHE, SENTENCE, CanaryEmbedder, is_same
+from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
 from mindex.embedding.queue import Report
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
@@ -20,6 +20,7 @@ from mindex.model.reports import ReembedReport
 from mindex.model.spaces import EmbedderSpec, Space, space_name
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
+from mindex.store.cache_kinds import QUERY_CACHE
 
 if TYPE_CHECKING:
     from mindex.model import VectorArray

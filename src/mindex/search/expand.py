@@ -13,9 +13,9 @@ from mindex.analyzer import STOP_WORDS, analyze, fold
 from mindex.errors import GenerationError, ProviderError
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.store.base import Store
+from mindex.store.cache_kinds import EXPANSION_CACHE
 from mindex.values import dataclass
 
-CACHE = "expansion"
 _LONGEST_VARIANT = 300
 _LONGEST_ANSWER = 1_200
 _LONGEST_SHOWN = 100
@@ -88,7 +88,7 @@ class QueryExpander:
                 query = query if clean else " ".join(_REDACTED.sub(" ", redacted).split())
                 variants = self._generated(query)
                 if clean:  # nothing is cached for a query with a secret, not even under a hash
-                    self._store.caches.put(CACHE, self._key(query), json.dumps(asdict(variants)).encode())
+                    self._store.caches.put(EXPANSION_CACHE, self._key(query), json.dumps(asdict(variants)).encode())
         except ProviderError as error:
             return Variants(), f"not expanded: {error}"
         except Exception as error:  # whatever a model fails with, the query itself is still answered
@@ -99,7 +99,7 @@ class QueryExpander:
         return variants, f"also looked for: {_quoted(variants)}"
 
     def _cached(self, query: str) -> Variants | None:
-        cached = self._store.caches.get(CACHE, self._key(query))
+        cached = self._store.caches.get(EXPANSION_CACHE, self._key(query))
         return None if cached is None else parsed(cached.decode("utf-8"))
 
     def _key(self, query: str) -> str:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from mindex.errors import EmbeddingError
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
+from mindex.store.cache_kinds import QUERY_CACHE
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.model import VectorArray
 
-_CACHE = "query-embedding"
 # Before the key of a text that is no query: a model may read the two differently.
 _ANSWERS = "an answer\n"
 
@@ -78,7 +78,7 @@ class QueryEmbedder:
     def start(self, text: str, *, answer: bool = False) -> Pending:
         """Begin to embed a query; or a possible `answer`, which is embedded as texts are."""
         # Looked up here: another thread would have to open the file once more for it.
-        kept = self._store.caches.get(_CACHE, self._key(text, answer=answer))
+        kept = self._store.caches.get(QUERY_CACHE, self._key(text, answer=answer))
         return self._submit(lambda: self._embed(text, kept, answer=answer))
 
     def texts(self, texts: Sequence[str]) -> QueryVector:
@@ -119,7 +119,7 @@ class QueryEmbedder:
             return np.frombuffer(kept, np.float32)
         vector: VectorArray = self.embedder.embed([text])[0] if answer else self.embedder.embed_query(text)
         # The key anew: a model whose dimensions came from its server has another fingerprint by now.
-        self._store.caches.put(_CACHE, self._key(text, answer=answer), vector.astype("float32").tobytes())
+        self._store.caches.put(QUERY_CACHE, self._key(text, answer=answer), vector.astype("float32").tobytes())
         return vector
 
     def _key(self, text: str, *, answer: bool) -> str:

@@ -17,9 +17,9 @@ from mindex.model import Record
 from mindex.providers.rerank.base import Reranker
 from mindex.search.fuse import stretched
 from mindex.store.base import Store
+from mindex.store.cache_kinds import RERANK_CACHE
 from mindex.values import dataclass
 
-CACHE = "rerank"
 # So much of a text tells its script.
 _GLANCE = 800
 _SCORE = struct.Struct("<d")
@@ -48,7 +48,7 @@ class RerankStage:
 
     def refused(self, query: str) -> str:
         """A note when reranking is impossible: the reranker fails, and no score of the query is cached. Else ''."""
-        if self._store.caches.has_prefix(CACHE, self._start(query)):
+        if self._store.caches.has_prefix(RERANK_CACHE, self._start(query)):
             return ""
         try:
             self._reranker.score(query, (), seconds=self._seconds)
@@ -58,7 +58,7 @@ class RerankStage:
 
     def scores(self, query: str, records: Sequence[Record]) -> Reranked:
         keys = {record.id: self._key(query, record) for record in records}
-        kept = self._store.caches.get_many(CACHE, list(keys.values()))
+        kept = self._store.caches.get_many(RERANK_CACHE, list(keys.values()))
         known = {id_: _SCORE.unpack(kept[key])[0] for id_, key in keys.items() if key in kept}
         missing = [record for record in records if record.id not in known]
         if missing:
@@ -67,7 +67,7 @@ class RerankStage:
                 fresh = {record.id: score for record, score in zip(missing, made, strict=True)}
             except Exception as error:  # whatever a model fails with, the order so far stands
                 return Reranked({}, _failure_note(error))
-            self._store.caches.put_many(CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
+            self._store.caches.put_many(RERANK_CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
             known |= fresh
         return Reranked(known, trust=self._trust(max(known.values())))
 

@@ -1,13 +1,17 @@
-"""Where in the cache things are kept that more than one room must find."""
+"""The kinds of cached values that more than one package must know, and the keys of contexts."""
 
 from __future__ import annotations
 
 from mindex.ids import short_hash
 
-# Sentences that place chunks in their documents, as a model wrote them.
-CONTEXT_CACHE = "context"
+QUERY_CACHE = "query-embedding"
+RERANK_CACHE = "rerank"
+EXPANSION_CACHE = "expansion"
+CONTEXT_CACHE = "context"  # sentences of a language model that place chunks in their documents
+# Kinds whose values are made of texts: emptied when an entry is purged.
+TEXT_CACHES = (QUERY_CACHE, RERANK_CACHE, EXPANSION_CACHE, CONTEXT_CACHE)
 
 
 def context_key(collection: str, *parts: str) -> str:
-    """Where such sentences are kept: all of a collection's start alike, so that they can go with it."""
+    """The key of a chunk's context. Those of one collection start alike, so that they can be removed with it."""
     return short_hash("collection", collection) + (short_hash(*parts) if parts else "")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.transfer.importer import Importer
+from mindex.transfer.importer_base import Importer
 
 # In the order in which they are tried; `a-b` is in `importers/a_b.py`.
 IMPORTERS = (

@@ -21,7 +21,7 @@ from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, Restor
 from mindex.transfer.import_agents import AgentMapping, NewOwner, referenced_ids
 from mindex.transfer.import_checks import check_row
 from mindex.transfer.import_redaction import redact_row, rows_with_secrets
-from mindex.transfer.importer import ExportRow, Importer, ReadRow, SkippedRow
+from mindex.transfer.importer_base import ExportRow, Importer, ReadRow, SkippedRow
 from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 
 _BATCH = 500

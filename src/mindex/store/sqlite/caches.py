@@ -6,13 +6,11 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import now_ms
-from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
+from mindex.store.cache_kinds import CONTEXT_CACHE, TEXT_CACHES, context_key
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import batches, marks
 
 CACHE_ROWS = 10_000
-# Kinds that are made of texts that users wrote: they go when such a text is purged.
-_OF_TEXTS = ("query-embedding", "rerank", "expansion", CONTEXT_CACHE)
 _PUT = """
 INSERT INTO cache (kind, key, value, used_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, used_at = excluded.used_at
@@ -107,7 +105,7 @@ def forget_contexts(connection: sqlite3.Connection, collection: str) -> None:
 
 def forget_texts(connection: sqlite3.Connection) -> None:
     """Remove every value that is made of a text: one that is purged may be among them."""
-    _clear(connection, _OF_TEXTS)
+    _clear(connection, TEXT_CACHES)
 
 
 def _clear(connection: sqlite3.Connection, kinds: Sequence[str]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mindex.memories.turns import make_turn
-from mindex.transfer.importer import ExportRow, Importer, ReadRow, SkippedRow, foreign_id
+from mindex.transfer.importer_base import ExportRow, Importer, ReadRow, SkippedRow, foreign_id
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.folder_files import read_files, wanted_files
 from mindex.transfer.importers.json_lines import Json, first_objects, read_objects

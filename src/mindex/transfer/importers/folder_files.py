@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from mindex.transfer.importer import ReadRow, SkippedRow
+from mindex.transfer.importer_base import ReadRow, SkippedRow
 
 _SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", "node_modules", "site-packages", ".venv", "venv", "__pycache__"))
 

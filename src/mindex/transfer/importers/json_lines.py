@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from mindex.transfer.importer import SkippedRow
+from mindex.transfer.importer_base import SkippedRow
 from mindex.transfer.jsonl_export import LONGEST_LINE
 
 # Each takes many times its two bytes in memory: a line of nothing else would take all of it.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import MindexError, UsageError
-from mindex.transfer.importer import ExportRow, Importer, ReadRow, SkippedRow
+from mindex.transfer.importer_base import ExportRow, Importer, ReadRow, SkippedRow
 from mindex.transfer.importers.json_lines import MOST_VALUES, read_lines
 from mindex.transfer.jsonl_export import FORMAT
 from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, objects, reason_of

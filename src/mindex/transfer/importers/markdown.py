@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from mindex.errors import UsageError
 from mindex.model.record_properties import RecordProperty, in_order
-from mindex.transfer.importer import Importer, ReadRow, SkippedRow
+from mindex.transfer.importer_base import Importer, ReadRow, SkippedRow
 from mindex.transfer.importers.folder_files import read_files
 from mindex.transfer.jsonl_rows import InvalidRow, decode_row, reason_of
 from mindex.transfer.markdown_export import MARK, OVERVIEW, SEPARATOR

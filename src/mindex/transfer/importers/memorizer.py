@@ -23,7 +23,7 @@ from mindex.memories.turns import make_turn
 from mindex.model import Change, Record
 from mindex.store.export_rows import Link
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import EMPTY, ExportRow, ReadRow, SkippedRow, foreign_id, memory_row
+from mindex.transfer.importer_base import EMPTY, ExportRow, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id, memory_row
+from mindex.transfer.importer_base import ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from mindex.model import Change, Record
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ExportRow, ReadRow, SkippedRow, foreign_id, memory_row
+from mindex.transfer.importer_base import ExportRow, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from mindex.errors import MindexError, StoreError, UsageError
 from mindex.store.foreign_sqlite import ForeignDatabase
-from mindex.transfer.importer import ReadRow, SkippedRow, foreign_id, memory_row
+from mindex.transfer.importer_base import ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.json_lines import MOST_VALUES
 from mindex.transfer.importers.sqlite_source import DatabaseImporter

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer import ReadRow, foreign_id, memory_row
+from mindex.transfer.importer_base import ReadRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from mindex.errors import UsageError
 from mindex.ingest.chunker import chunk_markdown
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.transfer.importer import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
+from mindex.transfer.importer_base import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers.folder_files import read_files, wanted_files
 
 _NAMES = frozenset(("claude.md", "claude.local.md", "agents.md", "memory.md", "gemini.md", "copilot-instructions.md"))

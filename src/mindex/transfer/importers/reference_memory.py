@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mindex.transfer.importer import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
+from mindex.transfer.importer_base import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers.foreign_values import json_text
 from mindex.transfer.importers.json_lines import Json, first_objects, read_objects
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mindex.errors import StoreError, UsageError
 from mindex.store.foreign_sqlite import ForeignDatabase, holds
-from mindex.transfer.importer import Importer, ReadRow, SkippedRow
+from mindex.transfer.importer_base import Importer, ReadRow, SkippedRow
 from mindex.transfer.importers import foreign_values as foreign
 
 
