@@ -23,7 +23,7 @@ from mindex.store.base import (
     TermStatistics,
 )
 from mindex.store.rules import bm25
-from mindex.store.rules.filters import admits
+from mindex.store.rules.filters import admits, holds_literally
 from mindex.store.rules.spaces import require_role
 from tests.contract.memory_engine_entries import session_of
 from tests.contract.memory_engine_tables import Connection, Tables
@@ -59,12 +59,7 @@ class MemoryRetrieval:
         return Page(tuple(scope[offset : offset + limit]), len(scope))
 
     def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
-        wanted = [word.lower() for word in words]
-        found = [
-            one
-            for one in _in_scope(self._connection.read(), filters)
-            if all(word in one.text.lower() or word in one.title.lower() for word in wanted)
-        ]
+        found = [one for one in _in_scope(self._connection.read(), filters) if holds_literally(words, one)]
         found.sort(key=self._confidence_and_age)
         return tuple(one.id for one in found[:limit])
 

@@ -1,13 +1,32 @@
-"""What the tests of what is told share."""
+"""What the tests of entries share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from mindex.model import Change, Record
+from mindex.store.rules import entries as rules
 from tests.providers.servers import ModelServer
+
+
+@pytest.fixture(autouse=True)
+def changes_are_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every callback of `revise` runs twice in these tests, as it may on an engine that runs a transaction again."""
+    revise = rules.revise
+
+    def revise_twice(
+        statements: rules.EntryStatements, id_: str, change: Callable[[Record], Record], **options: object
+    ) -> Change:
+        def computed_twice(record: Record) -> Record:
+            change(record)
+            return change(record)
+
+        return revise(statements, id_, computed_twice, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rules, "revise", revise_twice)
 
 
 @pytest.fixture

@@ -92,8 +92,6 @@ class Query:
     offset: int = 0
     mode: Mode = "hybrid"
     fusion: str = ""
-    current_file: str = ""
-    explain: bool = False
     floor: float | None = None  # None: the one of the settings
     rerank: bool | None = None  # None: when a reranker is configured
     expand: bool = False

@@ -1,8 +1,28 @@
 """The store interface: what an engine (a database behind a memory) offers, grouped by purpose.
 
-An engine returns ranked candidates and full records; it never fuses, boosts or formats. Every engine obeys the same
-laws (`tests/contract/`): finished tokens in and out, filters before the top k, true cosines, positive keyword scores
-whose ratios within one query mean something. All calls are synchronous and may come from several threads.
+An engine returns ranked candidates and full records; it never fuses, boosts or formats. How to add one:
+
+- Write one class for each group that it serves, and a class with these as attributes (`Store`). Name the groups in
+  `capabilities`; reaching another one raises `unsupported(...)`. A memory needs files, entries and retrieval.
+- Call the functions of `store.rules` for all that is not a statement: they decide what is a duplicate, which number
+  comes next, what becomes of an imported row, which chunks an update changes, which space may take vectors. The small
+  statements that they need are protocols in the same modules.
+- Register it with `store.open.register_engine`, and run `tests/contract` on it.
+
+The laws that hold for every engine, with `tests/contract` as their proof:
+
+- **Calls** are synchronous and may come from several threads and processes at once. One call reads one snapshot. A
+  write is complete or did not happen, and every later call sees it; what an engine shows later, `settle()` waits for.
+- **Errors**: StoreError when the database cannot be used (StoreBusyError when it is locked for too long), UsageError
+  for a value that it cannot hold. Every other error is named at its method.
+- **Writers**: no engine needs one global writer lock, but two writers at once must not break what is unique: content
+  of live memories, unique fields and numbers of one agent. The rules lock an agent for that (`rules.entries`).
+- **Times** are milliseconds since 1970; ids are letters and digits. Ids and cache keys are compared literally and
+  ordered by code point. `rules.filters` says how filters, paths and literal texts match, `rules.entries` how names do.
+- **Tokens**: texts are analysed by `analyzer` before they are indexed; a query has finished tokens. No text of a user
+  reaches an engine's query parser. `rules.bm25` says what a keyword query matches and what its score means.
+- **Live and retired**: a retired record keeps its row, number and history, and is found by no search, list or filter.
+  A record expires at `expires_at`: from then on filters leave it out, but it is not retired.
 """
 
 from __future__ import annotations
@@ -48,23 +68,31 @@ class FileStore(Protocol):
     """Indexed folders (collections), their files (documents) and the chunks of these."""
 
     def collections(self) -> tuple[Collection, ...]:
-        """All collections, by name."""
+        """All collections, ordered by name."""
         ...
 
     def put_collection(self, collection: Collection) -> None:
-        """Add a collection or update it. Raises CollectionError when its name or root belongs to another one."""
+        """Add a collection, or update `exclude`, `context` and `indexed_at` of the one with this name and root.
+
+        Raises CollectionError when its name or its root belongs to another one.
+        """
         ...
 
     def remove_collection(self, name: str) -> int:
-        """Remove a collection with its documents and chunks. Returns how many chunks were removed."""
+        """Remove a collection with its documents, chunks and cached contexts. Returns how many chunks were removed."""
         ...
 
     def documents(self, collection: str) -> dict[str, Document]:
-        """The collection's documents by path."""
+        """The collection's documents by path; none if there is no such collection."""
         ...
 
     def find_documents(self, path: str) -> tuple[Document, ...]:
-        """Documents at exactly this path; failing that, those whose path ends in it; a `*` or `?` makes it a glob."""
+        """Documents that a path names, ordered by collection and path.
+
+        Those whose path, id, or collection and path (`docs/guide/a.md`) is exactly this. Failing that, with a `*`, `?`
+        or `[`, those that the glob matches, with or without the collection in front; without one, those whose path
+        ends with `/` and this path.
+        """
         ...
 
     def domains(self) -> frozenset[str]:
@@ -72,22 +100,27 @@ class FileStore(Protocol):
         ...
 
     def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
-        """Bring documents up to date and remove others with their chunks, in one transaction.
+        """Bring documents up to date and remove others, by id, with their chunks, in one transaction.
 
-        Chunks whose ids exist already stay, vectors included.
+        `removed` goes first. A document that has the path of an update, but another id, is removed. Chunks whose ids
+        exist already stay, with context and vectors; `rules.chunks` says what changes of them. Returns how many chunks
+        were added, kept and removed.
         """
         ...
 
     def chunks(self, document: str) -> tuple[Record, ...]:
-        """The chunks of one document, in order."""
+        """The chunks of the document with this id, in order."""
         ...
 
     def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
-        """Ids of the chunks in these collections that have no context sentence yet, document by document."""
+        """Ids of the chunks in these collections that have no context sentence yet, document by document, in order."""
         ...
 
     def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
-        """Set the context sentences of chunks (id, context) and drop their vectors. Returns how many changed."""
+        """Set the context sentences of chunks (id, context): they are found by these, and their vectors are dropped.
+
+        Returns how many chunks changed; unknown ids and chunks that have this context are left out.
+        """
         ...
 
     def drop_contexts(self, collections: Sequence[str]) -> int:
@@ -99,30 +132,45 @@ class EntryStore(Protocol):
     """Records that are not chunks, their history, links and export. Writes are durable once they return."""
 
     def transaction(self, *, batch: bool = False) -> AbstractContextManager[int]:
-        """Make everything that this thread writes in the block one transaction; its reads see the writes at once.
+        """Make everything that this thread writes in the block one transaction. Yields the time of all its changes.
 
-        Yields the moment at which all of it is changed. With `batch` all its changes carry one batch id, by which they
-        are undone as one. Keep it short, call no model in it, and do not `purge` in it.
+        Its reads see its writes at once, others see all of them at its end, or none if the block raises. A block inside
+        another one is part of it, and so is a single write: it is rolled back alone when it raises. With `batch` all
+        changes of the block carry one batch id, by which they are undone as one. Keep it short, call no model in it,
+        and do not `purge` or export in it. The engine cannot run the block again: it raises StoreBusyError instead.
         """
         ...
 
     def add(
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[AddOutcome, ...]:
-        """Store entries in one transaction; a memory with the same content is not stored twice.
+        """Store entries in one transaction, each with the change `add` in its history. Returns what became of each.
 
-        `unique` names a field that no two live records of a kind and agent may share; `once` leaves an id that exists.
+        A memory whose content a live, unexpired memory of its agent has is not stored: that one's `updated_at` is set.
+        An entry whose value of the field `unique` a live record of its kind and agent has is not stored either. `once`
+        leaves an id that exists. A new entry gets its agent's next number, from 1, which is never given again. The time
+        of the change is the record's `updated_at`.
         """
         ...
 
     def revise(
         self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
     ) -> Change:
-        """Replace an entry, live or retired, by what `change` makes of its current state. Raises NotFoundError."""
+        """Replace an entry, live or retired, by what `change` makes of its current state. Returns the change.
+
+        `change` may be called more than once, with different states: an engine may run the transaction again when
+        another one was faster. So it must have no effect but its result. Id, kind and number stay. Raises NotFoundError
+        when there is no such entry, and ConflictError when the result has the content of another live memory of its
+        agent, or a new value of the field `unique` that another live record of its kind and agent has.
+        """
         ...
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
-        """Remove records for good: rows, words, vectors, history, and what the engine's storage still holds of them."""
+        """Remove records for good: rows, words, vectors, history, accesses, links, cached results made of texts.
+
+        `erased` says whether the engine's storage holds nothing of them any more, `facts` which live records were
+        extracted from purged turns. Numbers of purged entries are not given again.
+        """
         ...
 
     def by_number(self, agent: str, number: int) -> str | None:
@@ -130,7 +178,7 @@ class EntryStore(Protocol):
         ...
 
     def agents(self) -> tuple[str, ...]:
-        """Every agent that has an entry, live or retired."""
+        """Every agent that has an entry, live or retired, ordered by name."""
         ...
 
     def history(self, id_: str) -> tuple[Change, ...]:
@@ -138,7 +186,7 @@ class EntryStore(Protocol):
         ...
 
     def change(self, number: int) -> Change | None:
-        """The change with this number."""
+        """The change with this number. Numbers grow with every change of the store and are never given again."""
         ...
 
     def batch(self, batch: str) -> tuple[Change, ...]:
@@ -146,71 +194,79 @@ class EntryStore(Protocol):
         ...
 
     def superseded(self, id_: str) -> tuple[str, ...]:
-        """Ids of the records that were retired in favour of this one."""
+        """Ids of the records that were retired in favour of this one, in the order in which they were added."""
         ...
 
     def changes_between(self, after: int, before: int) -> Iterator[Change]:
-        """Changes from `after` (inclusive) to `before` (exclusive), in order of time."""
+        """Changes from `after` (inclusive) to `before` (exclusive), in order of time, then of number."""
         ...
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
-        """Records that changed after a moment, as they were at it."""
+        """The records that changed after a moment, as they were at it; those that did not exist yet are left out."""
         ...
 
     def link(self, source: str, target: str, kind: str, weight: float) -> None:
-        """Link two records in both directions."""
+        """Link two records in both directions, or set the weight of their link; nothing if one does not exist."""
         ...
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
-        """Ids of the live records linked to this one, the heaviest link first."""
+        """Ids of the live records linked to this one, the heaviest link first, then by id."""
         ...
 
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
-        """The turns around one of a session, itself included, in order."""
+        """The live turns around one of its session, itself included, in order; none if it is not a live turn."""
         ...
 
     def expired(self, before: int) -> tuple[str, ...]:
-        """Ids of records that expired before a moment."""
+        """Ids of records that expired before a moment, live or retired."""
         ...
 
     def statistics(self, agent: str) -> MemoryStatistics:
-        """Counts and averages over an agent's live memories."""
+        """Counts and averages over an agent's live, unexpired memories."""
         ...
 
     def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[ExportSnapshot]:
-        """All entries of an agent, or of all, as of one moment; its rows can be read while the block is open."""
+        """All entries of an agent, or of all (`*`), live and retired, as of one moment, ordered by agent and number.
+
+        Its rows can be read while the block is open.
+        """
         ...
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
     ) -> tuple[RestoreOutcome, ...]:
-        """Store rows as they are, with ids, times and history, in one transaction; durable once it returns.
+        """Store rows as they are, with ids, times and history, in one transaction. Returns what became of each.
 
-        Rows that exist already stay as they are. With a preview nothing is stored: the outcomes say what would be.
+        A row that exists is a duplicate, one whose id or unique field belongs to another record a conflict; what is
+        stored stays as it is. Numbers that are free are kept. With a preview nothing is stored: the outcomes say what
+        would be, and the preview remembers the rows, so that later ones are judged as if they had been stored.
         """
         ...
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
-        """Make links (source, link) whose two ends exist. Returns how many were new."""
+        """Make links (source, link) whose two ends exist, in this direction only. Returns how many were new."""
         ...
 
     def owners(self, ids: Iterable[str]) -> dict[str, str]:
-        """The agent of each of these records."""
+        """The agent of each of these records that exists."""
         ...
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
-        """Log in the background which records were returned; never waits, never fails."""
+        """Count which records were returned, in the background; never waits, never fails. Unknown ids are left out.
+
+        Entries of the log that are older than `oldest`, and the oldest beyond `rows`, may be dropped at any time.
+        """
         ...
 
     def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
-        """Turns of an agent (`*`: of all) whose facts were not extracted yet, oldest first.
+        """Live turns of an agent (`*`: of all) whose facts were not extracted yet, oldest first.
 
-        Turns for which extraction failed follow, the one tried longest ago first.
+        Turns whose extraction failed follow, the one tried longest ago first, but for those that the policy leaves out.
         """
         ...
 
     def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:
-        """How many turns `unextracted` would return without a limit."""
+        """How many turns `unextracted` returns without a limit."""
         ...
 
     def is_unextracted(self, id_: str) -> bool:
@@ -222,12 +278,12 @@ class EntryStore(Protocol):
         ...
 
     def mark_unanswered(self, id_: str) -> None:
-        """Note that one more attempt to extract a turn's facts got no usable answer."""
+        """Note that one more attempt to extract a turn's facts failed; nothing if another process has succeeded."""
         ...
 
 
 class RetrievalStore(Protocol):
-    """Reading and searching records of every kind."""
+    """Reading and searching records of every kind. Filters are applied before the best `limit` are taken."""
 
     def records(self, ids: Sequence[str]) -> tuple[Record, ...]:
         """Full live records in the order of the ids; ids that do not exist are left out."""
@@ -238,15 +294,26 @@ class RetrievalStore(Protocol):
         ...
 
     def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
-        """Ids that start with a prefix, in order; with `retired` also those of retired records."""
+        """The first ids that start with a prefix, in order; with `retired` also those of retired records."""
         ...
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
-        """Records in scope, newest first."""
+        """Records in scope, newest first; of one moment, by path, then by their place in the file, then as added."""
+        ...
+
+    def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
+        """Ids of records that hold every word in text or title, as `rules.filters.holds_literally` says.
+
+        Ordered by confidence (the highest first), then by the last access or else update (the latest first).
+        """
         ...
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
-        """The best records for a keyword query, best first, with positive scores. Read from one snapshot."""
+        """The best records for a keyword query, best first, with positive scores whose ratios are those of BM25.
+
+        A scope of few records is scored as if it were all there is, where the engine can: a name that every record of
+        one agent holds says nothing about them. The statistics count the same records. All of it is one snapshot.
+        """
         ...
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
@@ -254,11 +321,13 @@ class RetrievalStore(Protocol):
         ...
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
-        """The records nearest to a vector. Raises SpaceChangedError when its space is not the active one."""
-        ...
+        """The records nearest to a vector, each by the cosine of its best piece, best first.
 
-    def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
-        """Ids of records that hold every word literally: the most confident, then the last accessed first."""
+        `mean` and `std` are of the query's cosine with a background sample: all pieces in scope, if these are at most
+        512, else at least 512 of them that were chosen without looking at the query. `size` is the number of pieces in
+        scope. Raises SpaceChangedError when the vector's space is not the active one, EmbeddingError when it has other
+        dimensions. An engine without vectors returns none.
+        """
         ...
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
@@ -268,10 +337,10 @@ class RetrievalStore(Protocol):
     def ranking_context(
         self, ids: Sequence[str], *, whole: int, filters: Filters, adjacent_to: Sequence[str] = ()
     ) -> RankingContext:
-        """The ranking signals of candidates, the whole records of the first of them, and turns beside some turns.
+        """The ranking signals of candidates, the whole live records of the first of them, and adjacent turns.
 
-        `adjacent_to`: pairs of each turn among these ids and the turn right before or after it in its session, in the
-        order of (created_at, number), if that is in scope.
+        `adjacent_to`: for each live turn among these ids, the turns right before and after it in its session, in the
+        order of (created_at, number), as far as they are in scope.
         """
         ...
 
@@ -286,35 +355,44 @@ class VectorStore(Protocol):
     def pending_records(
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
     ) -> tuple[Record, ...]:
-        """Records without a vector in this space; optionally entries only, or only those among some ids."""
+        """Live records without a vector in this space; optionally entries only, or only those among some ids."""
         ...
 
     def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
-        """Store vectors; those of records that are gone or changed meanwhile are dropped. Returns how many were stored.
+        """Store vectors, in place of earlier ones. Returns how many records got theirs.
 
+        Those of records that are gone or retired, or whose text is not the one that was embedded (`of`), are dropped.
         The first vectors make their space the active one; `embedder_spec` says how its embedder is made again.
-        Raises SpaceChangedError for a space that is neither active nor being filled.
+        Raises SpaceChangedError for a space that is neither active nor being filled, EmbeddingError for vectors of
+        other dimensions than the model's.
         """
         ...
 
     def pack(self) -> None:
-        """Called after a bulk of vectors was stored: whatever makes the next process start fast."""
+        """Called after many vectors were stored: whatever makes the next process start fast."""
         ...
 
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
         """The vectors of those records that have some in this space, one row per piece."""
         ...
 
+    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
+        """The first few live records that have vectors in this space."""
+        ...
+
     def active_space(self) -> str:
-        """The fingerprint of the active space; '' while nothing is embedded. Cheap: each search calls it."""
+        """The fingerprint of the active space; '' while nothing is embedded. Cheap."""
         ...
 
     def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        """Every space that has vectors, the active one first; counting them takes a moment."""
+        """Every space, the active one first, then the one being filled; counting their vectors takes a moment."""
         ...
 
     def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
-        """Let vectors of this space be stored beside the active ones, instead of those of any other space."""
+        """Let vectors of this space be stored beside the active ones, instead of those of any other space.
+
+        For the active space, it ends the filling of another one.
+        """
         ...
 
     def switch_space(self, model: Model) -> bool:
@@ -333,24 +411,20 @@ class VectorStore(Protocol):
         """Store the canary's vector, unless the space has one and vectors with it. Returns the stored one."""
         ...
 
-    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
-        """The first few records that have vectors in this space."""
-        ...
-
     def drop_unused_spaces(self) -> int:
         """Remove the vectors of every space that is neither active nor being filled. Returns how many spaces went."""
         ...
 
 
 class CacheStore(Protocol):
-    """Results that cost something to make and can be made again."""
+    """Results that cost something to make and can be made again. An engine may drop any of them at any time."""
 
     def get(self, kind: str, key: str) -> bytes | None:
         """The value under this key."""
         ...
 
     def put(self, kind: str, key: str, value: bytes) -> None:
-        """Store a value in the background; never waits, never fails."""
+        """Store a value in the background; never waits, never fails. This process reads it at once."""
         ...
 
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -362,11 +436,11 @@ class CacheStore(Protocol):
         ...
 
     def has_prefix(self, kind: str, start: str) -> bool:
-        """Whether a value exists whose key begins so."""
+        """Whether a value exists whose key starts so."""
         ...
 
     def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
-        """Empty the caches, all or some. Returns how many values of each kind were removed."""
+        """Empty the caches, all or some kinds. Returns how many values of each kind were removed."""
         ...
 
 
@@ -378,7 +452,7 @@ class Maintenance(Protocol):
         ...
 
     def check(self) -> tuple[Check, ...]:
-        """The checks of the data's integrity; a failed one is a result, not an error."""
+        """Check the integrity of the data; a failed check is a result, not an error."""
         ...
 
     def optimize(self) -> None:
@@ -392,7 +466,10 @@ class Store(Protocol):
     @property
     def capabilities(self) -> frozenset[str]: ...
     @property
-    def read_only(self) -> bool: ...
+    def read_only(self) -> bool:
+        """Whether every write raises StoreError."""
+        ...
+
     @property
     def folder(self) -> Path | None:
         """The folder of the database file; None when the engine is a server."""
@@ -412,9 +489,9 @@ class Store(Protocol):
     def maintenance(self) -> Maintenance: ...
 
     def settle(self) -> None:
-        """Return when everything written so far can be found."""
+        """Return when everything written so far is found, also by other processes."""
         ...
 
     def close(self) -> None:
-        """Write what waits in the background and give the connections back."""
+        """Write what waits in the background, as far as that is quick, and give the connections back."""
         ...

@@ -1,19 +1,22 @@
 """What filters admit, and how texts are matched: the law that every engine follows.
 
-Tags and entities are compared folded (`analyzer.fold`): case, width and Latin accents do not count. Paths are matched
-with case. Names in unique fields are compared by case folding (`rules.entries`). Ids and the keys of caches are ordered
-by code point, and a prefix matches them literally.
+Tags and entities are compared folded (`analyzer.fold`): case, width and Latin accents do not count. Agents, kinds,
+types, collections, sessions and paths are compared as they are. Names in unique fields are compared by Unicode case
+folding (`rules.entries`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from string import ascii_lowercase, ascii_uppercase
 
 from mindex.analyzer import fold
 from mindex.model import Filters, Record
 from mindex.store.rules.bm25 import matches
 
 _WILD = "*?["
+_ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def admits(filters: Filters, record: Record, now: int) -> bool:
@@ -44,6 +47,20 @@ def admits(filters: Filters, record: Record, now: int) -> bool:
 
 def _at_least(value: float | None, least: float | None) -> bool:
     return least is None or (value is not None and value >= least)
+
+
+def holds_literally(words: Sequence[str], record: Record) -> bool:
+    """Whether a record's text or title holds every word, parts of words included.
+
+    A letter from a to z matches in either case, every other character only itself: engines differ in how they fold the
+    rest, and this is what all of them can do fast.
+    """
+    texts = (_ascii_lower(record.text), _ascii_lower(record.title))
+    return all(any(_ascii_lower(word) in text for text in texts) for word in words)
+
+
+def _ascii_lower(text: str) -> str:
+    return text.translate(_ASCII_LOWER)
 
 
 def path_matches(pattern: str, path: str) -> bool:

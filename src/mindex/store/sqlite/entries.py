@@ -184,7 +184,7 @@ class SqliteEntries:
             return tuple(record_rows.from_snapshot(before) for (before,) in connection.execute(_STATES_AT, (moment,)))
 
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             turn = record_rows.read_record(connection, id_)
             if turn is None or turn.kind != "turn":
                 return ()
@@ -199,7 +199,7 @@ class SqliteEntries:
         from mindex.model import MemoryStatistics
 
         scope = (agent, now_ms())
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             total, importance, confidence, oldest, newest = connection.execute(_TOTALS, scope).fetchone()
             by_type = dict(
                 connection.execute(f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type", scope)
@@ -244,7 +244,7 @@ class SqliteEntries:
     # ── facts of turns ────────────────────────────────────────────────────────────────────────────────────────
 
     def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             return extractions.unextracted(connection, agent, limit, retry_policy)
 
     def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:

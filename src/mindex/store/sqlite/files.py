@@ -75,7 +75,7 @@ class SqliteFiles:
             return {document.path: document for document in map(_to_document, rows)}
 
     def find_documents(self, path: str) -> tuple[Document, ...]:
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             exact = _select(connection, "?1 IN (d.path, d.id, c.name || '/' || d.path)", path)
             if exact or not path:
                 return exact

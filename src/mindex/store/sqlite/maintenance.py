@@ -28,7 +28,7 @@ class SqliteMaintenance:
         self._database = engine.database
 
     def status(self) -> StoreStatus:
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             kinds = dict(connection.execute(_COUNT_KINDS))
             counted = connection.execute(_COUNT_COLLECTIONS)
             collections = {name: CollectionCount(documents, chunks) for name, documents, chunks in counted}

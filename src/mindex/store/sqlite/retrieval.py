@@ -79,7 +79,7 @@ class SqliteRetrieval:
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         offset = min(offset, _LARGEST_OFFSET)
         scope = condition(filters, now_ms())
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             (total,) = connection.execute(
                 f"SELECT count(*) FROM records r WHERE {scope.sql}", scope.parameters
             ).fetchone()

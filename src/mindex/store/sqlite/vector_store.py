@@ -40,7 +40,7 @@ class SqliteVectorStore:
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def pending(self, model: Model) -> int:
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             (live,) = connection.execute("SELECT count(*) FROM records WHERE retired_at IS NULL").fetchone()
             (embedded,) = connection.execute(_COUNT_EMBEDDED, (model.fingerprint,)).fetchone()
         return int(live - embedded)
@@ -49,7 +49,7 @@ class SqliteVectorStore:
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
     ) -> tuple[Record, ...]:
         among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else ""
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             key = spaces.key_of(connection, model.fingerprint) or -1
             rows = connection.execute(_PENDING.format(among=among), (key, *ids, limit))
             return tuple(map(record_rows.to_record, rows))
@@ -73,7 +73,7 @@ class SqliteVectorStore:
         return found
 
     def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             ids = [id_ for (id_,) in connection.execute(_EMBEDDED, (model.fingerprint, limit))]
             return record_rows.read_records(connection, ids)
 
@@ -84,7 +84,7 @@ class SqliteVectorStore:
             return spaces.read_roles(connection).active
 
     def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        with self._database.read() as connection:
+        with self._database.snapshot() as connection:
             return spaces.read_spaces(connection, counted=counted)
 
     def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:

@@ -1,0 +1,40 @@
+"""The laws of maintenance, and what a store says of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from mindex.errors import UnsupportedError
+from mindex.model import RecordVectors
+from mindex.store.base import GROUPS, CollectionCount, Store
+from tests.contract.records import MODEL, axis, found, memory_of, nearest, update
+
+
+def test_a_sound_store_passes_its_checks_before_and_after_optimizing(store: Store) -> None:
+    store.files.apply([update("a.md", "apple", "pear")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
+    assert all(check.ok for check in store.maintenance.check())
+    store.maintenance.optimize()
+    assert all(check.ok for check in store.maintenance.check())
+    assert found(store, "apple") == ["idamd1"]
+    assert nearest(store, axis(0)) == ["idamd1"]
+    status = store.maintenance.status()
+    assert status.records == {"chunk": 2}
+    assert (status.collections["docs"].documents, status.collections["docs"].chunks) == (1, 2)
+    assert status.size_bytes is None or status.size_bytes > 0  # None: the engine cannot tell
+
+
+def test_the_status_counts_live_records_documents_and_chunks(store: Store) -> None:
+    store.files.apply([update("a.md", "one", "two"), update("b.md", "three")])
+    store.entries.add([memory_of("m")], by="me")
+    status = store.maintenance.status()
+    assert dict(status.records) == {"chunk": 3, "memory": 1}
+    assert dict(status.collections) == {"docs": CollectionCount(2, 3)}
+    assert status.location
+
+
+def test_a_group_that_is_not_served_says_so_when_it_is_reached(store: Store) -> None:
+    assert store.capabilities <= GROUPS
+    for group in GROUPS - store.capabilities:
+        with pytest.raises(UnsupportedError, match=group):
+            getattr(store, group)

@@ -1,0 +1,256 @@
+"""The laws of vectors: true cosines, filters before the top k, and what the background of a query is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mindex.errors import EmbeddingError, SpaceChangedError
+from mindex.ids import embedded_text_hash, short_hash
+from mindex.model import Collection, Filters, Model, RecordVectors, Term
+from mindex.store.base import KeywordQuery, Store
+from tests.contract.records import EVERYTHING, MODEL, Open, axis, found, memory_of, nearest, update
+
+OTHER_MODEL = Model("test", "other axes", 64)
+WIDE = Model("test", "topics", 384)
+
+
+def test_a_removed_chunk_is_found_neither_by_words_nor_by_its_vector(store: Store) -> None:
+    store.files.apply([update("a.md", "apple", "pear")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(1)])])
+    assert nearest(store, axis(1)) == ["idamd2", "idamd1"]
+    store.files.apply([update("a.md", "apple")])
+    assert found(store, "pear") == []
+    assert nearest(store, axis(1)) == ["idamd1"]
+    assert store.vectors.pending(MODEL) == 0
+
+
+def test_nearest_returns_the_true_cosine_of_the_best_piece(store: Store) -> None:
+    store.files.apply([update("a.md", "one", "two")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(5), axis(0, 0.5)]), RecordVectors("idamd2", [axis(9)])])
+    first, second = store.retrieval.nearest(MODEL, np.asarray(axis(0), np.float32), EVERYTHING, 10).hits
+    assert (first.id, second.id) == ("idamd1", "idamd2")
+    assert first.score == pytest.approx(1 / np.sqrt(1.25), abs=1e-5)
+    assert second.score == pytest.approx(0.0, abs=1e-5)
+
+
+def test_vectors_of_another_space_are_never_compared(store: Store) -> None:
+    store.files.apply([update("a.md", "one")])
+    store.vectors.put(OTHER_MODEL, [RecordVectors("idamd1", [axis(0)])])
+    with pytest.raises(SpaceChangedError, match=r"test/other axes now, not with test/axes"):
+        nearest(store, axis(0))
+    with pytest.raises(SpaceChangedError):
+        store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
+    assert store.vectors.pending(MODEL) == 1
+    assert store.vectors.pending(OTHER_MODEL) == 0
+
+
+def test_a_vector_of_wrong_dimensions_is_refused(store: Store) -> None:
+    store.files.apply([update("a.md", "one")])
+    with pytest.raises(EmbeddingError, match="dimensions"):
+        store.vectors.put(MODEL, [RecordVectors("idamd1", [[1.0, 0.0]])])
+    with pytest.raises(EmbeddingError, match="dimensions"):
+        store.retrieval.nearest(MODEL, np.ones(3, np.float32), EVERYTHING, 10)
+
+
+def test_a_vector_of_a_removed_record_is_not_stored(store: Store) -> None:
+    store.files.apply([update("a.md", "one")])
+    assert store.vectors.put(MODEL, [RecordVectors("nowhere", [axis(0)]), RecordVectors("idamd1", [axis(1)])]) == 1
+
+
+def test_pending_records_are_those_without_a_vector(store: Store) -> None:
+    store.files.apply([update("a.md", "one", "two")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
+    assert [record.id for record in store.vectors.pending_records(MODEL, 10)] == ["idamd2"]
+
+
+def test_another_process_finds_new_words_and_vectors_at_once_and_removed_ones_no_more(
+    open_store: Open, store: Store
+) -> None:
+    other = open_store()
+    store.files.apply([update("a.md", "apple", "pear")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
+    assert nearest(other, axis(0)) == ["idamd1"]
+    store.vectors.put(MODEL, [RecordVectors("idamd2", [axis(1)])])
+    assert nearest(other, axis(1)) == ["idamd2", "idamd1"]
+    store.vectors.put(MODEL, [RecordVectors("idamd2", [axis(7)])])
+    assert nearest(other, axis(7))[0] == "idamd2"
+    store.files.apply([], ["doca.md"])
+    assert nearest(other, axis(1)) == []
+    assert found(other, "apple") == []
+
+
+def test_many_vectors_are_ranked_as_an_exhaustive_scan_would(open_store: Open, store: Store) -> None:
+    count = 6_000  # enough to leave the exhaustive path
+    random = np.random.default_rng(1)
+    topics = random.normal(size=(300, WIDE.dimensions))
+    vectors = topics[random.integers(300, size=count)] + random.normal(size=(count, WIDE.dimensions))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    store.files.apply([update("a.md", *(f"text {number}" for number in range(count)))])
+    store.vectors.put(WIDE, [RecordVectors(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(count)])
+    store.vectors.pack()
+    fresh = open_store()  # starts from the packed form without codes; its second search has them
+    shared = 0
+    for number in range(6):
+        query = vectors[number] + random.normal(size=WIDE.dimensions).astype(np.float32) * 0.02
+        query = (query / np.linalg.norm(query)).astype(np.float32)
+        cosines = vectors @ query
+        true = [f"idamd{n + 1}" for n in np.argsort(-cosines)[:15]]
+        for engine in (store, fresh):
+            answer = engine.retrieval.nearest(WIDE, query, EVERYTHING, 200)
+            shared += len(set(true) & {hit.id for hit in answer.hits[:15]})
+            assert answer.hits[0].score == pytest.approx(float(cosines.max()), abs=1e-5)
+            assert answer.size == count
+            assert answer.mean == pytest.approx(float(cosines.mean()), abs=0.02)
+            assert answer.std == pytest.approx(float(cosines.std()), rel=0.4)
+    assert shared / (6 * 2 * 15) >= 0.99
+
+
+def test_a_reader_that_loaded_an_older_packing_ranks_by_the_newer_one(open_store: Open, store: Store) -> None:
+    random = np.random.default_rng(3)
+    vectors = random.normal(size=(1_600, WIDE.dimensions)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    store.files.apply([update("a.md", *(f"text {number}" for number in range(1_600)))])
+    store.vectors.put(WIDE, [RecordVectors(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(1_200)])
+    store.maintenance.optimize()
+    reader = open_store()
+    reader.retrieval.nearest(WIDE, vectors[0], EVERYTHING, 10)  # holds the sign bits of this packing, not its codes
+    store.vectors.put(WIDE, [RecordVectors(f"idamd{n + 1}", vectors[n : n + 1]) for n in range(1_200, 1_600)])
+    reader.retrieval.nearest(WIDE, vectors[0], EVERYTHING, 10)
+    store.maintenance.optimize()
+    for number in (5, 1_300):
+        assert reader.retrieval.nearest(WIDE, vectors[number], EVERYTHING, 10).hits[0].id == f"idamd{number + 1}"
+
+
+def test_a_vector_of_a_text_that_changed_meanwhile_is_not_stored(store: Store) -> None:
+    store.files.apply([update("a.md", "one")])
+    (record,) = store.retrieval.records(["idamd1"])
+    assert (
+        store.vectors.put(MODEL, [RecordVectors(record.id, [axis(0)], of=short_hash(record.title, "other words"))]) == 0
+    )
+    assert store.vectors.pending(MODEL) == 1
+    assert (
+        store.vectors.put(MODEL, [RecordVectors(record.id, [axis(0)], of=short_hash(record.title, record.text))]) == 1
+    )
+
+
+def test_a_record_of_many_pieces_counts_once_among_the_nearest(store: Store) -> None:
+    store.files.apply([update("a.md", *(f"text {number}" for number in range(51)))])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0, n / 10_000) for n in range(1_500)])])
+    store.vectors.put(MODEL, [RecordVectors(f"idamd{n}", [axis(0, 0.5)]) for n in range(2, 52)])
+    assert len(nearest(store, axis(0), limit=50)) == 50
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(collections=("more",)), {"idcmd1"}),
+        (Filters(path="guide/*"), {"idguideamd1"}),
+        (Filters(path="guide"), {"idguideamd1"}),
+        (Filters(path="gui"), set()),
+        (Filters(tags=("REDIS", "nothing")), {"idbmd1"}),
+        (Filters(all_tags=("redis", "nothing")), set()),
+        (Filters(all_tags=("redis", "ttl")), {"idbmd1"}),
+        (Filters(kinds=("memory",)), set()),
+        (Filters(kinds=("chunk",)), {"idguideamd1", "idbmd1", "idcmd1"}),
+        (Filters(after=1_001, before=1_002), {"idguideamd1", "idbmd1", "idcmd1"}),
+        (Filters(after=1_002), set()),
+        (Filters(types=("fact",)), set()),
+        (Filters(min_importance=1), set()),
+        (Filters(agent="somebody else"), {"idguideamd1", "idbmd1", "idcmd1"}),
+        (Filters(matching=Term("redi")), {"idbmd1"}),
+    ],
+)
+def test_filters_admit_the_same_to_keyword_search_vector_search_and_lists(
+    store: Store, filters: Filters, expected: set[str]
+) -> None:
+    store.files.put_collection(Collection("more", "/more"))
+    store.files.apply(
+        [
+            update("guide/a.md", "apple"),
+            update("b.md", "apple redis", tags=("Redis", "TTL")),
+            update("c.md", "apple", collection="more"),
+        ]
+    )
+    ids = ["idguideamd1", "idbmd1", "idcmd1"]
+    store.vectors.put(MODEL, [RecordVectors(id_, [axis(0)]) for id_ in ids])
+    assert set(found(store, "apple", filters)) == expected
+    assert set(nearest(store, axis(0), filters)) == expected
+    assert {record.id for record in store.retrieval.list(filters, limit=10).records} == expected
+
+
+def test_filters_are_applied_before_the_top_k_is_taken(store: Store) -> None:
+    store.files.put_collection(Collection("rare", "/rare"))
+    crowd = [update(f"{number}.md", *["apple"] * 50) for number in range(100)]
+    rare = update("r.md", *["some words and an apple in a longer text"] * 8, collection="rare")
+    store.files.apply([*crowd, rare])
+    assert rare.records is not None
+    store.vectors.put(MODEL, [RecordVectors(record.id, [axis(0)]) for one in crowd for record in one.records or ()])
+    store.vectors.put(MODEL, [RecordVectors(record.id, [axis(3, 0.1)]) for record in rare.records])
+    scope = Filters(collections=("rare",))
+    assert len(found(store, "apple", scope, limit=8)) == 8
+    assert len(nearest(store, axis(0), scope, limit=8)) == 8
+
+
+def test_a_chunk_is_found_by_its_new_context_and_loses_the_vector_it_had(open_store: Open, store: Store) -> None:
+    store.files.apply([update("a.md", "apple", "pear")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(1)])])
+    other = open_store()
+    assert nearest(other, axis(0)) == ["idamd1", "idamd2"]
+    assert store.files.set_contexts([("idamd1", "of orchards"), ("gone", "of nothing")]) == 1
+    assert found(other, "orchards") == ["idamd1"]
+    assert nearest(other, axis(0)) == ["idamd2"]
+    assert store.vectors.pending(MODEL) == 1
+    assert store.files.set_contexts([("idamd1", "of orchards")]) == 0
+
+
+def test_a_vector_of_a_chunk_without_its_context_is_not_stored(store: Store) -> None:
+    store.files.apply([update("a.md", "apple")])
+    bare = embedded_text_hash("chunk", "Page a.md", "", "apple")
+    store.files.set_contexts([("idamd1", "of orchards")])
+    assert store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)], of=bare)]) == 0
+    placed = embedded_text_hash("chunk", "Page a.md", "of orchards", "apple")
+    assert store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)], of=placed)]) == 1
+    assert list(store.vectors.stored(MODEL, ["idamd1", "gone"])) == ["idamd1"]
+
+
+@pytest.mark.parametrize("count", [3, 500, 3_000])
+def test_the_background_is_the_querys_cosine_over_what_is_in_scope(store: Store, count: int) -> None:
+    store.files.put_collection(Collection("more", "/more"))
+    store.files.apply([update("a.md", *map(str, range(count))), update("b.md", "other", collection="more")])
+    generator = np.random.default_rng(3)
+    vectors = generator.standard_normal((count, 64)).astype(np.float32) + 0.3
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    embedded = [RecordVectors(f"idamd{n + 1}", vectors[n : n + 1], fluency=0.8) for n in range(count)]
+    store.vectors.put(MODEL, [*embedded, RecordVectors("idbmd1", [axis(9)])])
+    query = vectors[0]
+    cosines = vectors @ query
+    near = store.retrieval.nearest(MODEL, query, Filters(collections=("docs",)), 5)
+    tolerance = 0.01 if count <= 512 else 0.03
+    assert near.size == count
+    assert near.mean == pytest.approx(float(cosines.mean()), abs=tolerance)
+    assert near.std == pytest.approx(float(cosines.std()), abs=tolerance)
+    assert near.fluency == pytest.approx(0.8, abs=0.01)
+    again = store.retrieval.nearest(MODEL, query, Filters(collections=("docs",)), 5)
+    assert (again.mean, again.std) == (near.mean, near.std)
+
+
+def test_the_nearest_of_an_empty_scope_are_none(store: Store) -> None:
+    store.files.apply([update("a.md", "one")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
+    near = store.retrieval.nearest(MODEL, np.asarray(axis(0), np.float32), Filters(kinds=("memory",)), 5)
+    assert (near.hits, near.size) == ((), 0)
+
+
+def test_entries_may_be_embedded_before_chunks(store: Store) -> None:
+    store.files.apply([update("a.md", "one", "two")])
+    store.entries.add([memory_of("m")], by="me")
+    assert [record.id for record in store.vectors.pending_records(MODEL, 9, entries_only=True)] == ["m"]
+    assert [record.id for record in store.vectors.pending_records(MODEL, 9, ids=["idamd2", "nowhere"])] == ["idamd2"]
+
+
+def test_the_active_space_comes_with_a_keyword_result(store: Store) -> None:
+    store.files.apply([update("a.md", "apple")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
+    found = store.retrieval.keyword(KeywordQuery(Term("appl")), EVERYTHING, 5)
+    assert found.active_space == store.vectors.active_space() == MODEL.fingerprint
