@@ -36,7 +36,7 @@ _FOR_OTHERS = {
     "mindex.model.reports",
     "mindex.model.consolidation",
     "mindex.store.export_rows",
-    "mindex.store.rules.restore",
+    "mindex.store.rules.import_entries",
     "mindex.store.sqlite.export",
     "mindex.store.sqlite.purge",
     "mindex.store.sqlite.health",

@@ -86,12 +86,14 @@ def test_the_settings_the_readme_names_exist_with_their_defaults() -> None:
 
 def test_the_architecture_names_every_module_and_table() -> None:
     modules = {path.stem for path in (ROOT / "src" / "mindex").rglob("*.py") if not path.stem.startswith("__")}
-    assert sorted(name for name in modules if name not in ARCHITECTURE and name not in _EDGES) == []
+    assert sorted(name for name in modules if name not in ARCHITECTURE) == []
     folder = ROOT / "src" / "mindex" / "store" / "sqlite"
     schema = "".join(path.read_text(encoding="utf-8") for path in folder.glob("schema*.sql"))
     tables = re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", schema)
     assert [table for table in tables if f"`{table}`" not in ARCHITECTURE] == []
 
 
-# The edges are described as folders: their files are named after the commands and dialects they hold.
-_EDGES = {path.stem for room in ("cli", "mcp") for path in (ROOT / "src" / "mindex" / room).rglob("*.py")}
+def test_the_architecture_is_short_and_its_glossary_too() -> None:
+    assert len(ARCHITECTURE.splitlines()) <= 250
+    glossary = ARCHITECTURE.partition("## Glossary")[2].partition("\n## ")[0]
+    assert 0 < len(re.findall(r"^\| [a-z]", glossary, re.MULTILINE)) - 1 <= 25

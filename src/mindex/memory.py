@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mindex.memories.conversations import Conversations
     from mindex.memories.entries import Entries
     from mindex.memories.lifecycle import NewMemory
-    from mindex.memories.notes import Notes
+    from mindex.memories.note_files import Notes
     from mindex.memories.profile import Profile
     from mindex.memories.service import AddOptions
     from mindex.memories.timeline import Timeline

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mindex.memories.fact_extraction import FactExtraction
     from mindex.memories.field_specs import ThingKind
     from mindex.memories.lifecycle import EntryWriter
-    from mindex.memories.notes import Notes
+    from mindex.memories.note_files import Notes
     from mindex.memories.profile import Profile
     from mindex.memories.service import EntryService
     from mindex.memories.timeline import Timeline
@@ -144,7 +144,7 @@ class Services:
 
     @cached_property
     def notes(self) -> Notes:
-        from mindex.memories.notes import Notes
+        from mindex.memories.note_files import Notes
 
         return Notes(self.store, self.redactor, self.agent)
 

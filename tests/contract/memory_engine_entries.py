@@ -26,8 +26,8 @@ from mindex.store.export_rows import (
     RestoreOptions,
     RestoreOutcome,
 )
-from mindex.store.rules import entries as rules
-from mindex.store.rules.restore import restore
+from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules.import_entries import restore
 from tests.contract.memory_engine_tables import Accesses, Connection, Tables
 from tests.contract.memory_engine_vectors import export_vectors, put_exported_vectors
 

@@ -10,7 +10,7 @@ import pytest
 from mindex.model import Change, Record
 from mindex.store.base import Store
 from mindex.store.export_rows import ExportRow, Extraction, ImportPreview, Link, RestoreOptions, RestoreOutcome
-from mindex.store.rules.restore import LAST_NUMBER
+from mindex.store.rules.import_entries import LAST_NUMBER
 from tests.contract.records import EVERYONE, Open, found, memory_of, turn, update
 
 OPTIONS = RestoreOptions("importer", "an import", unique={"contact": "name"})

@@ -15,8 +15,8 @@ from mindex.mcp.dialects import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
-from mindex.memories import notes
-from mindex.memories.notes import ROOT, Notes, checked_path
+from mindex.memories import note_files
+from mindex.memories.note_files import ROOT, Notes, checked_path
 from mindex.memory import Memory
 from mindex.redaction.redactor import Redactor
 from tests.mcp.conftest import KEYWORD, structured, text
@@ -293,7 +293,7 @@ def test_each_agent_has_files_of_its_own(memory: Memory) -> None:
 
 
 def test_the_number_of_files_is_limited(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notes, "MAX_FILES", 2)
+    monkeypatch.setattr(note_files, "MAX_FILES", 2)
     files = Notes(memory.store, Redactor(), "test")
     for name in "ab":
         files.create("main", f"/memories/{name}", name)

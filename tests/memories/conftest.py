@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindex.model import Change, Record
-from mindex.store.rules import entries as rules
+from mindex.store.rules import duplicates_numbers_history as rules
 from tests.providers.servers import ModelServer
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from mindex.errors import ConflictError, StoreError, UsageError
 from mindex.memories.lifecycle import EntryWriter
-from mindex.memories.notes import Notes
+from mindex.memories.note_files import Notes
 from mindex.memories.profile import MAX_BYTES
 from mindex.memory import Memory
 from mindex.model import Record

@@ -21,15 +21,12 @@ class Providers(Protocol):
     @property
     def checks_canaries(self) -> bool:
         """Whether embedders are compared with the canary of their space: False when vectors come from a cache."""
-        ...
 
     def settings(self, role: str) -> ProviderSettings:
         """What the settings say of one role: `embedding`, `rerank` or `generation`."""
-        ...
 
     def embedder(self, settings: ProviderSettings) -> Embedder | None:
         """Make an embedder; None for the provider `none`. Raises ConfigError for an unknown provider."""
-        ...
 
     @property
     def reranker(self) -> Reranker | None: ...
@@ -37,7 +34,6 @@ class Providers(Protocol):
     @property
     def requested_reranker(self) -> Reranker:
         """The configured reranker, or the local one when none is configured and a search asks for reranking."""
-        ...
 
     @property
     def generator(self) -> Generator | None: ...

@@ -120,30 +120,24 @@ class ModelServer(Protocol):
     @property
     def is_down(self) -> bool:
         """Whether it is known not to answer now: its breaker is open, or its process does not run."""
-        ...
 
     def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
         """Return the JSON value that the server answers with.
 
         Raises Rejected when it refuses this request, and the role's error for everything else.
         """
-        ...
 
     def check(self) -> None:
         """Raise what `post` would because of an open breaker: before a caller prepares a request. Takes no time."""
-        ...
 
     def trouble(self) -> str:
         """Return why a request would not even be sent now; empty when it would. Sends nothing."""
-        ...
 
     def refusal(self, rejected: Rejected) -> ProviderError:
         """Return the error for a request that cannot be put in a way the server takes."""
-        ...
 
     def invalid_answer(self, what: str, hint: str = "") -> ProviderError:
         """Return the error for an answer that is JSON, but not of the expected form."""
-        ...
 
 
 class Server:

@@ -16,9 +16,9 @@ The laws that hold for every engine, with `tests/contract` as their proof:
 - **Errors**: StoreError when the database cannot be used (StoreBusyError when it is locked for too long), UsageError
   for a value that it cannot hold. Every other error is named at its method.
 - **Writers**: no engine needs one global writer lock, but two writers at once must not break what is unique: content
-  of live memories, unique fields and numbers of one agent. The rules lock an agent for that (`rules.entries`).
+  of live memories, unique fields and numbers of one agent. The rules lock an agent for that (`rules.duplicates_numbers_history`).
 - **Times** are milliseconds since 1970; ids are letters and digits. Ids and cache keys are compared literally and
-  ordered by code point. `rules.filters` says how filters, paths and literal texts match, `rules.entries` how names do.
+  ordered by code point. `rules.filters` says how filters, paths and literal texts match, `rules.duplicates_numbers_history` how names do.
 - **Tokens**: texts are analysed by `analyzer` before they are indexed; a query has finished tokens. No text of a user
   reaches an engine's query parser. `rules.bm25` says what a keyword query matches and what its score means.
 - **Live and retired**: a retired record keeps its row, number and history, and is found by no search, list or filter.
@@ -69,22 +69,18 @@ class FileStore(Protocol):
 
     def collections(self) -> tuple[Collection, ...]:
         """All collections, ordered by name."""
-        ...
 
     def put_collection(self, collection: Collection) -> None:
         """Add a collection, or update `exclude`, `context` and `indexed_at` of the one with this name and root.
 
         Raises CollectionError when its name or its root belongs to another one.
         """
-        ...
 
     def remove_collection(self, name: str) -> int:
         """Remove a collection with its documents, chunks and cached contexts. Returns how many chunks were removed."""
-        ...
 
     def documents(self, collection: str) -> dict[str, Document]:
         """The collection's documents by path; none if there is no such collection."""
-        ...
 
     def find_documents(self, path: str) -> tuple[Document, ...]:
         """Documents that a path names, ordered by collection and path.
@@ -93,11 +89,9 @@ class FileStore(Protocol):
         or `[`, those that the glob matches, with or without the collection in front; without one, those whose path
         ends with `/` and this path.
         """
-        ...
 
     def domains(self) -> frozenset[str]:
         """The domains of all documents."""
-        ...
 
     def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
         """Bring documents up to date and remove others, by id, with their chunks, in one transaction.
@@ -106,26 +100,21 @@ class FileStore(Protocol):
         exist already stay, with context and vectors; `rules.chunks` says what changes of them. Returns how many chunks
         were added, kept and removed.
         """
-        ...
 
     def chunks(self, document: str) -> tuple[Record, ...]:
         """The chunks of the document with this id, in order."""
-        ...
 
     def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
         """Ids of the chunks in these collections that have no context sentence yet, document by document, in order."""
-        ...
 
     def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
         """Set the context sentences of chunks (id, context): they are found by these, and their vectors are dropped.
 
         Returns how many chunks changed; unknown ids and chunks that have this context are left out.
         """
-        ...
 
     def drop_contexts(self, collections: Sequence[str]) -> int:
         """Remove the context sentences of these collections, also from the cache. Returns how many chunks changed."""
-        ...
 
 
 class EntryStore(Protocol):
@@ -139,7 +128,6 @@ class EntryStore(Protocol):
         changes of the block carry one batch id, by which they are undone as one. Keep it short, call no model in it,
         and do not `purge` or export in it. The engine cannot run the block again: it raises StoreBusyError instead.
         """
-        ...
 
     def add(
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
@@ -151,7 +139,6 @@ class EntryStore(Protocol):
         leaves an id that exists. A new entry gets its agent's next number, from 1, which is never given again. The time
         of the change is the record's `updated_at`.
         """
-        ...
 
     def revise(
         self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
@@ -163,7 +150,6 @@ class EntryStore(Protocol):
         when there is no such entry, and ConflictError when the result has the content of another live memory of its
         agent, or a new value of the field `unique` that another live record of its kind and agent has.
         """
-        ...
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         """Remove records for good: rows, words, vectors, history, accesses, links, cached results made of texts.
@@ -171,66 +157,51 @@ class EntryStore(Protocol):
         `erased` says whether the engine's storage holds nothing of them any more, `facts` which live records were
         extracted from purged turns. Numbers of purged entries are not given again.
         """
-        ...
 
     def by_number(self, agent: str, number: int) -> str | None:
         """The id of an agent's entry with this number, live or retired: some clients know integers only."""
-        ...
 
     def agents(self) -> tuple[str, ...]:
         """Every agent that has an entry, live or retired, ordered by name."""
-        ...
 
     def history(self, id_: str) -> tuple[Change, ...]:
         """The changes of one record, oldest first."""
-        ...
 
     def change(self, number: int) -> Change | None:
         """The change with this number. Numbers grow with every change of the store and are never given again."""
-        ...
 
     def batch(self, batch: str) -> tuple[Change, ...]:
         """The changes with this batch id, in their order; none for ''."""
-        ...
 
     def superseded(self, id_: str) -> tuple[str, ...]:
         """Ids of the records that were retired in favour of this one, in the order in which they were added."""
-        ...
 
     def changes_between(self, after: int, before: int) -> Iterator[Change]:
         """Changes from `after` (inclusive) to `before` (exclusive), in order of time, then of number."""
-        ...
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         """The records that changed after a moment, as they were at it; those that did not exist yet are left out."""
-        ...
 
     def link(self, source: str, target: str, kind: str, weight: float) -> None:
         """Link two records in both directions, or set the weight of their link; nothing if one does not exist."""
-        ...
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         """Ids of the live records linked to this one, the heaviest link first, then by id."""
-        ...
 
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         """The live turns around one of its session, itself included, in order; none if it is not a live turn."""
-        ...
 
     def expired(self, before: int) -> tuple[str, ...]:
         """Ids of records that expired before a moment, live or retired."""
-        ...
 
     def statistics(self, agent: str) -> MemoryStatistics:
         """Counts and averages over an agent's live, unexpired memories."""
-        ...
 
     def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[ExportSnapshot]:
         """All entries of an agent, or of all (`*`), live and retired, as of one moment, ordered by agent and number.
 
         Its rows can be read while the block is open.
         """
-        ...
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
@@ -241,45 +212,36 @@ class EntryStore(Protocol):
         stored stays as it is. Numbers that are free are kept. With a preview nothing is stored: the outcomes say what
         would be, and the preview remembers the rows, so that later ones are judged as if they had been stored.
         """
-        ...
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         """Make links (source, link) whose two ends exist, in this direction only. Returns how many were new."""
-        ...
 
     def owners(self, ids: Iterable[str]) -> dict[str, str]:
         """The agent of each of these records that exists."""
-        ...
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         """Count which records were returned, in the background; never waits, never fails. Unknown ids are left out.
 
         Entries of the log that are older than `oldest`, and the oldest beyond `rows`, may be dropped at any time.
         """
-        ...
 
     def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
         """Live turns of an agent (`*`: of all) whose facts were not extracted yet, oldest first.
 
         Turns whose extraction failed follow, the one tried longest ago first, but for those that the policy leaves out.
         """
-        ...
 
     def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:
         """How many turns `unextracted` returns without a limit."""
-        ...
 
     def is_unextracted(self, id_: str) -> bool:
         """Whether a live turn has this id and its facts were not extracted yet."""
-        ...
 
     def mark_extracted(self, id_: str, facts: int) -> None:
         """Note that so many facts were extracted from a turn: `unextracted` does not return it again."""
-        ...
 
     def mark_unanswered(self, id_: str) -> None:
         """Note that one more attempt to extract a turn's facts failed; nothing if another process has succeeded."""
-        ...
 
 
 class RetrievalStore(Protocol):
@@ -287,26 +249,21 @@ class RetrievalStore(Protocol):
 
     def records(self, ids: Sequence[str]) -> tuple[Record, ...]:
         """Full live records in the order of the ids; ids that do not exist are left out."""
-        ...
 
     def record(self, id_: str) -> Record | None:
         """One record, live or retired."""
-        ...
 
     def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
         """The first ids that start with a prefix, in order; with `retired` also those of retired records."""
-        ...
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         """Records in scope, newest first; of one moment, by path, then by their place in the file, then as added."""
-        ...
 
     def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
         """Ids of records that hold every word in text or title, as `rules.filters.holds_literally` says.
 
         Ordered by confidence (the highest first), then by the last access or else update (the latest first).
         """
-        ...
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
         """The best records for a keyword query, best first, with positive scores whose ratios are those of BM25.
@@ -314,11 +271,9 @@ class RetrievalStore(Protocol):
         A scope of few records is scored as if it were all there is, where the engine can: a name that every record of
         one agent holds says nothing about them. The statistics count the same records. All of it is one snapshot.
         """
-        ...
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         """How common tokens are among all live records."""
-        ...
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         """The records nearest to a vector, each by the cosine of its best piece, best first.
@@ -328,11 +283,9 @@ class RetrievalStore(Protocol):
         scope. Raises SpaceChangedError when the vector's space is not the active one, EmbeddingError when it has other
         dimensions. An engine without vectors returns none.
         """
-        ...
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         """What ranking needs to know of each of these records, live or retired."""
-        ...
 
     def ranking_context(
         self, ids: Sequence[str], *, whole: int, filters: Filters, adjacent_to: Sequence[str] = ()
@@ -342,7 +295,6 @@ class RetrievalStore(Protocol):
         `adjacent_to`: for each live turn among these ids, the turns right before and after it in its session, in the
         order of (created_at, number), as far as they are in scope.
         """
-        ...
 
 
 class VectorStore(Protocol):
@@ -350,13 +302,11 @@ class VectorStore(Protocol):
 
     def pending(self, model: Model) -> int:
         """How many live records have no vector in this space."""
-        ...
 
     def pending_records(
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
     ) -> tuple[Record, ...]:
         """Live records without a vector in this space; optionally entries only, or only those among some ids."""
-        ...
 
     def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
         """Store vectors, in place of earlier ones. Returns how many records got theirs.
@@ -366,34 +316,27 @@ class VectorStore(Protocol):
         Raises SpaceChangedError for a space that is neither active nor being filled, EmbeddingError for vectors of
         other dimensions than the model's.
         """
-        ...
 
     def pack(self) -> None:
         """Called after many vectors were stored: whatever makes the next process start fast."""
-        ...
 
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
         """The vectors of those records that have some in this space, one row per piece."""
-        ...
 
     def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
         """The first few live records that have vectors in this space."""
-        ...
 
     def active_space(self) -> str:
         """The fingerprint of the active space; '' while nothing is embedded. Cheap."""
-        ...
 
     def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
         """Every space, the active one first, then the one being filled; counting their vectors takes a moment."""
-        ...
 
     def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
         """Let vectors of this space be stored beside the active ones, instead of those of any other space.
 
         For the active space, it ends the filling of another one.
         """
-        ...
 
     def switch_space(self, model: Model) -> bool:
         """Make the space that was filled the active one, unless it lacks a record that the old one has.
@@ -401,19 +344,15 @@ class VectorStore(Protocol):
         Checked and done in one transaction. Returns whether it is active. Raises SpaceChangedError when another space
         is being filled meanwhile.
         """
-        ...
 
     def canary(self, model: Model) -> VectorArray | None:
         """The vector of the canary sentence that was stored for this space, or None."""
-        ...
 
     def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
         """Store the canary's vector, unless the space has one and vectors with it. Returns the stored one."""
-        ...
 
     def drop_unused_spaces(self) -> int:
         """Remove the vectors of every space that is neither active nor being filled. Returns how many spaces went."""
-        ...
 
 
 class CacheStore(Protocol):
@@ -421,27 +360,21 @@ class CacheStore(Protocol):
 
     def get(self, kind: str, key: str) -> bytes | None:
         """The value under this key."""
-        ...
 
     def put(self, kind: str, key: str, value: bytes) -> None:
         """Store a value in the background; never waits, never fails. This process reads it at once."""
-        ...
 
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         """The values of those keys that exist."""
-        ...
 
     def put_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
         """Store many values in one transaction: in the background or, with `now`, before it returns."""
-        ...
 
     def has_prefix(self, kind: str, start: str) -> bool:
         """Whether a value exists whose key starts so."""
-        ...
 
     def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
         """Empty the caches, all or some kinds. Returns how many values of each kind were removed."""
-        ...
 
 
 class Maintenance(Protocol):
@@ -449,15 +382,12 @@ class Maintenance(Protocol):
 
     def status(self) -> StoreStatus:
         """Where the data is and how much there is of it."""
-        ...
 
     def check(self) -> tuple[Check, ...]:
         """Check the integrity of the data; a failed check is a result, not an error."""
-        ...
 
     def optimize(self) -> None:
         """Rebuild what is derived where it is wrong, and give free space back."""
-        ...
 
 
 class Store(Protocol):
@@ -468,12 +398,10 @@ class Store(Protocol):
     @property
     def read_only(self) -> bool:
         """Whether every write raises StoreError."""
-        ...
 
     @property
     def folder(self) -> Path | None:
         """The folder of the database file; None when the engine is a server."""
-        ...
 
     @property
     def files(self) -> FileStore: ...
@@ -490,8 +418,6 @@ class Store(Protocol):
 
     def settle(self) -> None:
         """Return when everything written so far is found, also by other processes."""
-        ...
 
     def close(self) -> None:
         """Write what waits in the background, as far as that is quick, and give the connections back."""
-        ...

@@ -13,7 +13,7 @@ from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import REVISES, Omitted, tool
 from mindex.mcp.tool_results import tool_result
-from mindex.memories.notes import ROOT, NoteWrite, checked_path
+from mindex.memories.note_files import ROOT, NoteWrite, checked_path
 from mindex.model import Record
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]

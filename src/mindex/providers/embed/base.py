@@ -19,29 +19,24 @@ class Embedder(Protocol):
     @property
     def model(self) -> Model:
         """The space's identity, known without loading the model."""
-        ...
 
     def load(self) -> None:
         """Load now; raise EmbeddingError when the model is missing or broken. Idempotent, thread-safe."""
-        ...
 
     @property
     def loaded(self) -> bool: ...
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
         """Return one L2-normalised float32 row per text, the same whatever else is in the batch."""
-        ...
 
     def embed_query(self, text: str) -> VectorArray:
         """Return one L2-normalised float32 vector (1-d), made with the model's query prefix if it has one."""
-        ...
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
         """Return how fluently the model reads each text: words per word piece; unsegmented scripts count as pieces.
 
         1.0 for all where the tokenizer cannot be seen.
         """
-        ...
 
 
 @runtime_checkable
@@ -50,11 +45,9 @@ class EmbedsWithCanary(Protocol):
 
     def embed_beside(self, texts: Sequence[str], other: str) -> tuple[VectorArray, VectorArray]:
         """Return the texts' vectors, and that of the other text."""
-        ...
 
     def embed_query_beside(self, text: str, other: str) -> tuple[VectorArray, VectorArray]:
         """Return a query's vector, and that of the other text, which is embedded as texts are."""
-        ...
 
 
 @runtime_checkable
@@ -63,7 +56,6 @@ class ReportsTrouble(Protocol):
 
     def trouble(self) -> str:
         """Return why a query would get no vector now; empty when it may get one. Sends and loads nothing."""
-        ...
 
 
 def create_embedder(settings: ProviderSettings) -> Embedder | None:

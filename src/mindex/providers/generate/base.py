@@ -36,22 +36,18 @@ class Generator(Protocol):
     @property
     def name(self) -> str:
         """Provider and model: part of the key under which answers are cached."""
-        ...
 
     def load(self) -> None:
         """Make sure that it can answer; raise GenerationError when it cannot. Idempotent, thread-safe."""
-        ...
 
     def check(self) -> None:
         """Raise GenerationError where it is known already that it would fail. Sends nothing, and takes no time."""
-        ...
 
     def generate(self, prompt: Prompt, *, seconds: float | None = None) -> str:
         """Return the answer's text, at most MAX_ANSWER_CHARACTERS; raise GenerationError. Thread-safe.
 
         `seconds` bounds this one answer more tightly than the settings do.
         """
-        ...
 
 
 def create_generator(settings: ProviderSettings) -> Generator | None:

@@ -14,7 +14,6 @@ class Reranker(Protocol):
     @property
     def name(self) -> str:
         """Provider, model and whatever else decides a score: part of the key under which scores are cached."""
-        ...
 
     @property
     def doubt(self) -> tuple[float, float] | None:
@@ -22,14 +21,12 @@ class Reranker(Protocol):
 
         A cross-encoder that finds no answer among the texts orders them by chance. None: its scale is not known.
         """
-        ...
 
     @property
     def loaded(self) -> bool: ...
 
     def load(self) -> None:
         """Load now; raise RerankError when the model is missing or broken. Idempotent, thread-safe."""
-        ...
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float]:
         """Return how well each text answers the query: any scale, higher is better, finite.
@@ -37,7 +34,6 @@ class Reranker(Protocol):
         Raises RerankError, also when `seconds` have passed before the last text was scored. A text's score does not
         depend on the texts beside it.
         """
-        ...
 
 
 def create_reranker(settings: ProviderSettings) -> Reranker | None:

@@ -2,7 +2,7 @@
 
 Tags and entities are compared folded (`analyzer.fold`): case, width and Latin accents do not count. Agents, kinds,
 types, collections, sessions and paths are compared as they are. Names in unique fields are compared by Unicode case
-folding (`rules.entries`).
+folding (`rules.duplicates_numbers_history`).
 """
 
 from __future__ import annotations

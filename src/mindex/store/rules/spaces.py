@@ -36,15 +36,12 @@ class SpaceStatements(Protocol):
 
     def put_space(self, model: Model, embedder_spec: EmbedderSpec | None) -> None:
         """Store a space, or how its embedder is made; without a spec, what is stored of that stays."""
-        ...
 
     def begin_filling(self, model: Model) -> None:
         """Called once before a space is filled, which may hold vectors from an earlier time already."""
-        ...
 
     def lacks(self, new: Model, old: str) -> bool:
         """Whether a live record has vectors in the old space and none in the new one."""
-        ...
 
 
 def require_role(roles: SpaceRoles, model: Model, *, filling: bool = False) -> None:

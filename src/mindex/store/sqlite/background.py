@@ -66,7 +66,7 @@ class BackgroundWriter:
                     for job, _ in jobs:
                         job(connection)
             except MindexError as error:
-                from logging import getLogger
+                from logging import getLogger  # only a failure needs it
 
                 getLogger(__name__).debug("%d background writes were dropped: %s", len(jobs), error)
             finally:

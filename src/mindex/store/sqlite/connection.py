@@ -64,7 +64,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 def _pause() -> None:
     """A moment of uncertain length, so that two who wait for each other do not meet again."""
-    from random import uniform
+    from random import uniform  # only a busy database needs it
 
     time.sleep(uniform(0.005, 0.05))
 

@@ -38,7 +38,7 @@ class SqliteEngine:
 
     @cached_property
     def vectors(self) -> SqliteVectors:
-        from mindex.store.sqlite.vectors import SqliteVectors
+        from mindex.store.sqlite.vectors import SqliteVectors  # needs numpy, which a keyword search does without
 
         return SqliteVectors(self.database)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mindex.clock import now_ms
 from mindex.model import Change, Record
 from mindex.store.base import Access, AddOutcome, RetryPolicy
-from mindex.store.rules import entries as rules
+from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.sqlite import extractions, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
@@ -65,6 +65,9 @@ ON CONFLICT (record) DO UPDATE SET count = count + 1, last_at = max(last_at, exc
 """
 # Pruning the access log reads all of it, so only one batch in so many does it.
 _PRUNE_EVERY = 200
+
+
+# What a search does without (purging, statistics, export, import) is imported when first used (tests/test_costs.py).
 
 
 class SqliteEntries:
@@ -219,7 +222,7 @@ class SqliteEntries:
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
     ) -> tuple[RestoreOutcome, ...]:
-        from mindex.store.rules.restore import restore
+        from mindex.store.rules.import_entries import restore
 
         if preview is not None:
             with self._database.read() as connection:

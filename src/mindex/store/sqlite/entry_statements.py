@@ -87,7 +87,7 @@ class SqliteEntryStatements:
     # ── restoring ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
-        from mindex.store.export_rows import ExistingRecord
+        from mindex.store.export_rows import ExistingRecord  # only an import needs it
 
         columns = "id, kind, agent, created_at, coalesce(content_hash, '')"
         return {

@@ -43,14 +43,14 @@ class SqliteMaintenance:
         )
 
     def check(self) -> tuple[Check, ...]:
-        from mindex.store.sqlite.health import checks
+        from mindex.store.sqlite.health import checks  # only `doctor` needs it
 
         with self._database.read() as connection:
             return checks(connection)
 
     def optimize(self) -> None:
         """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
-        from mindex.store.sqlite.health import checks, drop_unusable_vectors
+        from mindex.store.sqlite.health import checks, drop_unusable_vectors  # as in `check`
 
         with self._engine.write() as connection:
             if not all(check.ok for check in checks(connection)):

@@ -105,7 +105,7 @@ def read_canary(connection: sqlite3.Connection, model: Model) -> VectorArray | N
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (_canary_key(model.fingerprint),)).fetchone()
     if row is None:
         return None
-    import numpy as np
+    import numpy as np  # only for a canary
 
     try:
         vector = np.frombuffer(base64.b64decode(row[0], validate=True), "<f4")

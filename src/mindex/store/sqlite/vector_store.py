@@ -63,7 +63,7 @@ class SqliteVectorStore:
         self._engine.vectors.pack()
 
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
-        import numpy as np
+        import numpy as np  # a keyword search does without
 
         found: dict[str, VectorArray] = {}
         with self._database.read() as connection:

@@ -23,7 +23,7 @@ from mindex.store.export_rows import (
     RestoreOutcome,
 )
 from mindex.store.rules.batches import implied_batch
-from mindex.store.rules.entries import EntryStatements, folded_value, unique_value
+from mindex.store.rules.duplicates_numbers_history import EntryStatements, folded_value, unique_value
 
 # No client counts further, and it leaves engines with 64-bit numbers enough to count on.
 LAST_NUMBER = 2**53
@@ -36,35 +36,27 @@ class RestoreStatements(EntryStatements, Protocol):
 
     def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
         """What identifies each of these records that exists, live or retired."""
-        ...
 
     def taken_numbers(self, agent: str, numbers: Sequence[int]) -> Iterable[int]:
         """Those of these numbers that an entry of this agent has."""
-        ...
 
     def taken_changes(self, numbers: Sequence[int]) -> Iterable[int]:
         """Those of these change numbers that exist."""
-        ...
 
     def append_changes(self, changes: Sequence[Change]) -> None:
         """Append changes to the history under their own numbers, or, where that is 0, under new ones."""
-        ...
 
     def put_extraction(self, id_: str, extraction: Extraction) -> None:
         """Store when facts were extracted from a turn, and how many."""
-        ...
 
     def serving_space(self) -> str:
         """The fingerprint of the active space; '' while there is none."""
-        ...
 
     def has_canary(self, fingerprint: str) -> bool:
         """Whether a model of this space was used here before."""
-        ...
 
     def put_exported_vectors(self, id_: str, vectors: ExportedVectors) -> None:
         """Store vectors as they are, unless the space has others dimensions. No space becomes active by it."""
-        ...
 
 
 def restore(

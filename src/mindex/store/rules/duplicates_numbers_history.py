@@ -21,43 +21,33 @@ class EntryStatements(Protocol):
 
         An engine with one writer at a time has nothing to do here.
         """
-        ...
 
     def entry(self, id_: str) -> Record | None:
         """The record with this id, live or retired."""
-        ...
 
     def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
         """Ids of the live memories, not expired at `now`, with one of these content hashes, by (agent, hash)."""
-        ...
 
     def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
         """(id, value of this field) of each live record of a kind and agent that has the field."""
-        ...
 
     def last_number(self, agent: str) -> int:
         """The highest number that an entry of this agent was ever given, purged or not; 0 if none was."""
-        ...
 
     def raise_number(self, agent: str, number: int) -> None:
         """Remember that numbers up to this one were given."""
-        ...
 
     def insert(self, record: Record) -> None:
         """Store a new entry; a live one can be found by its words, tags and entities from then on."""
-        ...
 
     def replace(self, before: Record, after: Record) -> None:
         """Store the new state of an entry. Vectors of another text go, and all index entries of a retired one."""
-        ...
 
     def touch(self, id_: str, at: int) -> None:
         """Set `updated_at`, without a change in the history."""
-        ...
 
     def append_change(self, change: Change) -> int:
         """Append to the history. Returns the change's number: higher than any before, never given again."""
-        ...
 
 
 def add(
