@@ -1,4 +1,4 @@
-"""Vectors for what has none: one bad text holds nobody up, and near duplicates are found by it as well."""
+"""Backfill: one bad text does not block the others, and near-duplicates are linked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.running import run
 
 
 class Lamp:
-    """A model that sees whether a text speaks of light, and does not take what it was told not to."""
+    """A model that knows whether a text is about light, and rejects the texts that it is given to reject."""
 
     model = Model("test", "lamp", 2)
     loaded = True
@@ -56,14 +56,14 @@ IN_A_ROW = tuple(f"number {n}." for n in range(2, 9))
 
 
 @pytest.mark.parametrize("refused", [("number 0.",), SEVERAL, ("number 13.",), IN_A_ROW])
-def test_a_text_that_a_model_does_not_take_holds_nobody_up(memory: Memory, refused: tuple[str, ...]) -> None:
+def test_a_text_that_a_model_rejects_does_not_block_the_others(memory: Memory, refused: tuple[str, ...]) -> None:
     done = Backfill(memory.store, Lamp(*refused), batch=16).run()
     assert (done.embedded, done.remaining, done.rejected) == (40 - len(refused), len(refused), len(refused))
     assert done.note.startswith(f"{len(refused)} records have no vector (")
     assert done.note.endswith("the lamp does not take this; say it in other words)")
 
 
-def test_a_model_that_takes_nothing_is_given_up_soon(memory: Memory) -> None:
+def test_a_run_ends_soon_when_the_model_rejects_everything(memory: Memory) -> None:
     lamp = Lamp("")
     done = Backfill(memory.store, lamp, batch=16).run()
     assert (done.embedded, done.remaining, done.rejected) == (0, 40, 0)
@@ -71,13 +71,13 @@ def test_a_model_that_takes_nothing_is_given_up_soon(memory: Memory) -> None:
     assert lamp.calls == [16, 1, 1, 1, 1]  # a batch, three of it, and any word at all
 
 
-def test_a_memory_says_why_nothing_was_embedded(memory: Memory) -> None:
+def test_a_backfill_that_embeds_nothing_raises_the_reason(memory: Memory) -> None:
     memory.models.use(Lamp("number"))
     with pytest.raises(EmbeddingError, match="the lamp does not take this"):
         memory.maintenance.backfill()
 
 
-def test_so_many_at_the_most(memory: Memory) -> None:
+def test_a_limit_bounds_how_many_are_embedded(memory: Memory) -> None:
     lamp = Lamp()
     done = Backfill(memory.store, lamp, batch=16, limit=20).run()
     assert (done.embedded, done.remaining, lamp.calls) == (20, 20, [16, 4])
@@ -95,7 +95,7 @@ def test_near_duplicates_that_only_vectors_show_are_linked(memory: Memory) -> No
     assert [memory.store.entries.linked(id_, NEAR_LINK) for id_ in ids] == [(ids[1],), (ids[0],), ()]
 
 
-def test_progress_is_told_and_a_stop_loses_nothing(memory: Memory) -> None:
+def test_progress_is_reported_and_a_stop_loses_nothing(memory: Memory) -> None:
     seen: list[Progress] = []
 
     def stop_half_way(progress: Progress) -> None:
@@ -116,7 +116,7 @@ def test_a_batch_of_nothing_is_refused(memory: Memory, batch: int, fault: str) -
         memory.maintenance.backfill(batch=batch)
 
 
-def test_vectors_that_an_import_brought_are_searched_where_they_fit(memory: Memory, tmp_path: Path) -> None:
+def test_imported_vectors_are_searched_when_they_are_of_the_same_space(memory: Memory, tmp_path: Path) -> None:
     memory.add("The lamp is bright")
     Backfill(memory.store, Lamp(), embedder_spec=EmbedderSpec("test", "lamp")).run()
     memory.transfer.export(tmp_path / "told.jsonl", vectors=True)
@@ -127,7 +127,7 @@ def test_vectors_that_an_import_brought_are_searched_where_they_fit(memory: Memo
         assert other.store.vectors.active_space() == Lamp.model.fingerprint
 
 
-def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory, tmp_path: Path) -> None:
+def test_vectors_of_another_space_are_not_imported(memory: Memory, tmp_path: Path) -> None:
     memory.add("The lamp is bright")
     Backfill(memory.store, Lamp()).run()
     memory.transfer.export(tmp_path / "told.jsonl", vectors=True)
@@ -144,7 +144,7 @@ def test_vectors_of_a_space_nobody_searches_here_are_not_imported(memory: Memory
 
 
 @pytest.mark.model
-def test_the_command_cuts_a_batch_that_is_too_large_and_says_how_much_is_left(tmp_path: Path) -> None:
+def test_the_command_cuts_a_batch_that_is_too_large_and_prints_how_much_is_left(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     assert run("--db", db, "index", write(tmp_path / "few", {"a.md": "Parcels wait."}), "--no-embed").code == 0
     ran = run("--db", db, "backfill", "--batch", 500, "--json")

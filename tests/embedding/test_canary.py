@@ -1,4 +1,4 @@
-"""Another model behind the same name, with vectors of the same length: noticed before it spoils anything."""
+"""Another model behind the same name, with vectors of the same length: noticed before its vectors are stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.providers.servers import ModelServer, changed, late, status
 from tests.running import run
 
 QUESTION = "where do parcels wait?"
-NEAR = "Pier: parcels of a ship wait at pier"  # nearly what each file says
+NEAR = "Pier: parcels of a ship wait at pier"  # nearly the text of each file
 FILES = {
     f"{number:02}.md": f"# Pier {number}\n\nParcels of ship {number} wait at pier {number}." for number in range(70)
 }
@@ -51,7 +51,7 @@ def filled(server: ModelServer, docs: Path, opened: Callable[..., Memory]) -> Me
 
 
 def forget_canaries(memory: Memory) -> None:
-    """A file as it was before there were any."""
+    """A database as it was before there were canaries."""
     with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
         assert connection.execute("DELETE FROM meta WHERE key LIKE 'canary %'").rowcount == 1
 
@@ -70,10 +70,10 @@ def stored(memory: Memory) -> dict[str, np.ndarray]:
     return memory.store.vectors.stored(space.model, [record.id for record in records])
 
 
-# ── noticed ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── alarms ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_question_is_answered_by_keyword_when_the_model_is_another_one(
+def test_a_search_is_by_keyword_when_the_model_is_another_one(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     server.salt = "swapped"
@@ -94,7 +94,7 @@ def test_nothing_that_another_model_made_is_stored(
     before = stored(filled)
     server.salt = "swapped"
     memory = opened(server)
-    told = memory.add("The harbour master drinks tea")
+    added = memory.add("The harbour master drinks tea")
     write(docs, {"new.md": "# Ferries\n\nFerries leave at noon.", "newer.md": "# Tugs\n\nTugs pull."})
     report = memory.index(docs)
     assert (report.embedded, report.pending) == (0, 3)
@@ -102,22 +102,20 @@ def test_nothing_that_another_model_made_is_stored(
     with pytest.raises(EmbeddingError, match=ANOTHER):
         memory.maintenance.backfill()
     assert stored(filled).keys() == before.keys()
-    assert memory.search("harbour master tea").hits[0].record.id == told.id
+    assert memory.search("harbour master tea").hits[0].record.id == added.id
 
     server.salt = ""
     assert memory.maintenance.backfill() == (3, 0)
 
 
-def test_a_change_under_a_process_that_writes_is_noticed_with_the_next_text(
-    filled: Memory, server: ModelServer
-) -> None:
+def test_a_process_that_writes_notices_another_model_with_the_next_text(filled: Memory, server: ModelServer) -> None:
     filled.add("The harbour master drinks tea")
     server.salt = "swapped"
     filled.add("The old crane is painted green")
     assert filled.status().embedding.pending == 1
 
 
-def test_a_change_under_a_process_that_searches_is_noticed_in_a_while(
+def test_a_process_that_searches_notices_another_model_after_a_while(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mindex.embedding.canary._TRUSTED_SECONDS", 0.0)
@@ -129,7 +127,7 @@ def test_a_change_under_a_process_that_searches_is_noticed_in_a_while(
     assert memory.search("parcels of ship eight", floor=0).tier == "hybrid"
 
 
-def test_questions_that_another_model_read_are_forgotten(
+def test_the_cached_queries_of_another_model_are_cleared(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     filled.search(QUESTION)
@@ -144,7 +142,7 @@ def test_questions_that_another_model_read_are_forgotten(
     assert sum(poisoned in str(body) for body in server.bodies) == 1
 
 
-def test_doctor_says_it_in_words(filled: Memory, server: ModelServer) -> None:
+def test_doctor_reports_the_changed_model(filled: Memory, server: ModelServer) -> None:
     server.salt = "swapped"
     (check,) = [one for one in filled.doctor() if one.name == "embedding model"]
     assert not check.ok
@@ -192,7 +190,7 @@ def test_a_server_whose_vectors_depend_on_the_batch_is_no_other_model(
     assert memory.models.reembed(force=True).embedded == 71
 
 
-def test_each_alarm_forgets_the_questions(filled: Memory, server: ModelServer, opened: Callable[..., Memory]) -> None:
+def test_each_alarm_clears_the_query_cache(filled: Memory, server: ModelServer, opened: Callable[..., Memory]) -> None:
     memory = opened(server)
     for turn in range(2):
         server.salt = ""
@@ -206,7 +204,7 @@ def test_each_alarm_forgets_the_questions(filled: Memory, server: ModelServer, o
         memory.maintenance.backfill()
 
 
-def test_whoever_asks_does_not_wait_for_a_lock(
+def test_a_search_does_not_wait_for_a_lock(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory], tmp_path: Path
 ) -> None:
     memory = opened(server)
@@ -220,7 +218,7 @@ def test_whoever_asks_does_not_wait_for_a_lock(
     assert any(ANOTHER in note for note in answer.notes)
 
 
-def test_what_was_begun_and_left_without_vectors_stops_nobody(
+def test_a_canary_without_vectors_stops_no_process(
     server: ModelServer, opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as dying:
@@ -238,7 +236,7 @@ def failing(*_: object, **__: object) -> None:
     raise StoreError("the disk is full", "free some space")
 
 
-def test_vectors_that_come_from_elsewhere_are_made_again_where_the_model_may_be_another(
+def test_imported_vectors_are_made_again_when_the_model_may_be_another(
     filled: Memory, server: ModelServer, tmp_path: Path
 ) -> None:
     options = {"embedding.provider": "openai", "embedding.url": server.url, "embedding.model": "first"}
@@ -294,16 +292,16 @@ def test_the_canary_costs_one_request_of_its_own_in_a_spaces_life(
     assert [body["input"] for body in server.bodies] == [[QUESTION, SENTENCE]]
 
 
-def test_a_process_sends_it_with_its_first_question_only(filled: Memory, server: ModelServer) -> None:
+def test_a_process_sends_the_canary_with_its_first_query_only(filled: Memory, server: ModelServer) -> None:
     for number in range(3):
         filled.search(f"parcels of ship {number}")
     assert [len(body["input"]) for body in server.bodies] == [1, 1, 1]  # it has just indexed, and looked then
 
 
-# ── files from before ─────────────────────────────────────────────────────────────────────────────────────────
+# ── old databases ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_file_without_a_canary_gets_one_where_the_model_still_agrees(
+def test_a_space_without_a_canary_gets_one_when_the_model_is_the_same(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     forget_canaries(filled)
@@ -314,7 +312,7 @@ def test_a_file_without_a_canary_gets_one_where_the_model_still_agrees(
     assert (memory.status().embedding.pending, kept(memory)) == (0, [True])
 
 
-def test_a_file_without_a_canary_takes_no_vectors_of_a_model_that_does_not_agree(
+def test_a_space_without_a_canary_gets_no_vectors_of_another_model(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     forget_canaries(filled)
@@ -352,10 +350,10 @@ def test_the_built_in_model_has_a_canary_too(tmp_path: Path) -> None:
     assert likeness(canary, built_in.embed(["another text", SENTENCE])[1]) > 0.9999
 
 
-# ── everything anew ───────────────────────────────────────────────────────────────────────────────────────────
+# ── embedding again ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_everything_is_embedded_anew_under_the_same_name(
+def test_everything_can_be_embedded_again_with_the_same_model(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     elsewhere = opened(server)
@@ -395,7 +393,7 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
 
     assert filled.models.reembed(force=True, report=ask).embedded == 70
     assert met == [("hybrid", [(0, True, 70), (1, False, 63)])]
-    assert filled.models.reembed(force=True).embedded == 70  # as often as it is asked for
+    assert filled.models.reembed(force=True).embedded == 70  # each time
     assert editions(filled) == [(2, True, 70)]
 
 
@@ -411,7 +409,7 @@ def half_done(filled: Memory, server: ModelServer, alone: Path) -> None:
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_what_was_begun_anew_goes_on_where_it_was_left(
+def test_an_interrupted_change_to_the_same_model_is_resumed(
     filled: Memory, server: ModelServer, alone: Path, opened: Callable[..., Memory], force: bool
 ) -> None:
     half_done(filled, server, alone)
@@ -423,9 +421,7 @@ def test_what_was_begun_anew_goes_on_where_it_was_left(
     assert editions(filled) == [(1, True, 70)]
 
 
-def test_what_was_gathered_from_a_model_that_is_gone_is_not_gone_on_with(
-    filled: Memory, server: ModelServer, alone: Path
-) -> None:
+def test_the_vectors_of_a_replaced_model_are_not_continued(filled: Memory, server: ModelServer, alone: Path) -> None:
     half_done(filled, server, alone)
     server.salt = "swapped again"
     assert filled.models.reembed(force=True).embedded == 70
@@ -433,7 +429,7 @@ def test_what_was_gathered_from_a_model_that_is_gone_is_not_gone_on_with(
     assert min(hit.trace.cosine or 0 for hit in filled.search(NEAR, mode="vector", floor=0).hits) > 0.8
 
 
-def test_two_that_begin_anew_at_once_work_on_the_same(
+def test_two_processes_that_embed_everything_again_fill_the_same_space(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     rival = opened(server)
@@ -448,7 +444,7 @@ def test_two_that_begin_anew_at_once_work_on_the_same(
     assert editions(filled) == [(1, True, 70)]
 
 
-def test_a_rehearsal_says_how_much_that_would_be(filled: Memory, server: ModelServer) -> None:
+def test_a_dry_run_reports_how_much_would_be_embedded(filled: Memory, server: ModelServer) -> None:
     done = filled.models.reembed(force=True, dry_run=True)
     assert (done.dry_run, done.remaining, done.pieces) == (True, 70, 70)
     assert editions(filled) == [(0, True, 70)]
@@ -462,7 +458,7 @@ def test_another_model_and_back_is_the_first_edition_again(filled: Memory, serve
     assert kept(filled) == [True]
 
 
-def test_the_command_mends_what_the_note_of_a_search_tells_of(server: ModelServer, docs: Path, tmp_path: Path) -> None:
+def test_the_command_repairs_what_the_note_of_a_search_names(server: ModelServer, docs: Path, tmp_path: Path) -> None:
     env = {
         "MINDEX_DB": str(tmp_path / "memory.db"),
         "MINDEX_EMBEDDING_PROVIDER": "openai",

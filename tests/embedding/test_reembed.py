@@ -1,4 +1,4 @@
-"""Changing the model of a filled memory: the old vectors serve until the new ones are complete, whatever happens."""
+"""Changing the model of a filled memory: the old vectors serve until the new ones are complete."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def filled(server: ModelServer, docs: Path, opened: Callable[..., Memory]) -> Me
 
 
 def forgive(cache: Path) -> None:
-    """What half a minute does: a server that failed is asked again."""
+    """As after half a minute: a server that failed is called again."""
     for file in (cache / "breakers").glob("*"):
         file.unlink()
 
@@ -58,10 +58,10 @@ def asked_for(served: ModelServer, text: str) -> int:
     return sum(text in str(body) for body in served.bodies)
 
 
-# ── whom the change is to ─────────────────────────────────────────────────────────────────────────────────────
+# ── the target ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_memory_is_changed_to_another_model_and_answers_from_it(filled: Memory, other: ModelServer) -> None:
+def test_after_a_change_of_model_searches_use_the_new_one(filled: Memory, other: ModelServer) -> None:
     seen: list[Progress] = []
     done = filled.models.reembed(model="second", url=other.url, report=seen.append)
     assert (done.source, done.target, done.embedded, done.remaining) == ("openai/first", "openai/second", 70, 0)
@@ -74,7 +74,7 @@ def test_a_memory_is_changed_to_another_model_and_answers_from_it(filled: Memory
     assert (embedding.model, embedding.dimensions, embedding.pending) == ("second", 64, 0)
 
 
-def test_the_settings_are_heeded_when_the_change_is_made_and_not_before(
+def test_the_settings_take_effect_when_the_change_is_made_and_not_before(
     filled: Memory, server: ModelServer, other: ModelServer, opened: Callable[..., Memory], docs: Path
 ) -> None:
     wanting = opened(other, "second")
@@ -94,12 +94,12 @@ def test_the_settings_are_heeded_when_the_change_is_made_and_not_before(
     assert filled.status().embedding.note.startswith("the settings name openai/first")
 
 
-def test_a_change_that_the_settings_contradict_is_told_so(filled: Memory, other: ModelServer) -> None:
+def test_a_change_that_the_settings_contradict_has_a_note(filled: Memory, other: ModelServer) -> None:
     done = filled.models.reembed(model="second", url=other.url)
     assert done.notes == ("the settings name openai/first: change them to match",)
 
 
-def test_to_what_is_searched_already_there_is_nothing_to_do(filled: Memory, server: ModelServer) -> None:
+def test_a_change_to_the_active_model_has_nothing_to_do(filled: Memory, server: ModelServer) -> None:
     before = len(server.asked)
     done = filled.models.reembed()
     assert (done.embedded, done.remaining) == (0, 0)
@@ -107,13 +107,13 @@ def test_to_what_is_searched_already_there_is_nothing_to_do(filled: Memory, serv
     assert sum(len(body["input"]) for body in server.bodies[before:]) < 70
 
 
-def test_what_waits_in_the_searched_space_is_given_its_vector(filled: Memory) -> None:
+def test_pending_records_of_the_active_space_get_their_vectors(filled: Memory) -> None:
     filled.add("The harbour master drinks tea", embed=False)
     done = filled.models.reembed()
     assert (done.embedded, done.remaining, done.notes) == (1, 0, ())
 
 
-def test_a_memory_without_vectors_is_embedded_by_it_too(
+def test_a_change_of_model_also_embeds_a_memory_without_vectors(
     docs: Path, other: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     memory = opened(None)
@@ -128,7 +128,7 @@ def test_none_embeds_nothing(filled: Memory) -> None:
         filled.models.reembed(provider="none")
 
 
-def test_a_dry_run_says_how_much_and_changes_nothing(filled: Memory, other: ModelServer) -> None:
+def test_a_dry_run_reports_how_much_and_changes_nothing(filled: Memory, other: ModelServer) -> None:
     before = filled.store.vectors.spaces()
     done = filled.models.reembed(model="second", url=other.url, dry_run=True)
     assert (done.dry_run, done.target, done.remaining, done.pieces) == (True, "openai/second", 70, 70)
@@ -136,7 +136,7 @@ def test_a_dry_run_says_how_much_and_changes_nothing(filled: Memory, other: Mode
     assert asked_for(other, "pier 5") < 20
 
 
-def test_dimensions_that_changed_over_night_become_a_space_of_their_own(
+def test_a_model_with_other_dimensions_gets_a_space_of_its_own(
     filled: Memory, server: ModelServer, alone: Path
 ) -> None:
     server.dimensions = 32
@@ -147,11 +147,11 @@ def test_dimensions_that_changed_over_night_become_a_space_of_their_own(
     assert filled.status().embedding.dimensions == 32
 
 
-# ── what goes wrong ───────────────────────────────────────────────────────────────────────────────────────────
+# ── failures ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("trick", [status(401), status(404), html, status(400, {"error": {"message": "no"}})])
-def test_a_target_that_cannot_be_had_changes_nothing(filled: Memory, other: ModelServer, trick: Trick) -> None:
+def test_a_model_that_fails_at_once_changes_nothing(filled: Memory, other: ModelServer, trick: Trick) -> None:
     before = filled.store.vectors.spaces()
     other.always = trick
     with pytest.raises(EmbeddingError):
@@ -160,7 +160,7 @@ def test_a_target_that_cannot_be_had_changes_nothing(filled: Memory, other: Mode
     assert filled.search(QUESTION).tier == "hybrid"
 
 
-def test_a_target_that_nothing_answers_at_changes_nothing(filled: Memory, other: ModelServer) -> None:
+def test_an_address_without_a_server_changes_nothing(filled: Memory, other: ModelServer) -> None:
     other.stop()
     before = filled.store.vectors.spaces()
     with pytest.raises(EmbeddingError, match="nothing answers"):
@@ -178,7 +178,7 @@ def half_done(filled: Memory, other: ModelServer, alone: Path) -> None:
     forgive(alone)
 
 
-def test_a_change_that_failed_half_way_serves_from_the_old_and_is_taken_up_again(
+def test_after_a_change_that_failed_half_way_the_old_model_serves_and_the_change_can_be_resumed(
     filled: Memory, server: ModelServer, other: ModelServer, alone: Path, opened: Callable[..., Memory]
 ) -> None:
     half_done(filled, other, alone)
@@ -191,21 +191,19 @@ def test_a_change_that_failed_half_way_serves_from_the_old_and_is_taken_up_again
     assert (check.ok, check.message) == (False, "the change to openai/second is 90 % done")
     assert check.fix == "run `mindex reembed`"
 
-    done = opened(server).models.reembed()  # nobody says whom to change to: it is known
+    done = opened(server).models.reembed()  # no target is named: the interrupted one is known
 
     assert (done.target, done.embedded, done.remaining) == ("openai/second", 7, 0)
     assert filled.status().embedding.reembedding is None
 
 
-def test_another_target_while_one_is_half_done_removes_what_was_gathered(
-    filled: Memory, other: ModelServer, alone: Path
-) -> None:
+def test_a_change_to_a_third_model_removes_the_half_done_space(filled: Memory, other: ModelServer, alone: Path) -> None:
     half_done(filled, other, alone)
     filled.models.reembed(model="third", url=other.url)
     assert spaces(filled) == [("third", True, 70)]
 
 
-def test_back_to_what_is_searched_while_one_is_half_done_removes_it_too(
+def test_a_change_back_to_the_active_model_removes_the_half_done_space(
     filled: Memory, server: ModelServer, other: ModelServer, alone: Path
 ) -> None:
     half_done(filled, other, alone)
@@ -213,24 +211,24 @@ def test_back_to_what_is_searched_while_one_is_half_done_removes_it_too(
     assert (done.embedded, spaces(filled)) == (0, [("first", True, 70)])
 
 
-def test_what_is_told_and_forgotten_meanwhile_is_covered(
+def test_memories_that_are_added_and_forgotten_during_a_change_are_covered(
     filled: Memory, server: ModelServer, other: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     elsewhere = opened(server)
     doomed = filled.add("The old crane is painted green").id
-    told: list[str] = []
+    added: list[str] = []
 
-    def tell(progress: Progress) -> None:
-        if not told:
-            told.append(elsewhere.add("The harbour master drinks tea from a blue cup").id)
+    def add_once(progress: Progress) -> None:
+        if not added:
+            added.append(elsewhere.add("The harbour master drinks tea from a blue cup").id)
             elsewhere.forget(doomed)
 
-    done = filled.models.reembed(model="second", url=other.url, report=tell)
+    done = filled.models.reembed(model="second", url=other.url, report=add_once)
 
     assert done.remaining == 0
     assert spaces(filled) == [("second", True, 71)]
     answer = elsewhere.search("tea from a blue cup", mode="vector")
-    assert answer.hits[0].record.id == told[0]
+    assert answer.hits[0].record.id == added[0]
 
 
 def test_two_changes_at_once_end_in_one_of_them(
@@ -256,10 +254,10 @@ def test_a_text_that_the_new_model_refuses_does_not_keep_the_others_from_changin
     assert filled.search("ship 33").hits[0].record.path == "33.md"
 
 
-# ── who is told ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── notes ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_another_process_follows_with_its_next_question_and_its_next_words(
+def test_another_process_follows_with_its_next_query_and_its_next_memory(
     filled: Memory, server: ModelServer, other: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     elsewhere = opened(server)
@@ -272,7 +270,7 @@ def test_another_process_follows_with_its_next_question_and_its_next_words(
     assert elsewhere.status().embedding.pending == 0
 
 
-def test_a_question_in_the_middle_of_which_the_model_changes_is_asked_again(
+def test_a_query_during_which_the_model_changes_is_repeated(
     filled: Memory,
     server: ModelServer,
     other: ModelServer,
@@ -298,7 +296,7 @@ def test_a_question_in_the_middle_of_which_the_model_changes_is_asked_again(
     assert answer.hits[0].record.path == "07.md"
 
 
-def test_words_in_the_middle_of_which_the_model_changes_get_their_vector_in_the_new_space(
+def test_a_memory_during_whose_embedding_the_model_changes_gets_its_vector_in_the_new_space(
     filled: Memory,
     server: ModelServer,
     other: ModelServer,
@@ -331,7 +329,7 @@ def test_near_duplicates_stay_linked(filled: Memory, other: ModelServer) -> None
     assert after == before
 
 
-def test_questions_cached_for_the_old_model_are_forgotten(filled: Memory, other: ModelServer) -> None:
+def test_the_query_cache_of_the_old_model_is_cleared(filled: Memory, other: ModelServer) -> None:
     filled.search(QUESTION)
     filled.store.settle()
     assert filled.status().caches["query-embedding"] == 1
@@ -339,19 +337,19 @@ def test_questions_cached_for_the_old_model_are_forgotten(filled: Memory, other:
     assert "query-embedding" not in filled.status().caches
 
 
-# ── what a file may say ───────────────────────────────────────────────────────────────────────────────────────
+# ── unknown databases ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_no_server_is_asked_because_a_database_says_so(opened: Callable[..., Memory]) -> None:
+def test_no_server_is_called_because_a_database_names_it(opened: Callable[..., Memory]) -> None:
     memory = opened(None)
-    told = memory.add("Parcels wait in the harbour", embed=False)
+    added = memory.add("Parcels wait in the harbour", embed=False)
     model = Model("openai", "theirs", 4)
     far = EmbedderSpec("openai", "theirs", "http://192.0.2.1/v1")
-    memory.store.vectors.put(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], far)
+    memory.store.vectors.put(model, [RecordVectors(added.id, np.ones((1, 4), np.float32) / 2)], far)
 
     answer = memory.search("harbour parcels")
 
-    assert (answer.tier, answer.hits[0].record.id) == ("keyword", told.id)
+    assert (answer.tier, answer.hits[0].record.id) == ("keyword", added.id)
     assert any("a server at http://192.0.2.1/v1, which the settings do not name" in note for note in answer.notes)
     (check,) = [one for one in memory.doctor() if one.name == "embedding model"]
     assert not check.ok
@@ -359,10 +357,10 @@ def test_no_server_is_asked_because_a_database_says_so(opened: Callable[..., Mem
 
 
 def named_by_a_file(memory: Memory, embedder_spec: EmbedderSpec) -> None:
-    """What a database from a stranger says: that its vectors are this provider's."""
-    told = memory.add("Parcels wait in the harbour", embed=False)
+    """Make a database claim, as an unknown one may, that its vectors are of this provider."""
+    added = memory.add("Parcels wait in the harbour", embed=False)
     model = Model(embedder_spec.provider, embedder_spec.model, 4)
-    memory.store.vectors.put(model, [RecordVectors(told.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
+    memory.store.vectors.put(model, [RecordVectors(added.id, np.ones((1, 4), np.float32) / 2)], embedder_spec)
 
 
 @pytest.mark.parametrize(
@@ -397,13 +395,13 @@ def test_a_database_alone_sends_nothing_to_a_provider_elsewhere(
             memory.models.reembed(model="another")
 
 
-def test_a_provider_that_the_settings_name_is_asked_where_it_always_is(opened: Callable[..., Memory]) -> None:
+def test_a_provider_that_the_settings_name_is_called_at_its_default_address(opened: Callable[..., Memory]) -> None:
     memory = opened(None, **{"embedding.provider": "openai"})
     asked = memory.embedding.permitted(EmbedderSpec("openai", "text-embedding-3-small"))
     assert (asked.provider, asked.url, asked.keyed) == ("openai", "", True)
 
 
-def test_at_another_address_than_the_settings_name_a_provider_is_not_asked(
+def test_a_provider_is_not_called_at_another_address_than_that_of_the_settings(
     opened: Callable[..., Memory], other: ModelServer
 ) -> None:
     memory = opened(other, "mine")
@@ -426,7 +424,7 @@ def test_no_key_is_sent_to_an_address_that_only_the_database_names(
     assert opened(server).search(f"{QUESTION} tell me").tier == "hybrid"
 
 
-def test_a_change_to_another_provider_takes_no_key_along(
+def test_a_change_to_another_provider_does_not_use_the_old_key(
     opened: Callable[..., Memory], other: ModelServer, server: ModelServer, docs: Path
 ) -> None:
     memory = opened(server, **{"embedding.api_key": "sk-of-openai"})
@@ -439,14 +437,14 @@ def test_a_change_to_another_provider_takes_no_key_along(
 
 
 @pytest.mark.parametrize("given", [{}, {"provider": "local"}, {"provider": "llama-cpp"}])
-def test_an_address_for_what_runs_in_here_is_refused(
+def test_an_address_for_a_model_in_this_process_is_an_error(
     opened: Callable[..., Memory], other: ModelServer, given: dict[str, str]
 ) -> None:
     with pytest.raises(UsageError, match="has no address"):
         opened(None).models.reembed(url=other.url, **given)
 
 
-def test_a_model_whose_name_would_move_a_cursor_is_named_without(
+def test_control_characters_in_the_name_of_a_model_are_not_printed(
     opened: Callable[..., Memory], server: ModelServer
 ) -> None:
     memory = opened(None)
@@ -488,7 +486,7 @@ def test_a_key_that_was_given_for_one_provider_is_not_sent_to_another(
     assert not any("sk-of-the-other-one" in str(one.headers) for one in server.asked)
 
 
-def test_the_provider_none_wants_no_embedder_whatever_the_file_holds(
+def test_with_the_provider_none_there_is_no_embedder_for_any_database(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory]
 ) -> None:
     memory = opened(None, **{"embedding.provider": "none"})

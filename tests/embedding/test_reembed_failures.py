@@ -1,4 +1,4 @@
-"""What happens to a model, a disk or a second process in the middle of a change costs nobody the old vectors."""
+"""Failures of a model, a disk or a second process in the middle of a change leave the old vectors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def spaces(memory: Memory) -> list[tuple[str, int, int, bool, int]]:
 
 
 def after(records: int, change: Callable[[], object]) -> Callable[[Progress], None]:
-    """Something that happens once so many records have their new vectors."""
+    """Do something once so many records have their new vectors."""
     done: list[object] = []
 
     def report(progress: Progress) -> None:
@@ -60,7 +60,7 @@ def forgive(cache: Path) -> None:
         file.unlink()
 
 
-def test_a_model_that_becomes_another_one_half_way_is_noticed_and_begun_anew(
+def test_a_model_that_becomes_another_one_half_way_is_noticed_and_the_change_starts_again(
     filled: Memory, other: ModelServer
 ) -> None:
     with pytest.raises(EmbeddingError, match="has become another model"):
@@ -77,7 +77,9 @@ def test_a_model_that_becomes_another_one_half_way_is_noticed_and_begun_anew(
     assert filled.search(QUESTION, floor=0).tier == "hybrid"
 
 
-def test_dimensions_that_change_half_way_are_noticed_and_begun_anew(filled: Memory, other: ModelServer) -> None:
+def test_dimensions_that_change_half_way_are_noticed_and_the_change_starts_again(
+    filled: Memory, other: ModelServer
+) -> None:
     with pytest.raises(EmbeddingError, match="now answers with 32 dimensions, it was 64"):
         filled.models.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "dimensions", 32)))
     assert filled.search(QUESTION, floor=0).tier == "hybrid"
@@ -88,7 +90,7 @@ def test_dimensions_that_change_half_way_are_noticed_and_begun_anew(filled: Memo
 @pytest.mark.parametrize(
     "trick", [half, garbage, vectors(lambda rows: rows[1:]), vectors(lambda rows: rows + rows[:1])]
 )
-def test_half_an_answer_half_way_leaves_what_was_gathered(
+def test_a_broken_answer_half_way_leaves_the_vectors_made_so_far(
     filled: Memory, other: ModelServer, alone: Path, trick: Trick
 ) -> None:
     with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):

@@ -1,4 +1,4 @@
-"""Which embedder serves: that of the store, whatever the settings name."""
+"""Which embedder serves: that of the store, even when the settings name another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def embedded(tmp_path: Path) -> Path:
         {"embedding.provider": "local", "embedding.model": "all-MiniLM-L6-v2"},
     ],
 )
-def test_settings_that_name_the_same_model_in_other_words_say_nothing(
+def test_there_is_no_note_when_the_settings_name_the_same_model_differently(
     embedded: Path, options: dict[str, object]
 ) -> None:
     with Memory(embedded, options=options) as memory:
@@ -48,7 +48,7 @@ def test_settings_that_name_the_same_model_in_other_words_say_nothing(
         ({"embedding.provider": "ollama", "embedding.model": "nomic-embed-text"}, "ollama/nomic-embed-text"),
     ],
 )
-def test_settings_that_name_another_one_are_told_so_and_the_old_one_serves(
+def test_settings_that_name_another_model_cause_a_note_and_the_old_one_serves(
     embedded: Path, options: dict[str, object], named: str
 ) -> None:
     with Memory(embedded, options=options) as memory:
@@ -59,12 +59,12 @@ def test_settings_that_name_another_one_are_told_so_and_the_old_one_serves(
         )
 
 
-def test_a_provider_nobody_knows_is_an_error_whatever_the_store_holds(embedded: Path) -> None:
+def test_an_unknown_provider_is_an_error_for_any_database(embedded: Path) -> None:
     with pytest.raises(ConfigError, match="magic"):
         Memory(embedded, options={"embedding.provider": "magic"})
 
 
-def test_a_question_by_keyword_asks_for_no_model_at_all(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keyword_search_uses_no_model(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(embedded) as memory:
         monkeypatch.setattr(memory.store.vectors, "active_space", lambda: pytest.fail("asked which space is searched"))
         assert memory.search("harbour", mode="keyword").total == 1
@@ -93,5 +93,5 @@ def test_a_model_that_is_a_folder_is_found_from_everywhere(tmp_path: Path, monke
         ("no address at all", ""),
     ],
 )
-def test_an_address_is_kept_without_its_secrets(url: str, kept: str) -> None:
+def test_an_address_is_stored_without_its_secrets(url: str, kept: str) -> None:
     assert embedder_spec_of(ProviderSettings("openai", "m", url)).url == kept

@@ -31,7 +31,7 @@ def texts(memory: Memory, *references: str) -> list[str]:
     return [record.text for record in memory.get(*references).records]
 
 
-def test_an_id_or_a_unique_start_of_it_brings_the_record(memory: Memory) -> None:
+def test_an_id_or_a_unique_prefix_returns_the_record(memory: Memory) -> None:
     record = memory.search("five").hits[0].record
     assert memory.get(record.id).records == (record,)
     assert memory.get(record.id[:8].upper()).records == (record,)
@@ -56,12 +56,12 @@ def test_paths_spans_globs_and_lists(memory: Memory) -> None:
     assert len(texts(memory, "docs/notes.md", "notes.md")) == 1
 
 
-def test_what_is_shown_is_what_is_on_disk_now(memory: Memory, root: Path) -> None:
+def test_a_file_is_returned_as_it_is_on_disk_now(memory: Memory, root: Path) -> None:
     write(root, {"notes.md": "# Notes\n\nsix\n"})
     assert "six" in texts(memory, "notes.md")[0]
 
 
-def test_what_is_missing_is_listed_and_the_rest_is_found(memory: Memory) -> None:
+def test_references_without_a_record_are_listed_and_the_others_are_found(memory: Memory) -> None:
     found = memory.get("notes.md", "nowhere.md", "notes.md:99", "zzzzzzzz")
     assert len(found.records) == 1
     assert found.missing == ("nowhere.md", "notes.md:99", "zzzzzzzz")
@@ -100,7 +100,7 @@ def test_a_folder_replaced_by_a_link_is_not_followed_out(memory: Memory, root: P
         memory.lookup.read_file("guide/setup.md")
 
 
-def test_a_name_in_two_collections_must_be_told_apart(memory: Memory, tmp_path: Path) -> None:
+def test_a_name_in_two_collections_needs_the_name_of_the_collection(memory: Memory, tmp_path: Path) -> None:
     memory.index(write(tmp_path / "more", {"notes.md": "other"}))
     with pytest.raises(UsageError, match=r"docs/notes.md, more/notes.md"):
         memory.lookup.read_file("notes.md")

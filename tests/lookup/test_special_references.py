@@ -1,4 +1,4 @@
-"""What `get` takes beside ids and files: profiles, histories, timelines, what is due, exchanges and neighbours."""
+"""References of `get` beside ids and files: profiles, histories, timelines, due skills, turns with neighbours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def memory(keyword_memory: Memory) -> Memory:
     return keyword_memory
 
 
-def test_the_profile_and_places_of_it(memory: Memory) -> None:
+def test_the_profile_and_its_paths_are_returned(memory: Memory) -> None:
     memory.profile.set({"user": {"name": "Anna", "langs": ["py", "go"]}, "n": 5})
     found = memory.get("profile", "profile.user.name", "profile.user.langs[1]", "profile.n", "profile.user.langs")
     assert found.missing == ()
@@ -32,7 +32,7 @@ def test_the_profile_and_places_of_it(memory: Memory) -> None:
     assert (name.id, name.title) == ("profile.user.name", "user.name")
 
 
-def test_a_place_of_the_profile_that_is_not_there_is_missing(memory: Memory) -> None:
+def test_a_path_of_the_profile_without_a_value_is_missing(memory: Memory) -> None:
     assert memory.get("profile").missing == ("profile",)
     memory.profile.set({"user": {"name": "Anna"}})
     assert memory.get("profile.user.age", "profile[0]").missing == ("profile.user.age", "profile[0]")
@@ -44,7 +44,7 @@ def test_a_file_called_profile_is_the_file(memory: Memory, tmp_path: Path) -> No
     assert [record.text for record in memory.get("profile.md").records] == ["# The file"]
 
 
-def test_the_profile_as_it_stood(memory: Memory) -> None:
+def test_the_profile_as_it_was_at_a_time(memory: Memory) -> None:
     memory.profile.set({"city": "Oslo"})
     before = now_ms()
     wait_until(lambda: to_iso(now_ms()) > to_iso(before))
@@ -90,7 +90,7 @@ def test_a_timeline_is_one_record(memory: Memory) -> None:
             memory.get(reference)
 
 
-def test_what_is_due_is_the_skills_and_nothing_due_is_no_error(memory: Memory) -> None:
+def test_due_returns_the_skills_that_are_due_and_none_is_no_error(memory: Memory) -> None:
     empty = memory.get("due")
     assert (empty.records, empty.missing, empty.notes) == ((), (), ("nothing is due",))
     assert view_records(empty).json() == {"records": [], "missing": [], "notes": ["nothing is due"]}
@@ -106,7 +106,7 @@ def test_what_is_due_is_the_skills_and_nothing_due_is_no_error(memory: Memory) -
 
 
 @pytest.mark.parametrize("sign", ["±", "+-", "~"])
-def test_an_exchange_comes_with_its_neighbours(memory: Memory, sign: str) -> None:
+def test_a_turn_is_returned_with_its_neighbours(memory: Memory, sign: str) -> None:
     ids = [
         memory.conversations.add(f"question {n}", "answer", session_id="s", at=f"2026-03-01T10:{n:02}:00Z")[0].id
         for n in range(7)
@@ -116,12 +116,12 @@ def test_an_exchange_comes_with_its_neighbours(memory: Memory, sign: str) -> Non
     assert [record.id for record in memory.get(f"{ids[3]}{sign}0").records] == [ids[3]]
 
 
-def test_neighbours_of_what_is_no_exchange_are_missing(memory: Memory) -> None:
+def test_a_record_that_is_not_a_turn_has_no_neighbours(memory: Memory) -> None:
     id_ = memory.add("A memory").id
     assert memory.get(f"{id_}±2", "zzzzzzzz±2").missing == (f"{id_}±2", "zzzzzzzz±2")
 
 
-def test_all_of_them_mix_with_ids_and_files(memory: Memory, tmp_path: Path) -> None:
+def test_special_references_mix_with_ids_and_files(memory: Memory, tmp_path: Path) -> None:
     memory.index(write(tmp_path / "docs", {"a.md": "# A file"}))
     id_ = memory.add("A memory").id
     memory.profile.set({"name": "Anna"})
@@ -130,7 +130,7 @@ def test_all_of_them_mix_with_ids_and_files(memory: Memory, tmp_path: Path) -> N
     assert found.missing == ("nowhere",)
 
 
-def test_agents_read_their_own(memory: Memory, tmp_path: Path) -> None:
+def test_agents_read_their_own_profile_and_timeline(memory: Memory, tmp_path: Path) -> None:
     memory.profile.set({"name": "Anna"})
     with Memory(tmp_path / "memory.db", agent="other", options={"embedding.provider": "none"}) as other:
         assert other.get("profile").missing == ("profile",)

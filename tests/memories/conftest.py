@@ -1,4 +1,4 @@
-"""What the tests of entries share."""
+"""Fixtures of the tests of entries."""
 
 from __future__ import annotations
 

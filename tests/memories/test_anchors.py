@@ -1,4 +1,4 @@
-"""A memory's hold on lines of code: fresh, drifted or gone, shown with it and never in its way."""
+"""Anchors of memories to lines of code: fresh, drifted or gone, shown with the memory."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_the_most_complete_of_near_duplicates_is_kept(opened: Open, add_old: Add
     assert as_it_was()
 
 
-def test_applying_retires_the_others_and_the_history_says_why(opened: Open, add_old: AddOld) -> None:
+def test_applying_retires_the_others_and_the_history_has_the_reason(opened: Open, add_old: AddOld) -> None:
     memory = opened()
     short, long = (add_old(memory, text) for text in TEA)
     done = memory.maintenance.consolidate(apply=True)
@@ -203,7 +203,7 @@ def test_only_the_oldest_so_many_are_read(opened: Open, add_old: AddOld) -> None
     assert len(memory.maintenance.consolidate(most=3).proposals) == 1
 
 
-def test_limit_and_type_are_checked(opened: Open, add_old: AddOld) -> None:
+def test_limit_and_type_are_validated(opened: Open, add_old: AddOld) -> None:
     memory = opened()
     with pytest.raises(UsageError, match="limit 0 is too small"):
         memory.maintenance.consolidate(limit=0)
@@ -446,7 +446,7 @@ def test_memories_that_are_read_are_no_long_tail(opened: Open, add_old: AddOld, 
     assert memory.maintenance.consolidate().proposals == ()
 
 
-# ── carrying out ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── applying ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_memory_that_was_changed_meanwhile_is_not_retired(opened: Open, add_old: AddOld) -> None:
@@ -500,7 +500,7 @@ MERGED = "Anna likes black tea and black coffee."
 
 
 def in_the_way(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], *, at: int) -> None:
-    """Something that happens right before the so manieth memory is retired."""
+    """Do something right before the n-th memory is retired."""
     retire, count = life.EntryWriter.supersede, 0
 
     def slow(self: life.EntryWriter, loser: Record, winner: str, reason: str) -> Change:
@@ -645,12 +645,12 @@ def test_two_processes_that_consolidate_at_once_do_it_once(opened: Open, add_old
     assert "was changed meanwhile" in done.notes[0]
 
 
-# ── taken back ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── undo ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("by_model", [False, True])
 @pytest.mark.parametrize("named", ["winner", "loser", "number"])
-def test_one_undo_brings_everything_back(
+def test_one_undo_restores_everything(
     opened: Open, add_old: AddOld, model: ChatServer, by_model: bool, named: str
 ) -> None:
     memory = opened(model if by_model else None)
@@ -749,7 +749,7 @@ def test_the_undo_command_names_the_restored_memories(
 # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_merge_whose_vector_cannot_be_made_says_so(
+def test_a_merge_whose_vector_cannot_be_made_has_a_note(
     opened: Open, add_old: AddOld, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ModelServer() as server:
@@ -766,7 +766,7 @@ def test_a_merge_whose_vector_cannot_be_made_says_so(
         assert change.notes[1].startswith("stored; their vectors follow: ")
 
 
-# ── as it is shown ────────────────────────────────────────────────────────────────────────────────────────────
+# ── output ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, add_old: AddOld) -> None:

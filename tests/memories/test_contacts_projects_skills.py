@@ -1,4 +1,4 @@
-"""Contacts, projects and skills through the front door."""
+"""Contacts, projects and skills through `Memory`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def skill(memory: Memory, name: str = "Brief", **fields: object) -> Record:
     return memory.skills.add(name=name, trigger_type="manual", instructions="Sum up the day", **fields)  # type: ignore[arg-type]
 
 
-def test_a_contact_is_created_listed_got_changed_and_deleted(memory: Memory, anna: Record) -> None:
+def test_a_contact_is_added_listed_read_updated_and_deleted(memory: Memory, anna: Record) -> None:
     assert memory.contacts.get(anna.id).fields == {
         "name": "Anna Lindqvist",
         "email": "anna@acme.example",
@@ -44,7 +44,7 @@ def test_a_contact_is_created_listed_got_changed_and_deleted(memory: Memory, ann
         memory.contacts.get(anna.id)
 
 
-def test_a_deleted_one_is_restored_and_an_undone_one_is_gone(memory: Memory, anna: Record) -> None:
+def test_a_deleted_contact_is_restored_and_one_whose_adding_is_undone_is_gone(memory: Memory, anna: Record) -> None:
     memory.contacts.delete(anna.id)
     memory.restore(anna.id)
     assert memory.contacts.list().records == (memory.contacts.get(anna.id),)
@@ -72,7 +72,7 @@ def test_no_two_contacts_of_an_agent_share_an_email(memory: Memory, anna: Record
     assert memory.contacts.add(agent="other", name="Anna", email=email).id != anna.id
 
 
-def test_an_email_that_was_taken_meanwhile_keeps_a_contact_from_coming_back(memory: Memory, anna: Record) -> None:
+def test_a_contact_is_not_restored_when_another_one_has_its_email_by_now(memory: Memory, anna: Record) -> None:
     memory.contacts.delete(anna.id)
     second = memory.contacts.add(name="Anna the second", email="anna@acme.example")
     with pytest.raises(ConflictError):
@@ -108,7 +108,7 @@ def test_lists_are_by_field_and_by_part_of_a_name(memory: Memory, anna: Record) 
     assert (len(page.records), page.total) == (1, 2)
 
 
-def test_projects_are_listed_by_who_has_part_in_them(memory: Memory, anna: Record) -> None:
+def test_projects_are_listed_by_primary_contact_or_participant(memory: Memory, anna: Record) -> None:
     led = memory.projects.add(name="Atlas", primary_contact_id=anna.id)
     joined = memory.projects.add(name="Borealis", participants=["x", anna.id])
     memory.projects.add(name="Other")
@@ -134,7 +134,7 @@ def test_a_filter_that_could_never_match_is_an_error(memory: Memory) -> None:
         memory.things("pet")  # type: ignore[arg-type]
 
 
-def test_one_is_got_by_id_start_of_id_or_name(memory: Memory, anna: Record) -> None:
+def test_a_thing_is_found_by_id_prefix_or_name(memory: Memory, anna: Record) -> None:
     for reference in (anna.id, anna.id[:6], anna.id.upper(), "Anna Lindqvist", "anna lindqvist"):
         assert memory.contacts.get(reference).id == anna.id
     for reference in ("nobody", "", "Anna"):
@@ -154,7 +154,7 @@ def test_a_name_that_many_ids_begin_with_is_still_a_name(memory: Memory) -> None
     assert memory.contacts.get(letter).id == named.id
 
 
-def test_agents_do_not_see_each_others(memory: Memory, anna: Record) -> None:
+def test_agents_do_not_see_the_contacts_of_others(memory: Memory, anna: Record) -> None:
     theirs = memory.contacts.add(agent="other", name="Theirs", email="t@acme.example")
     assert [one.id for one in memory.contacts.list().records] == [anna.id]
     assert [one.id for one in memory.contacts.list(agent="other").records] == [theirs.id]
@@ -166,7 +166,7 @@ def test_agents_do_not_see_each_others(memory: Memory, anna: Record) -> None:
         memory.contacts.add(agent="*", name="All")
 
 
-def test_search_finds_each_kind_by_its_words(memory: Memory, anna: Record) -> None:
+def test_search_finds_each_kind_by_its_text(memory: Memory, anna: Record) -> None:
     project = memory.projects.add(name="Atlas", description="Moving the warehouse to Rotterdam")
     brief = skill(memory, required_tools=["web_search"], description="every morning")
     assert [hit.record.id for hit in memory.search("Lindqvist").hits] == [anna.id]
@@ -193,7 +193,7 @@ def test_secrets_in_any_field_are_left_out(memory: Memory) -> None:
     assert key not in str(memory.history(contact.id)) + str(memory.store.retrieval.record(made.id))
 
 
-def test_the_words_of_a_thing_are_changed_by_its_fields_only(memory: Memory, anna: Record) -> None:
+def test_the_text_of_a_thing_changes_only_through_its_fields(memory: Memory, anna: Record) -> None:
     with pytest.raises(UsageError, match="contact update"):
         memory.update(anna.id, text="Somebody else")
     memory.update(anna.id, tags=["vip"])

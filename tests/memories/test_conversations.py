@@ -1,4 +1,4 @@
-"""What was said: kept whole, found by any of its words, shown with what was said around it."""
+"""Turns of conversations: stored whole, found by any of their words, shown with their neighbours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def talk(memory: Memory, count: int = 6, session: str = "s1") -> list[str]:
     ]
 
 
-def test_an_exchange_is_kept_with_speakers_and_date_in_front(memory: Memory) -> None:
+def test_a_turn_is_stored_with_speakers_and_date_in_front(memory: Memory) -> None:
     record, redacted = memory.conversations.add(
         "Where is the warehouse?", "In Rotterdam.", session_id="s1", tags=["logistics"], at="2026-03-01T10:00:00Z"
     )
@@ -47,7 +47,7 @@ def test_a_session_is_made_when_none_is_given(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(("user", "agent"), [("hello", ""), ("", "hello")])
-def test_one_side_may_be_silent_but_not_both(memory: Memory, user: str, agent: str) -> None:
+def test_one_side_of_a_turn_may_be_empty_but_not_both(memory: Memory, user: str, agent: str) -> None:
     record, _ = memory.conversations.add(user, agent)
     assert record.text.endswith(": hello")
     with pytest.raises(UsageError, match="both sides"):
@@ -62,13 +62,13 @@ def test_secrets_are_left_out_of_every_part(memory: Memory) -> None:
     assert key not in str(memory.store.retrieval.record(record.id))
 
 
-def test_strict_mode_refuses_it(tmp_path: Path) -> None:
+def test_strict_mode_rejects_a_turn_with_a_secret(tmp_path: Path) -> None:
     options = {"embedding.provider": "none", "secrets.mode": "strict"}
     with Memory(tmp_path / "strict.db", options=options) as memory, pytest.raises(SecretError):
         memory.conversations.add("my key: sk-ant-api03-" + "a1B2" * 10, "thanks")
 
 
-def test_dates_and_sessions_narrow_a_search(memory: Memory) -> None:
+def test_a_search_is_narrowed_by_dates_and_sessions(memory: Memory) -> None:
     old, _ = memory.conversations.add("the harbour", "is old", session_id="a", at="2025-12-31")
     new, _ = memory.conversations.add("the harbour", "is new", session_id="b", at="2026-03-15")
 
@@ -84,7 +84,7 @@ def test_dates_and_sessions_narrow_a_search(memory: Memory) -> None:
     assert found(after="2w") == {recent.id}
 
 
-def test_a_hit_brings_its_neighbours(memory: Memory) -> None:
+def test_a_hit_has_its_neighbours(memory: Memory) -> None:
     ids = talk(memory)
     talk(memory, 3, "s2")
     (hit,) = memory.search('"question 3"', session="s1", around=2).hits
@@ -108,7 +108,7 @@ def test_around_has_bounds(memory: Memory) -> None:
     assert "around cut to 20" in memory.search("question", around=1000).notes
 
 
-def test_a_whole_session_in_order_and_an_exchange_with_its_neighbours(memory: Memory) -> None:
+def test_a_session_is_read_in_order_and_a_turn_with_its_neighbours(memory: Memory) -> None:
     ids = talk(memory)
     assert [turn.id for turn in memory.conversations.session("s1")] == ids
     assert memory.conversations.session("nowhere") == memory.conversations.session("") == ()
@@ -119,14 +119,14 @@ def test_a_whole_session_in_order_and_an_exchange_with_its_neighbours(memory: Me
     assert memory.conversations.around(memory.add("A memory has no neighbours").id) == ()
 
 
-def test_what_is_forgotten_is_no_neighbour(memory: Memory) -> None:
+def test_a_forgotten_turn_is_no_neighbour(memory: Memory) -> None:
     ids = talk(memory, 3)
     memory.forget(ids[1])
     assert [turn.id for turn in memory.conversations.around(ids[0], 2, 2)] == [ids[0], ids[2]]
     assert [turn.id for turn in memory.conversations.session("s1")] == [ids[0], ids[2]]
 
 
-def test_agents_hear_only_their_own(memory: Memory) -> None:
+def test_agents_find_only_their_own_turns(memory: Memory) -> None:
     talk(memory, 1, "shared")
     theirs, _ = memory.conversations.add("question 9", "answer", session_id="shared", agent="other")
     assert len(memory.conversations.session("shared")) == 1
@@ -158,13 +158,13 @@ def test_a_long_message_is_found_by_the_meaning_of_its_middle(tmp_path: Path) ->
         assert answer.hits[0].record.id == record.id
 
 
-def test_the_words_of_an_exchange_are_not_rewritten(memory: Memory) -> None:
+def test_the_text_of_a_turn_cannot_be_updated(memory: Memory) -> None:
     (id_,) = talk(memory, 1)
     with pytest.raises(UsageError, match="made of its fields"):
         memory.update(id_, text="something else")
 
 
-def test_the_timeline_knows_what_was_said(memory: Memory) -> None:
+def test_the_timeline_lists_turns(memory: Memory) -> None:
     talk(memory, 2)
     memory.add("Learnt on another day")
     events = memory.timeline.events("2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z")

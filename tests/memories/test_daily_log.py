@@ -1,4 +1,4 @@
-"""The daily log: one line a memory, written for people, and never the reason that something is not remembered."""
+"""The daily log: one line a memory, written for people; a log that fails does not fail the memory."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_half_a_line_is_never_left(workspace: Path) -> None:
     assert log_of(workspace) == "# Daily Log - 1970-01-01\n\n- **01:00:00** [fact] (manual) fits\n"
 
 
-# ── taking a line out ─────────────────────────────────────────────────────────────────────────────────────────
+# ── removing a line ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_line_is_removed_and_nothing_else_is_changed(workspace: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_new_memory_is_logged_once(memory: Memory, workspace: Path) -> None:
     assert line.endswith(" [decision] (meeting) The API speaks JSON")
 
 
-def test_secrets_are_kept_out_of_it(memory: Memory, workspace: Path) -> None:
+def test_the_log_has_no_secrets(memory: Memory, workspace: Path) -> None:
     memory.add("The password is hunter2hunter2, <private>do not tell</private> okay")
     assert "hunter2" not in log_of(workspace)
     assert "do not tell" not in log_of(workspace)

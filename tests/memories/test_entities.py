@@ -75,7 +75,7 @@ def test_words_in_capitals_for_emphasis_are_no_names(text: str) -> None:
     assert extract_entities(text) == ()
 
 
-def test_versions_stand_alone_and_with_their_program() -> None:
+def test_versions_are_names_alone_and_with_their_program() -> None:
     assert extract_entities("needs v2.1.4, 1.2.3-rc1 and Python 3.11, costs 2.50") == (
         "v2.1.4", "1.2.3-rc1", "Python", "Python 3.11",
     )  # fmt: skip

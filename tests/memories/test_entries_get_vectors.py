@@ -1,4 +1,4 @@
-"""Whatever is written while no vector can be made says so, and the vector follows: every kind, every edge."""
+"""An entry of any kind that is written while no vector can be made has a note, and gets its vector later."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ CHANGES = (updated, restored, undone, profiled, rolled_back, contacted, skilled)
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_change_says_that_its_vector_follows(
+def test_every_change_has_a_note_that_its_vector_follows(
     server: ModelServer, memory: Memory, change: Callable[[Memory], Change]
 ) -> None:
     server.always = status(401)
@@ -81,24 +81,24 @@ def test_every_change_says_that_its_vector_follows(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_nothing_is_said_where_the_vector_was_made(memory: Memory, change: Callable[[Memory], Change]) -> None:
+def test_there_is_no_note_when_the_vector_was_made(memory: Memory, change: Callable[[Memory], Change]) -> None:
     assert (change(memory).notes, pending(memory)) == ((), 0)
 
 
-def test_a_change_that_needs_no_new_vector_has_nothing_to_say(server: ModelServer, memory: Memory) -> None:
-    told = memory.add("The build runs on Tuesdays")
+def test_a_change_that_needs_no_new_vector_has_no_note(server: ModelServer, memory: Memory) -> None:
+    added = memory.add("The build runs on Tuesdays")
     server.always = status(401)
-    assert memory.update(told.id, tags=["ci"]).notes == ()
+    assert memory.update(added.id, tags=["ci"]).notes == ()
     memory.embedding_queue.in_background = True
-    memory.update(told.id, text="The build runs on Fridays")
+    memory.update(added.id, text="The build runs on Fridays")
     wait_until(lambda: memory.embedding_queue._failure != "", what="a failure")
     other = memory.add("The harbour has three cranes")
     assert other.notes[0].startswith(NOTE)
     assert memory.forget(other.id).notes == ()
-    assert memory.undo(told.id)[0].notes[0].startswith(NOTE)
+    assert memory.undo(added.id)[0].notes[0].startswith(NOTE)
 
 
-def test_what_is_made_or_said_can_be_asked_about(server: ModelServer, memory: Memory) -> None:
+def test_things_and_turns_without_a_vector_have_notes(server: ModelServer, memory: Memory) -> None:
     server.always = status(401)
     contact = memory.contacts.add(name="Anna")
     assert memory.embedding_queue.notes(contact.id)[0].startswith(NOTE)
@@ -110,7 +110,7 @@ def test_what_is_made_or_said_can_be_asked_about(server: ModelServer, memory: Me
     assert memory.embedding_queue.notes(contact.id, turn.id) == ()
 
 
-def test_the_commands_say_so_as_text_and_as_json(server: ModelServer, tmp_path: Path) -> None:
+def test_the_commands_print_the_note_as_text_and_as_json(server: ModelServer, tmp_path: Path) -> None:
     db = ["--db", tmp_path / "memory.db"]
     id_ = run_here(*db, "--json", "add", "The build runs on Tuesdays").json["id"]
     server.always = status(401)
@@ -128,7 +128,7 @@ def test_the_commands_say_so_as_text_and_as_json(server: ModelServer, tmp_path: 
     assert run_here(*db, "--json", "conversation", "add", "Hello", "Hi").json["notes"][0].startswith(NOTE)
 
 
-def test_the_tools_say_so_in_both_halves(server: ModelServer, tmp_path: Path) -> None:
+def test_the_tools_return_the_note_as_text_and_as_structured_content(server: ModelServer, tmp_path: Path) -> None:
     server.always = status(401)
     host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db")))
     try:

@@ -1,4 +1,4 @@
-"""Facts out of conversations: a model over a real socket names them, and they are told like anything else."""
+"""Facts of conversations: a model over a real socket names them, and they are added as memories."""
 
 from __future__ import annotations
 
@@ -69,34 +69,32 @@ def facts(memory: Memory, **filters: object) -> list[Record]:
     return list(memory.list(memory.filters(kinds=["memory"], **filters), limit=50).records)  # type: ignore[arg-type]
 
 
-def untold(memory: Memory, count: int) -> list[str]:
-    """Exchanges that nobody was asked about, each with something to remember."""
+def add_unread_turns(memory: Memory, count: int) -> list[str]:
+    """Add turns that no model has read, each with something to remember."""
     return [
         memory.conversations.add(f"Remember: Site {n} stands in {place}.", "Noted.", extract=False)[0].id
         for n, place in enumerate(islice(cycle(PLACES), count))
     ]
 
 
-# ── when an exchange is told ──────────────────────────────────────────────────────────────────────────────────
+# ── when a turn is added ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_fact_is_remembered_with_its_exchange(opened: Open, model: ChatServer) -> None:
+def test_a_fact_is_stored_and_linked_to_its_turn(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     model.answers = always(says(DARK))
-    exchange, _ = memory.conversations.add("I like my editor in dark mode.", "Noted.")
+    turn, _ = memory.conversations.add("I like my editor in dark mode.", "Noted.")
     (known,) = facts(memory)
     assert (known.text, known.type, known.confidence) == (DARK["text"], "preference", 0.9)
-    assert (known.source, known.agent) == (f"conversation:{exchange.id}", "main")
-    assert memory.store.entries.linked(known.id, FROM) == (exchange.id,)
-    assert memory.store.entries.linked(exchange.id, FROM) == (known.id,)
+    assert (known.source, known.agent) == (f"conversation:{turn.id}", "main")
+    assert memory.store.entries.linked(known.id, FROM) == (turn.id,)
+    assert memory.store.entries.linked(turn.id, FROM) == (known.id,)
     assert [change.action for change in memory.history(known.id)] == ["add"]
     assert known.importance and known.summary
     assert [hit.record.id for hit in memory.search("dark mode", kinds=["memory"]).hits] == [known.id]
 
 
-def test_the_model_is_shown_the_exchange_and_its_day_and_the_form_of_the_answer(
-    opened: Open, model: ChatServer
-) -> None:
+def test_the_prompt_has_the_turn_its_day_and_the_form_of_the_answer(opened: Open, model: ChatServer) -> None:
     opened(model).conversations.add("Where do we meet?", "In Riga.", at="2026-03-01T10:00:00Z")
     (request,) = model.asked
     system, user = (message["content"] for message in request["messages"])
@@ -105,12 +103,12 @@ def test_the_model_is_shown_the_exchange_and_its_day_and_the_form_of_the_answer(
     assert request["response_format"]["json_schema"]["schema"]["required"] == ["facts"]
 
 
-def test_a_speaker_is_named_and_a_silent_side_left_out() -> None:
+def test_the_prompt_names_the_speaker_and_leaves_an_empty_side_out() -> None:
     said = make_turn("I moved to Riga.", "", agent="main", session_id="s", speaker="Anna", at=1)
     assert prompt_of(said).user == "Said on Thursday, 1 January 1970.\n\nAnna:\nI moved to Riga."
 
 
-def test_a_long_exchange_is_shown_by_how_each_side_begins_and_ends() -> None:
+def test_the_prompt_has_the_beginning_and_the_end_of_each_side_of_a_long_turn() -> None:
     long = make_turn(
         "begins " + "u" * 90_000 + " ends", "starts " + "a" * 90_000 + " stops", agent="main", session_id="", at=1
     )
@@ -129,18 +127,20 @@ def test_a_fact_is_embedded(opened: Open, model: ChatServer) -> None:
     assert list(memory.store.vectors.stored(memory.models.embedder.model, [known.id])) == [known.id]
 
 
-def test_nobody_is_asked_without_a_model_or_when_the_settings_say_so(opened: Open, model: ChatServer) -> None:
+def test_no_facts_are_extracted_without_a_model_or_when_the_settings_disable_it(
+    opened: Open, model: ChatServer
+) -> None:
     memory = opened(None)
-    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
-    assert memory.conversations.extract_facts_of(exchange).processed == 0
+    turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
+    assert memory.conversations.extract_facts_of(turn).processed == 0
     memory.close()
     silent = opened(model, generation__extract_facts=False)
-    exchange, _ = silent.conversations.add("Remember: Rome is old.", "Yes.")
-    assert silent.conversations.extract_facts_of(exchange).processed == 0
+    turn, _ = silent.conversations.add("Remember: Rome is old.", "Yes.")
+    assert silent.conversations.extract_facts_of(turn).processed == 0
     assert (facts(silent), model.asked) == ([], [])
 
 
-def test_an_exchange_of_another_agent_yields_its_facts(opened: Open, model: ChatServer) -> None:
+def test_the_facts_of_a_turn_belong_to_its_agent(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     memory.conversations.add("Remember: Rome is old.", "Yes.", agent="eva")
     assert facts(memory) == []
@@ -155,9 +155,9 @@ def test_the_daily_log_has_the_fact(opened: Open, model: ChatServer, tmp_path: P
     assert "[fact] (conversation:" in log.read_text(encoding="utf-8")
 
 
-# ── what is taken ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── which facts ───────────────────────────────────────────────────────────────────────────────────────────────
 
-EXCHANGE = make_turn("I like tea, Rome, and dark mode in my editor.", "Noted.", agent="main", session_id="s", at=1)
+TURN = make_turn("I like tea, Rome, and dark mode in my editor.", "Noted.", agent="main", session_id="s", at=1)
 
 
 @pytest.mark.parametrize(
@@ -180,18 +180,18 @@ EXCHANGE = make_turn("I like tea, Rome, and dark mode in my editor.", "Noted.", 
         ([{"text": "Tea is liked."}, "Tea", None, 7, [DARK]], 0),
     ],
 )
-def test_only_sure_short_facts_of_the_exchange_are_taken(given: list[object], taken: int | None) -> None:
+def test_only_confident_short_facts_of_the_turn_are_stored(given: list[object], taken: int | None) -> None:
     answer = says(*given)
     if taken is None:  # Infinity is no JSON
         with pytest.raises(UnusableAnswer):
-            facts_of(answer, EXCHANGE)
+            facts_of(answer, TURN)
     else:
-        assert len(facts_of(answer, EXCHANGE)) == taken
+        assert len(facts_of(answer, TURN)) == taken
 
 
-def test_the_surest_come_first_and_control_characters_go() -> None:
+def test_facts_are_ordered_by_confidence_and_have_no_control_characters() -> None:
     said = says(fact("Tea\x00 is\n liked.", confidence=0.8), fact("Rome is liked.", confidence=0.95))
-    assert [one.text for one in facts_of(said, EXCHANGE)] == ["Rome is liked.", "Tea is liked."]
+    assert [one.text for one in facts_of(said, TURN)] == ["Rome is liked.", "Tea is liked."]
 
 
 @pytest.mark.parametrize(
@@ -209,20 +209,20 @@ def test_the_surest_come_first_and_control_characters_go() -> None:
         says(*[DARK] * 1_000),
     ],
 )
-def test_an_answer_of_another_form_is_refused_whole(answer: str) -> None:
+def test_an_answer_of_another_form_is_rejected_whole(answer: str) -> None:
     with pytest.raises(UnusableAnswer):
-        facts_of(answer, EXCHANGE)
+        facts_of(answer, TURN)
 
 
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "  ~~~\n{}\n~~~\n"])
 def test_one_fenced_block_is_json_too(fence: str) -> None:
-    assert len(facts_of(fence.format(says(DARK)), EXCHANGE)) == 1
+    assert len(facts_of(fence.format(says(DARK)), TURN)) == 1
 
 
-# ── what is known already ─────────────────────────────────────────────────────────────────────────────────────
+# ── known facts ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_same_fact_again_is_the_same_memory_linked_to_both_exchanges(opened: Open, model: ChatServer) -> None:
+def test_the_same_fact_again_is_the_same_memory_linked_to_both_turns(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     one, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
     other, _ = memory.conversations.add("Remember: Rome is old.", "As I said.")
@@ -230,17 +230,17 @@ def test_the_same_fact_again_is_the_same_memory_linked_to_both_exchanges(opened:
     assert set(memory.store.entries.linked(known.id, FROM)) == {one.id, other.id}
 
 
-def test_what_is_known_in_more_words_is_only_linked(opened: Open, model: ChatServer) -> None:
+def test_a_fact_that_a_longer_memory_covers_is_only_linked(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     known = memory.add("The release of Falcon is planned for every second Tuesday in Riga", type="decision")
     model.answers = always(says(fact("Release of Falcon planned for every second Tuesday.")))
-    exchange, _ = memory.conversations.add("When is the Falcon release?", "Every second Tuesday.")
+    turn, _ = memory.conversations.add("When is the Falcon release?", "Every second Tuesday.")
     assert [one.id for one in facts(memory)] == [known.id]
-    assert memory.store.entries.linked(known.id, FROM) == (exchange.id,)
+    assert memory.store.entries.linked(known.id, FROM) == (turn.id,)
     assert memory.store.entries.count_unextracted("main") == 0
 
 
-def test_what_is_like_a_known_memory_and_says_something_else_is_remembered(opened: Open, model: ChatServer) -> None:
+def test_a_fact_that_differs_from_a_similar_memory_is_stored(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     memory.add("Anna likes tea")
     model.answers = always(says(fact("Anna likes coffee.")))
@@ -266,10 +266,10 @@ def test_strict_mode_leaves_the_whole_fact_out(opened: Open, model: ChatServer) 
     assert [one.text for one in facts(memory)] == ["The harbour is in Riga."]
 
 
-# ── asked once ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── read once ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_exchange_without_facts_is_not_asked_again(opened: Open, model: ChatServer) -> None:
+def test_a_turn_without_facts_is_not_read_again(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     memory.conversations.add("Hello!", "Hello.")
     assert len(model.asked) == 1
@@ -293,14 +293,14 @@ MISBEHAVING: dict[str, Answers] = {
 
 @pytest.mark.server
 @pytest.mark.parametrize("name", MISBEHAVING)
-def test_a_model_that_misbehaves_costs_nothing_and_the_exchange_is_asked_again(opened: Open, name: str) -> None:
+def test_a_turn_is_read_again_after_a_model_misbehaved(opened: Open, name: str) -> None:
     with chat_server(MISBEHAVING[name]) as server:
         memory = opened(server, generation__timeout=0.5)
-        exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
-        outcome = memory.conversations.extract_facts_of(exchange)
+        turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
+        outcome = memory.conversations.extract_facts_of(turn)
         assert (outcome.processed, outcome.facts) == (0, 0)
         assert "no facts were extracted: " in outcome.notes[0]
-        assert [hit.record.text for hit in memory.search("Rome").hits] == [exchange.text]
+        assert [hit.record.text for hit in memory.search("Rome").hits] == [turn.text]
         assert (facts(memory), memory.store.entries.count_unextracted("main")) == ([], 1)
         memory.close()
     with chat_server(remark) as server:
@@ -310,38 +310,38 @@ def test_a_model_that_misbehaves_costs_nothing_and_the_exchange_is_asked_again(o
 
 
 @pytest.mark.server
-def test_a_failure_while_telling_is_no_error(opened: Open) -> None:
+def test_a_failing_model_does_not_fail_the_adding_of_a_turn(opened: Open) -> None:
     with chat_server(always(Fails(500))) as server:
         memory = opened(server, generation__timeout=0.3)
-        exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
-        assert memory.store.retrieval.record(exchange.id) is not None
+        turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
+        assert memory.store.retrieval.record(turn.id) is not None
 
 
 @pytest.mark.parametrize("away", ["purge", "forget"])
 @pytest.mark.parametrize("later", [False, True])
-def test_nothing_is_kept_of_an_exchange_that_goes_while_the_model_thinks(
+def test_no_fact_is_stored_of_a_turn_that_is_removed_while_the_model_works(
     opened: Open, model: ChatServer, away: str, later: bool
 ) -> None:
     memory = opened(model)
-    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
+    turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
     other = opened(None)
 
     def answer(system: str, user: str) -> str:
-        getattr(other, away)(exchange.id)
+        getattr(other, away)(turn.id)
         return remark(system, user)
 
     model.answers = answer
-    outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(exchange)
+    outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(turn)
     assert (outcome.facts, facts(memory), memory.search("Rome").hits) == (0, [], ())
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_facts_that_could_not_be_stored_are_asked_for_again(
+def test_facts_that_could_not_be_stored_are_extracted_again(
     opened: Open, model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: bool
 ) -> None:
     memory = opened(model)
-    exchange, *_ = (memory.store.retrieval.record(id_) for id_ in untold(memory, 2))
-    assert exchange is not None
+    turn, *_ = (memory.store.retrieval.record(id_) for id_ in add_unread_turns(memory, 2))
+    assert turn is not None
     memory.store._engine.database.wait = 0.2  # type: ignore[attr-defined]
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)) as writer:
         kept = ExtractionRun._add_all
@@ -358,7 +358,7 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
 
         model.answers = answer
         monkeypatch.setattr(ExtractionRun, "_add_all", keep)
-        outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(exchange)
+        outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(turn)
         monkeypatch.undo()
     assert (outcome.processed, outcome.facts, len(model.asked), facts(memory)) == (0, 0, 1, [])
     assert "locked by another process" in outcome.notes[0]
@@ -371,32 +371,32 @@ def test_facts_that_could_not_be_stored_are_asked_for_again(
 TWO = (fact("Rome is old.", confidence=0.95), fact("Rome is warm."))
 
 
-def test_an_exchange_that_is_erased_while_its_facts_are_stored_has_them_named(
+def test_a_turn_that_is_purged_while_its_facts_are_stored_lists_them(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, other = opened(model), opened(None)
-    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
+    turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
     alike, purged = EntryWriter.similar_to, list[PurgeResult]()
-    purging = threading.Thread(target=lambda: purged.append(other.purge(exchange.id)))
+    purging = threading.Thread(target=lambda: purged.append(other.purge(turn.id)))
 
-    def late(self: EntryWriter, told: NewMemory) -> tuple[SimilarMemory, ...]:
+    def late(self: EntryWriter, added: NewMemory) -> tuple[SimilarMemory, ...]:
         purging.start()  # the exchange was looked at, and its fact is not stored yet
         purging.join(0.5)
-        return alike(self, told)
+        return alike(self, added)
 
     monkeypatch.setattr(EntryWriter, "similar_to", late)
     assert memory.conversations.extract_facts().facts == 1
     purging.join(30)
     (known,) = facts(memory)
     assert purged[0].notes == (f"facts that were taken from it stay: {known.id}",)
-    assert memory.store.retrieval.record(exchange.id) is None
+    assert memory.store.retrieval.record(turn.id) is None
 
 
-def test_facts_that_come_between_the_look_and_the_purge_are_named(
+def test_facts_that_are_stored_just_before_the_purge_are_listed(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, other = opened(model), opened(None)
-    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
+    turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
     purge = EntryWriter.purge
 
     def late(self: EntryWriter, ids: Sequence[str]) -> PurgeResult:
@@ -404,7 +404,7 @@ def test_facts_that_come_between_the_look_and_the_purge_are_named(
         return purge(self, ids)
 
     monkeypatch.setattr(EntryWriter, "purge", late)
-    notes = other.purge(exchange.id).notes
+    notes = other.purge(turn.id).notes
     (known,) = facts(memory)
     assert notes == (f"facts that were taken from it stay: {known.id}",)
 
@@ -413,7 +413,7 @@ def test_facts_and_the_mark_are_stored_together(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened(model)
-    exchange, _ = memory.conversations.add("Rome is old and warm.", "Yes.", extract=False)
+    turn, _ = memory.conversations.add("Rome is old and warm.", "Yes.", extract=False)
     model.answers = always(says(*TWO))
 
     def full(*_: object) -> None:
@@ -425,7 +425,7 @@ def test_facts_and_the_mark_are_stored_together(
     assert (done.processed, done.facts, done.remaining, facts(memory)) == (0, 0, 1, [])
     assert memory.search("warm").total == 1  # the exchange itself
     done = memory.conversations.extract_facts()
-    assert (done.facts, len(facts(memory)), len(memory.store.entries.linked(exchange.id, FROM))) == (2, 2, 2)
+    assert (done.facts, len(facts(memory)), len(memory.store.entries.linked(turn.id, FROM))) == (2, 2, 2)
 
 
 @pytest.mark.slow
@@ -457,11 +457,11 @@ def test_a_kill_between_two_facts_leaves_none(opened: Open, model: ChatServer, t
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_two_processes_that_ask_the_same_exchange_keep_its_facts_once(
+def test_two_processes_that_read_the_same_turn_store_its_facts_once(
     opened: Open, model: ChatServer, later: bool
 ) -> None:
     memory = opened(model)
-    exchange, _ = memory.conversations.add("Rome is old and warm.", "Yes.", extract=False)
+    turn, _ = memory.conversations.add("Rome is old and warm.", "Yes.", extract=False)
     with chat_server(always(says(fact("The weather of Rome is warm.")))) as server:
         other = opened(server)
 
@@ -470,33 +470,33 @@ def test_two_processes_that_ask_the_same_exchange_keep_its_facts_once(
             return says(*TWO)
 
         model.answers = answer
-        outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(exchange)
+        outcome = memory.conversations.extract_facts() if later else memory.conversations.extract_facts_of(turn)
     assert (outcome.facts, [one.text for one in facts(memory)]) == (0, ["The weather of Rome is warm."])
 
 
-def test_an_exchange_that_was_asked_is_not_asked_again_one_by_one(opened: Open, model: ChatServer) -> None:
+def test_a_turn_that_was_read_is_not_read_again_on_its_own(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
-    memory.conversations.extract_facts_of(exchange)
+    turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
+    memory.conversations.extract_facts_of(turn)
     assert (len(model.asked), len(facts(memory))) == (1, 1)
 
 
-def test_a_fact_whose_vector_cannot_be_made_says_so(opened: Open, model: ChatServer) -> None:
+def test_a_fact_whose_vector_cannot_be_made_has_a_note(opened: Open, model: ChatServer) -> None:
     with ModelServer() as server:
         server.always = status(401)
         served = {"embedding__provider": "ollama", "embedding__model": "a-model", "embedding__url": server.url}
         memory = opened(model, **served)
-        untold(memory, 2)
+        add_unread_turns(memory, 2)
         (note,) = memory.conversations.extract_facts().notes  # once, not for each
         assert note.startswith("stored; its vector follows: ")
 
 
-# ── taken up later ────────────────────────────────────────────────────────────────────────────────────────────
+# ── several turns ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_exchanges_are_taken_up_in_batches_oldest_first(opened: Open, model: ChatServer) -> None:
+def test_turns_are_read_in_batches_oldest_first(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    untold(memory, 7)
+    add_unread_turns(memory, 7)
     done = memory.conversations.extract_facts(limit=3)
     assert (done.processed, done.facts, done.remaining) == (3, 3, 4)
     assert sorted(one.text for one in facts(memory)) == [
@@ -506,7 +506,7 @@ def test_exchanges_are_taken_up_in_batches_oldest_first(opened: Open, model: Cha
     assert (rest.processed, rest.facts, rest.remaining) == (4, 4, 0)
 
 
-def test_each_agents_exchanges_are_its_own_unless_all_are_meant(opened: Open, model: ChatServer) -> None:
+def test_only_the_turns_of_the_agent_are_read_unless_all_agents_are_named(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     memory.conversations.add("Remember: Rome is old.", "Yes.", agent="eva", extract=False)
     memory.conversations.add("Remember: Oslo is cold.", "Yes.", extract=False)
@@ -515,16 +515,16 @@ def test_each_agents_exchanges_are_its_own_unless_all_are_meant(opened: Open, mo
     assert [one.text for one in facts(memory, agent="eva")] == ["Rome is old."]
 
 
-def test_a_forgotten_exchange_is_not_asked(opened: Open, model: ChatServer) -> None:
+def test_a_forgotten_turn_is_not_read(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    (first, *_) = untold(memory, 2)
+    (first, *_) = add_unread_turns(memory, 2)
     memory.forget(first)
     assert memory.conversations.extract_facts().processed == 1
 
 
-def test_three_failed_calls_in_a_row_end_it_and_leave_the_rest(opened: Open, model: ChatServer) -> None:
+def test_three_failed_calls_in_a_row_end_the_run(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    untold(memory, 8)
+    add_unread_turns(memory, 8)
     model.answers = always(Fails(400, '{"error": "no"}'))
     done = memory.conversations.extract_facts(limit=8)
     assert (done.processed, done.facts, done.remaining, len(model.prompts())) == (0, 0, 8, 6)  # each tried plainer
@@ -542,25 +542,25 @@ def but_for(*sites: int, fails: str | Fails = "I cannot.") -> Answers:
     return answers
 
 
-def test_an_exchange_the_model_cannot_answer_does_not_stand_in_the_way(
+def test_a_turn_that_the_model_fails_on_does_not_block_the_others(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fact_extraction, "_PAGE", 4)
     memory = opened(model)
-    untold(memory, 12)
+    add_unread_turns(memory, 12)
     model.answers = but_for(0)
     done = memory.conversations.extract_facts(limit=10)
     assert (done.processed, done.facts, done.remaining) == (9, 9, 3)
     assert "1 exchange is left for the next time" in done.notes[0]
-    assert memory.conversations.extract_facts(limit=2).processed == 2  # those that were never asked go first
+    assert memory.conversations.extract_facts(limit=2).processed == 2  # turns that were never read come first
 
 
 @pytest.mark.parametrize("fails", ["I cannot.", Fails(400, '{"error": "too long"}')])
-def test_small_batches_pass_an_exchange_that_the_model_always_fails_on(
+def test_small_batches_get_past_a_turn_that_the_model_always_fails_on(
     opened: Open, model: ChatServer, fails: str | Fails
 ) -> None:
     memory = opened(model)
-    untold(memory, 3)
+    add_unread_turns(memory, 3)
     model.answers = but_for(0, fails=fails)
     runs = [memory.conversations.extract_facts(limit=1) for _ in range(6)]
     assert [run.processed for run in runs] == [0, 1, 1, 0, 0, 0]
@@ -571,21 +571,19 @@ def test_small_batches_pass_an_exchange_that_the_model_always_fails_on(
     assert len(facts(memory)) == 2
 
 
-def test_three_at_the_head_of_the_line_that_always_fail_do_not_hold_up_the_others(
-    opened: Open, model: ChatServer
-) -> None:
+def test_three_oldest_turns_that_always_fail_do_not_block_the_others(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    untold(memory, 6)
+    add_unread_turns(memory, 6)
     model.answers = but_for(0, 1, 2, fails=Fails(400, '{"error": "no"}'))
     assert memory.conversations.extract_facts(limit=100).processed == 0  # it looks as if the model were down
     assert memory.conversations.extract_facts(limit=100).processed == 3
 
 
-def test_what_rests_is_asked_on_request_or_after_a_day(
+def test_a_turn_that_failed_three_times_is_read_on_request_or_after_a_day(
     opened: Open, model: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened(model)
-    untold(memory, 1)
+    add_unread_turns(memory, 1)
     model.answers = but_for(0)
     for _ in range(4):
         memory.conversations.extract_facts()
@@ -604,11 +602,9 @@ def test_what_rests_is_asked_on_request_or_after_a_day(
     assert memory.conversations.extract_facts(again=True) == ExtractionReport()
 
 
-def test_an_exchange_that_went_unanswered_is_not_taken_for_asked_elsewhere(
-    opened: Open, model: ChatServer, tmp_path: Path
-) -> None:
+def test_a_turn_that_failed_counts_as_unread_after_an_import(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     memory = opened(model)
-    untold(memory, 1)
+    add_unread_turns(memory, 1)
     model.answers = but_for(0)
     memory.conversations.extract_facts()
     memory.transfer.export(tmp_path / "all.jsonl")
@@ -619,24 +615,24 @@ def test_an_exchange_that_went_unanswered_is_not_taken_for_asked_elsewhere(
     assert other.conversations.extract_facts().facts == 1
 
 
-def test_a_model_that_never_answers_in_form_marks_nothing(opened: Open, model: ChatServer) -> None:
+def test_a_model_that_never_answers_in_the_right_form_marks_no_turn(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    untold(memory, 12)
+    add_unread_turns(memory, 12)
     model.answers = always("I would rather talk.")
     done = memory.conversations.extract_facts(limit=12)
     assert (done.processed, done.remaining, len(model.asked)) == (0, 12, 8)
 
 
-def test_a_model_that_is_not_ready_is_not_asked(opened: Open, model: ChatServer) -> None:
+def test_a_model_that_is_not_ready_gets_no_prompt(opened: Open, model: ChatServer) -> None:
     memory = opened(model, generation__timeout=0.3)
-    untold(memory, 2)
+    add_unread_turns(memory, 2)
     model.ready = Fails(503)
     done = memory.conversations.extract_facts()
     assert (done.processed, done.remaining, model.asked) == (0, 2, [])
     assert done.notes[0].startswith("no exchange was asked: ")
 
 
-def test_asking_without_a_model_is_an_error_that_says_so(opened: Open, model: ChatServer) -> None:
+def test_extracting_without_a_model_is_a_clear_error(opened: Open, model: ChatServer) -> None:
     with pytest.raises(ConfigError, match="no language model is configured"):
         opened(None).conversations.extract_facts()
     with pytest.raises(UsageError, match="too few"):
@@ -646,7 +642,7 @@ def test_asking_without_a_model_is_an_error_that_says_so(opened: Open, model: Ch
 # ── a server ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_server_takes_facts_out_behind_the_back(opened: Open, model: ChatServer) -> None:
+def test_a_server_extracts_facts_in_the_background(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
     memory.embedding_queue.in_background = True
     free = threading.Event()
@@ -675,10 +671,10 @@ def test_closing_does_not_wait_for_a_model_that_hangs(opened: Open, model: ChatS
     assert again.store.entries.count_unextracted("main") == 1
 
 
-# ── in and out, and away ──────────────────────────────────────────────────────────────────────────────────────
+# ── export and purge ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_export_and_import_keep_who_was_asked(opened: Open, model: ChatServer, tmp_path: Path) -> None:
+def test_export_and_import_keep_which_turns_were_read(opened: Open, model: ChatServer, tmp_path: Path) -> None:
     memory = opened(model)
     asked, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
     memory.conversations.add("Remember: Oslo is cold.", "Yes.", extract=False)
@@ -694,14 +690,14 @@ def test_export_and_import_keep_who_was_asked(opened: Open, model: ChatServer, t
     assert isinstance(mark, Extraction) and mark.facts == 1
 
 
-def test_purging_an_exchange_names_the_facts_that_stay(opened: Open, model: ChatServer) -> None:
+def test_purging_a_turn_lists_the_facts_that_stay(opened: Open, model: ChatServer) -> None:
     memory = opened(model)
-    exchange, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
+    turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.")
     (known,) = facts(memory)
-    assert memory.purge(exchange.id).notes == (f"facts that were taken from it stay: {known.id}",)
+    assert memory.purge(turn.id).notes == (f"facts that were taken from it stay: {known.id}",)
     assert memory.purge(known.id).notes == ()
     with pytest.raises(NotFoundError):
-        memory.history(exchange.id)
+        memory.history(turn.id)
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -714,7 +710,7 @@ def command(model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return ["--db", tmp_path / "memory.db"]
 
 
-def test_the_command_says_how_many_facts_it_found(command: list[object], model: ChatServer) -> None:
+def test_the_command_prints_how_many_facts_it_found(command: list[object], model: ChatServer) -> None:
     added = run_here(*command, "--json", "conversation", "add", "Remember: Rome is old.", "Yes.").json
     assert added["facts"] == 1
     assert "facts: 0" in run_here(*command, "conversation", "add", "Hello", "Hello").out
@@ -741,10 +737,10 @@ def test_the_command_shows_each_new_fact_so_that_a_bad_one_can_be_forgotten(comm
 
 
 @pytest.mark.parametrize("page", [True, False])
-def test_a_run_that_could_ask_nobody_is_an_error_exit_and_says_what_it_did(
+def test_a_run_without_a_ready_model_exits_with_an_error_and_its_report(
     command: list[object], opened: Open, model: ChatServer, page: bool
 ) -> None:
-    untold(opened(None), 2)
+    add_unread_turns(opened(None), 2)
     model.ready = Fails(200, "<html>welcome</html>") if page else Fails(404, '{"error": "no such model"}')
     ran = run_here(*command, "--json", "conversation", "extract")
     assert (ran.code, ran.json["processed"], ran.json["remaining"]) == (1, 0, 2)
@@ -756,20 +752,25 @@ def test_a_run_that_could_ask_nobody_is_an_error_exit_and_says_what_it_did(
     assert "note: no exchange was asked: " in text.out
 
 
-def test_a_run_in_which_not_one_exchange_was_answered_is_an_error_exit(
+def test_a_run_in_which_every_turn_failed_exits_with_an_error(
     command: list[object], opened: Open, model: ChatServer
 ) -> None:
-    untold(opened(None), 2)
+    add_unread_turns(opened(None), 2)
     model.answers = but_for(0, 1)
     assert run_here(*command, "conversation", "extract").code == 1
     model.answers = but_for(0)
     assert run_here(*command, "conversation", "extract").code == 0  # one of two
     model.answers = remark
-    assert [run_here(*command, "conversation", "extract").code for _ in range(2)] == [0, 0]  # the other; nobody is left
+    assert [run_here(*command, "conversation", "extract").code for _ in range(2)] == [
+        0,
+        0,
+    ]  # the other one, then none
 
 
-def test_the_command_says_what_rests_and_asks_it_again(command: list[object], opened: Open, model: ChatServer) -> None:
-    untold(opened(None), 2)
+def test_the_command_prints_how_many_turns_are_left_alone_and_reads_them_again(
+    command: list[object], opened: Open, model: ChatServer
+) -> None:
+    add_unread_turns(opened(None), 2)
     model.answers = but_for(0)
     for _ in range(4):
         said = run_here(*command, "conversation", "extract", "--batch", 1).out
@@ -781,7 +782,7 @@ def test_the_command_says_what_rests_and_asks_it_again(command: list[object], op
 
 
 def test_the_command_takes_a_batch_or_all(command: list[object], opened: Open) -> None:
-    untold(opened(None), 15)
+    add_unread_turns(opened(None), 15)
     first = run_here(*command, "--json", "conversation", "extract", "--batch", 2).json
     assert first == {"processed": 2, "facts": 2, "remaining": 13}
     assert run_here(*command, "--json", "conversation", "extract", "--all").json["remaining"] == 0

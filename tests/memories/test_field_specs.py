@@ -1,4 +1,4 @@
-"""The one table of fields: what is checked, what is made of them."""
+"""The table of fields: validation, and the text that is made of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_defaults_fill_what_is_not_given() -> None:
     assert (skill["max_steps"], skill["enabled"], skill["notify_interval_minutes"]) == (10, True, 0)
 
 
-def test_a_change_holds_only_what_changes() -> None:
+def test_a_partial_validation_returns_only_the_given_fields() -> None:
     assert validate_fields("contact", {"role": "CEO"}, partial=True) == {"role": "CEO"}
     assert validate_fields("contact", {"role": ""}, partial=True) == {"role": None}
 
@@ -46,18 +46,20 @@ def test_a_change_holds_only_what_changes() -> None:
         ("skill", {**SKILL, "execution_plan": ["step"]}, "an object"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_is_right(kind: str, values: dict[str, object], complaint: str) -> None:
+def test_an_invalid_field_is_an_error_that_names_valid_values(
+    kind: str, values: dict[str, object], complaint: str
+) -> None:
     with pytest.raises(UsageError) as error:
         validate_fields(kind, values)  # type: ignore[arg-type]
     assert complaint in str(error.value)
 
 
-def test_a_required_field_cannot_be_taken_away() -> None:
+def test_a_required_field_cannot_be_removed() -> None:
     with pytest.raises(UsageError, match="cannot be empty"):
         validate_fields("contact", {"name": ""}, partial=True)
 
 
-def test_the_words_are_what_people_search_for() -> None:
+def test_the_text_has_the_searchable_fields() -> None:
     fields = validate_fields("contact", CONTACT)
     assert searchable_text("contact", fields) == (
         "name: Anna Lindqvist\nemail: anna@acme.example\ncompany: Acme\nrole: CTO"

@@ -1,4 +1,4 @@
-"""The life of a memory through the front door: told, known already, corrected, forgotten, restored, undone, purged."""
+"""The life of a memory: added, recognised as a duplicate, updated, forgotten, restored, undone, purged."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def found(memory: Memory, query: str, **options: object) -> list[str]:
     return [hit.record.id for hit in memory.search(query, **options).hits]  # type: ignore[arg-type]
 
 
-# ── telling ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── adding ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_is_told_is_found_with_all_that_was_said_of_it(memory: Memory) -> None:
-    told = memory.add(
+def test_a_memory_is_found_with_all_its_properties(memory: Memory) -> None:
+    added = memory.add(
         "Anna Lindqvist prefers PostgreSQL over MySQL",
         type="preference",
         importance=7,
@@ -42,10 +42,10 @@ def test_what_is_told_is_found_with_all_that_was_said_of_it(memory: Memory) -> N
         source="meeting",
         expires="30d",
     )
-    assert (told.created, told.duplicate, told.similar, told.redacted) == (True, False, (), ())
+    assert (added.created, added.duplicate, added.similar, added.redacted) == (True, False, (), ())
     (hit,) = memory.search("postgresql").hits
     record = hit.record
-    assert (record.id, record.kind, record.type) == (told.id, "memory", "preference")
+    assert (record.id, record.kind, record.type) == (added.id, "memory", "preference")
     assert (record.importance, record.confidence, record.tags) == (7, 0.8, ("databases",))
     assert (record.context, record.source, record.agent) == ("hiring", "meeting", "main")
     assert record.number == 1
@@ -54,7 +54,7 @@ def test_what_is_told_is_found_with_all_that_was_said_of_it(memory: Memory) -> N
     assert record.expires_at is not None and record.expires_at > now_ms()
 
 
-def test_the_same_words_again_are_the_same_memory(memory: Memory) -> None:
+def test_the_same_text_again_is_the_same_memory(memory: Memory) -> None:
     first = memory.add("The build runs on  Tuesdays")
     again = memory.add("The build runs on Tuesdays\n")
     assert (again.id, again.created, again.duplicate) == (first.id, False, True)
@@ -62,7 +62,7 @@ def test_the_same_words_again_are_the_same_memory(memory: Memory) -> None:
     assert len(memory.history(first.id)) == 1
 
 
-def test_two_agents_may_know_the_same(memory: Memory) -> None:
+def test_two_agents_may_have_the_same_memory(memory: Memory) -> None:
     ours = memory.add("The build runs on Tuesdays")
     theirs = memory.add("The build runs on Tuesdays", agent="other")
     assert ours.id != theirs.id
@@ -98,17 +98,17 @@ def test_other_types_are_not_near(memory: Memory) -> None:
     assert memory.add("User prefers dark mode in each editor", type="fact").similar == ()
 
 
-def test_a_secret_is_left_out_and_the_caller_told(memory: Memory) -> None:
+def test_a_secret_is_redacted_and_reported(memory: Memory) -> None:
     key = "sk-" + "proj-" + "aB3dE5" * 8
-    told = memory.add(f"The deploy key is {key} since May")
-    assert told.redacted
-    (record,) = memory.get(told.id).records
+    added = memory.add(f"The deploy key is {key} since May")
+    assert added.redacted
+    (record,) = memory.get(added.id).records
     assert key not in record.text
     assert "[redacted:" in record.text
-    assert key not in str(memory.history(told.id))
+    assert key not in str(memory.history(added.id))
 
 
-def test_a_strict_memory_refuses_a_secret_and_keeps_nothing_of_it(tmp_path: Path) -> None:
+def test_strict_mode_rejects_a_secret_and_stores_nothing(tmp_path: Path) -> None:
     key = "sk-" + "proj-" + "aB3dE5" * 8
     options = {"embedding.provider": "none", "secrets.mode": "strict"}
     with Memory(tmp_path / "strict.db", options=options) as memory:
@@ -136,7 +136,7 @@ def test_a_strict_memory_refuses_a_secret_and_keeps_nothing_of_it(tmp_path: Path
         ("fine", {"agent": "*"}, "nobody in particular"),
     ],
 )
-def test_bad_words_are_refused_and_nothing_is_stored(
+def test_invalid_properties_are_errors_and_nothing_is_stored(
     memory: Memory, text: str, options: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
@@ -148,14 +148,14 @@ def test_bad_words_are_refused_and_nothing_is_stored(
 
 
 def test_an_update_replaces_what_is_given_and_keeps_the_rest(memory: Memory) -> None:
-    told = memory.add("The office is in Hamburg", tags=["place"], importance=4)
-    change = memory.update(told.id, text="The office is in Rotterdam", reason="moved")
-    (record,) = memory.get(told.id).records
+    added = memory.add("The office is in Hamburg", tags=["place"], importance=4)
+    change = memory.update(added.id, text="The office is in Rotterdam", reason="moved")
+    (record,) = memory.get(added.id).records
     assert (record.text, record.tags, record.importance) == ("The office is in Rotterdam", ("place",), 4)
     assert record.summary == "The office is in Rotterdam"
     assert "Rotterdam" in record.entities and "Hamburg" not in record.entities
     assert (change.action, change.reason, change.by) == ("update", "moved", "main")
-    assert found(memory, "rotterdam") == [told.id]
+    assert found(memory, "rotterdam") == [added.id]
     assert found(memory, "hamburg") == []
 
 
@@ -170,10 +170,10 @@ def test_an_update_replaces_what_is_given_and_keeps_the_rest(memory: Memory) -> 
     ],
 )
 def test_a_bad_update_changes_nothing(memory: Memory, changes: dict[str, object], complaint: str) -> None:
-    told = memory.add("The office is in Hamburg")
+    added = memory.add("The office is in Hamburg")
     with pytest.raises(UsageError, match=complaint):
-        memory.update(told.id, **changes)
-    assert len(memory.history(told.id)) == 1
+        memory.update(added.id, **changes)
+    assert len(memory.history(added.id)) == 1
 
 
 def test_an_update_may_not_make_two_memories_say_the_same(memory: Memory) -> None:
@@ -183,20 +183,20 @@ def test_an_update_may_not_make_two_memories_say_the_same(memory: Memory) -> Non
         memory.update(other.id, text="one thing")
 
 
-def test_forgotten_is_gone_at_once_and_comes_back_whole(memory: Memory) -> None:
-    told = memory.add("The office is in Hamburg", tags=["place"])
-    memory.forget(told.id, "moved away")
+def test_a_forgotten_memory_is_not_found_and_is_restored_whole(memory: Memory) -> None:
+    added = memory.add("The office is in Hamburg", tags=["place"])
+    memory.forget(added.id, "moved away")
     assert found(memory, "hamburg") == []
     assert memory.list().total == 0
-    assert memory.get(told.id).missing == (told.id,)
-    memory.restore(told.id)
-    assert found(memory, "hamburg") == [told.id]
-    assert memory.get(told.id).records[0].tags == ("place",)
+    assert memory.get(added.id).missing == (added.id,)
+    memory.restore(added.id)
+    assert found(memory, "hamburg") == [added.id]
+    assert memory.get(added.id).records[0].tags == ("place",)
     with pytest.raises(ConflictError, match="not forgotten"):
-        memory.restore(told.id)
+        memory.restore(added.id)
 
 
-def test_what_was_forgotten_can_be_told_again(memory: Memory) -> None:
+def test_a_forgotten_memory_can_be_added_again(memory: Memory) -> None:
     first = memory.add("The office is in Hamburg")
     memory.forget(first.id)
     second = memory.add("The office is in Hamburg")
@@ -222,19 +222,19 @@ def test_superseding_in_a_circle_is_refused(memory: Memory) -> None:
         memory.update(new.id, supersedes=new.id)
 
 
-def test_unknown_and_ambiguous_ids_are_errors_that_say_so(memory: Memory) -> None:
-    told = memory.add("one")
+def test_unknown_and_ambiguous_ids_are_errors(memory: Memory) -> None:
+    added = memory.add("one")
     for call in (memory.forget, memory.restore, memory.history, memory.undo, memory.purge):
         with pytest.raises(NotFoundError):
             call("zzzzzzzz")
-    twin, other = told.id[:5] + "zzzzzzz", memory.add("two")
+    twin, other = added.id[:5] + "zzzzzzz", memory.add("two")
     with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
         connection.execute("UPDATE records SET id = ? WHERE id = ?", (twin, other.id))
     with pytest.raises(AmbiguousIdError):
-        memory.forget(told.id[:5])
+        memory.forget(added.id[:5])
 
 
-def test_pieces_of_files_are_not_memories(memory: Memory, handbook: Path) -> None:
+def test_a_chunk_is_not_a_memory(memory: Memory, handbook: Path) -> None:
     memory.index(handbook)
     chunk = memory.search("redis").hits[0].record
     with pytest.raises(NotFoundError, match="a piece of a file"):
@@ -245,11 +245,11 @@ def test_pieces_of_files_are_not_memories(memory: Memory, handbook: Path) -> Non
 
 
 def test_every_change_is_kept_with_before_after_when_by_whom_and_why(memory: Memory) -> None:
-    told = memory.add("one")
-    memory.update(told.id, text="two", reason="because")
-    memory.forget(told.id, "done")
-    memory.restore(told.id)
-    changes = memory.history(told.id)
+    added = memory.add("one")
+    memory.update(added.id, text="two", reason="because")
+    memory.forget(added.id, "done")
+    memory.restore(added.id)
+    changes = memory.history(added.id)
     assert [change.action for change in changes] == ["add", "update", "forget", "restore"]
     assert [change.before.text if change.before else None for change in changes] == [None, "one", "two", "two"]
     assert [change.after.text for change in changes] == ["one", "two", "two", "two"]
@@ -259,23 +259,23 @@ def test_every_change_is_kept_with_before_after_when_by_whom_and_why(memory: Mem
 
 
 def test_any_change_can_be_undone_and_so_can_the_undo(memory: Memory) -> None:
-    told = memory.add("one", tags=["a"])
-    first = memory.update(told.id, text="two")
-    memory.update(told.id, tags=["b"])
+    added = memory.add("one", tags=["a"])
+    first = memory.update(added.id, text="two")
+    memory.update(added.id, tags=["b"])
     change, undone = memory.undo(str(first.change))
     assert undone == first.change
-    (record,) = memory.get(told.id).records
+    (record,) = memory.get(added.id).records
     assert (record.text, record.tags) == ("one", ("b",))  # what was changed since stays
     memory.undo(str(change.change))
-    assert memory.get(told.id).records[0].text == "two"
+    assert memory.get(added.id).records[0].text == "two"
 
 
-def test_undo_of_the_first_change_takes_the_memory_back(memory: Memory) -> None:
-    told = memory.add("one")
-    change, _ = memory.undo(told.id)
+def test_undo_of_the_first_change_retires_the_memory(memory: Memory) -> None:
+    added = memory.add("one")
+    change, _ = memory.undo(added.id)
     assert found(memory, "one") == []
     memory.undo(str(change.change))
-    assert found(memory, "one") == [told.id]
+    assert found(memory, "one") == [added.id]
 
 
 def test_undo_of_nothing_is_an_error(memory: Memory) -> None:
@@ -283,7 +283,7 @@ def test_undo_of_nothing_is_an_error(memory: Memory) -> None:
         memory.undo("99")
 
 
-def test_a_search_of_the_past_answers_as_the_memory_stood_then(memory: Memory) -> None:
+def test_a_search_as_of_a_time_finds_what_was_stored_then(memory: Memory) -> None:
     kept = memory.add("The harbour office has a kitchen")
     changed = memory.add("The harbour office opens at eight")
     forgotten = memory.add("The harbour office has a parrot")
@@ -303,28 +303,28 @@ def test_a_search_of_the_past_answers_as_the_memory_stood_then(memory: Memory) -
     assert memory.get(added.id, as_of=then).missing == (added.id,)
 
 
-def test_scores_of_the_past_stand_beside_those_of_the_present(memory: Memory) -> None:
-    told = memory.add("The harbour office opens at eight")
+def test_scores_as_of_a_time_are_comparable_with_those_of_now(memory: Memory) -> None:
+    added = memory.add("The harbour office opens at eight")
     for number in range(30):
         memory.add(f"Something else entirely, number {number}, about weather and tea")
     present = memory.search("harbour office").hits[0].trace.keyword_score
     then = to_iso_ms(now_ms())
     _later()
-    memory.update(told.id, importance=9)
+    memory.update(added.id, importance=9)
     past = memory.search("harbour office", as_of=then).hits[0].trace.keyword_score
     assert past == pytest.approx(present, rel=0.05)
 
 
 def test_purged_text_never_returns(memory: Memory, tmp_path: Path) -> None:
-    told = memory.add("The harbour office has a xylophone")
-    memory.update(told.id, text="The harbour office has a glockenspiel")
+    added = memory.add("The harbour office has a xylophone")
+    memory.update(added.id, text="The harbour office has a glockenspiel")
     other = memory.add("The harbour office has a piano")
     then = to_iso_ms(now_ms())
-    purged = memory.purge(told.id)
+    purged = memory.purge(added.id)
     assert (purged.records, purged.history) == (1, 2)
     assert found(memory, "office", as_of=then) == [other.id]
     with pytest.raises(NotFoundError):
-        memory.history(told.id)
+        memory.history(added.id)
     memory.store.settle()
     for file in tmp_path.glob("memory.db*"):
         content = file.read_bytes()
@@ -332,9 +332,9 @@ def test_purged_text_never_returns(memory: Memory, tmp_path: Path) -> None:
     assert all(check.ok for check in memory.store.maintenance.check())
 
 
-def test_the_timeline_tells_what_happened_between_two_times(memory: Memory) -> None:
-    told = memory.add("one thing")
-    memory.forget(told.id)
+def test_the_timeline_lists_the_events_between_two_times(memory: Memory) -> None:
+    added = memory.add("one thing")
+    memory.forget(added.id)
     memory.add("another story")
     assert [event.action for event in memory.timeline.events("1d")] == ["add", "forget", "add"]
     assert [event.summary for event in memory.timeline.events("1d", query="story")] == ["another story"]
@@ -342,28 +342,28 @@ def test_the_timeline_tells_what_happened_between_two_times(memory: Memory) -> N
     assert len(memory.timeline.events("1d", limit=2)) == 2
 
 
-# ── standing ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_expired_memories_are_hidden_unless_asked_for_and_removed_after_the_grace_period(memory: Memory) -> None:
-    told = memory.add("The harbour office is closed", expires=now_ms() + 60_000)
+def test_expired_memories_are_hidden_by_default_and_removed_after_the_grace_period(memory: Memory) -> None:
+    added = memory.add("The harbour office is closed", expires=now_ms() + 60_000)
     with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
-        connection.execute("UPDATE records SET expires_at = ? WHERE id = ?", (now_ms() - 1_000, told.id))
+        connection.execute("UPDATE records SET expires_at = ? WHERE id = ?", (now_ms() - 1_000, added.id))
     assert found(memory, "harbour") == []
-    assert found(memory, "harbour", include_expired=True) == [told.id]
+    assert found(memory, "harbour", include_expired=True) == [added.id]
     assert memory.maintenance.purge_expired() == 0
     with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
-        connection.execute("UPDATE records SET expires_at = 1000 WHERE id = ?", (told.id,))
+        connection.execute("UPDATE records SET expires_at = 1000 WHERE id = ?", (added.id,))
     assert memory.maintenance.purge_expired() == 1
     assert found(memory, "harbour", include_expired=True) == []
 
 
-def test_who_is_returned_is_remembered_in_the_background(memory: Memory) -> None:
-    told = memory.add("The harbour office has a kitchen")
+def test_returned_entries_are_logged_in_the_background(memory: Memory) -> None:
+    added = memory.add("The harbour office has a kitchen")
     memory.search("kitchen")
-    memory.get(told.id)
+    memory.get(added.id)
     memory.store.settle()
-    signals = memory.store.retrieval.ranking_signals([told.id])[told.id]
+    signals = memory.store.retrieval.ranking_signals([added.id])[added.id]
     assert signals.access_count == 2
     assert signals.last_accessed is not None
     assert memory.maintenance.statistics().accesses == 2
@@ -377,7 +377,7 @@ def test_importance_moves_a_memory_within_its_band_only(memory: Memory) -> None:
     assert scores[high.id].score / scores[low.id].score < 1.1 / 0.9 + 1e-6
 
 
-def test_filters_on_what_was_told(memory: Memory) -> None:
+def test_memories_are_filtered_by_their_properties(memory: Memory) -> None:
     a = memory.add("Anna works on Falcon", type="relationship", importance=8, confidence=0.4, tags=["team"])
     b = memory.add("Bert works on Falcon", type="fact", importance=2, tags=["other"])
     assert found(memory, "falcon", types=["relationship"]) == [a.id]
@@ -396,11 +396,11 @@ def test_statistics_count_what_is_live(memory: Memory) -> None:
     assert (numbers.total, dict(numbers.by_type), numbers.average_importance) == (1, {"fact": 1}, 4.0)
 
 
-def test_many_are_told_at_once(memory: Memory) -> None:
+def test_many_memories_are_added_at_once(memory: Memory) -> None:
     from mindex.memories.lifecycle import NewMemory
 
-    told = memory.add_many(NewMemory(f"Memory number {number}") for number in range(1_200))
-    assert all(one.created for one in told)
+    added = memory.add_many(NewMemory(f"Memory number {number}") for number in range(1_200))
+    assert all(one.created for one in added)
     assert memory.list().total == 1_200
     assert not any(one.created for one in memory.add_many([NewMemory("Memory number 7"), NewMemory("Memory number 7")]))
 
@@ -416,25 +416,25 @@ def model_memory(tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.mark.model
 def test_dark_theme_finds_dark_mode(model_memory: Memory) -> None:
-    told = model_memory.add("user prefers dark mode", type="preference")
+    added = model_memory.add("user prefers dark mode", type="preference")
     model_memory.add("user lives in Hamburg")
     answer = model_memory.search("dark theme")
     assert answer.tier == "hybrid"
-    assert answer.hits[0].record.id == told.id
+    assert answer.hits[0].record.id == added.id
 
 
 @pytest.mark.model
 def test_an_update_gets_a_new_vector_and_forgetting_drops_it(model_memory: Memory) -> None:
     assert model_memory.models.embedder is not None
-    told = model_memory.add("the cat sleeps on the sofa")
-    model_memory.update(told.id, text="quarterly revenue grew by a third")
+    added = model_memory.add("the cat sleeps on the sofa")
+    model_memory.update(added.id, text="quarterly revenue grew by a third")
     assert model_memory.store.vectors.pending(model_memory.models.embedder.model) == 0
     hit = model_memory.search("company earnings", mode="vector").hits[0]
-    assert hit.record.id == told.id
-    model_memory.forget(told.id)
+    assert hit.record.id == added.id
+    model_memory.forget(added.id)
     assert model_memory.search("company earnings", mode="vector", floor=0).hits == ()
-    model_memory.restore(told.id)
-    assert model_memory.search("company earnings", mode="vector").hits[0].record.id == told.id
+    model_memory.restore(added.id)
+    assert model_memory.search("company earnings", mode="vector").hits[0].record.id == added.id
 
 
 @pytest.mark.model
@@ -446,11 +446,11 @@ def test_meaning_alone_links_near_duplicates(model_memory: Memory) -> None:
 
 @pytest.mark.model
 def test_the_past_is_searched_by_meaning_too(model_memory: Memory) -> None:
-    told = model_memory.add("quarterly revenue grew by a third")
+    added = model_memory.add("quarterly revenue grew by a third")
     model_memory.add("the cat sleeps on the sofa")
     then = to_iso_ms(now_ms())
     _later()
-    model_memory.update(told.id, text="the dog sleeps in the garden")
+    model_memory.update(added.id, text="the dog sleeps in the garden")
     answer = model_memory.search("company earnings", as_of=then)
     assert answer.hits[0].record.text == "quarterly revenue grew by a third"
     assert any("as it stood then" in note for note in answer.notes)
@@ -460,7 +460,7 @@ def test_the_past_is_searched_by_meaning_too(model_memory: Memory) -> None:
 
 
 class AnyOrder(RuleBasedStateMachine):
-    """Whatever is done in whatever order: records, words and history agree, and doctor is content."""
+    """After any operations in any order, records, index and history agree, and doctor finds no fault."""
 
     @initialize()
     def open(self) -> None:
@@ -563,7 +563,7 @@ def pending(memory: Memory) -> int:
     return memory.store.vectors.pending(memory.models.embedder.model)
 
 
-def test_a_server_that_hangs_is_not_waited_for_long_and_that_is_said(
+def test_the_wait_for_a_server_that_hangs_is_short_and_noted(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert queue._SECONDS_PER_ENTRY <= 8
@@ -571,13 +571,13 @@ def test_a_server_that_hangs_is_not_waited_for_long_and_that_is_said(
     server.always = hang
     with Memory(tmp_path / "memory.db", options={"embedding.timeout": 60}) as memory:
         started = monotonic()
-        told = memory.add("The build runs on Tuesdays")
+        added = memory.add("The build runs on Tuesdays")
         assert monotonic() - started < 20  # it would hang for 30 s
-        assert told.notes == ("stored; its vector follows: ollama has not answered for 0.3 s",)
-        assert found(memory, "build", mode="keyword") == [told.id]
+        assert added.notes == ("stored; its vector follows: ollama has not answered for 0.3 s",)
+        assert found(memory, "build", mode="keyword") == [added.id]
         started = monotonic()
-        changed = memory.update(told.id, text="The build runs on Fridays")
-        assert monotonic() - started < 20 and changed.record == told.id
+        changed = memory.update(added.id, text="The build runs on Fridays")
+        assert monotonic() - started < 20 and changed.record == added.id
 
 
 def test_a_server_that_fails_is_a_note_and_the_vector_follows(server: ModelServer, tmp_path: Path) -> None:
@@ -592,7 +592,7 @@ def test_a_server_that_fails_is_a_note_and_the_vector_follows(server: ModelServe
         assert pending(memory) == 0
 
 
-def test_what_a_server_could_not_embed_behind_the_back_is_said_the_next_time(
+def test_a_failure_to_embed_in_the_background_is_noted_with_the_next_memory(
     server: ModelServer, tmp_path: Path
 ) -> None:
     server.always = status(401)
@@ -603,7 +603,7 @@ def test_what_a_server_could_not_embed_behind_the_back_is_said_the_next_time(
         assert memory.add("The harbour has three cranes").notes[0].startswith("stored; its vector follows: ")
 
 
-def test_the_command_says_that_a_vector_follows(server: ModelServer, tmp_path: Path) -> None:
+def test_the_command_prints_that_a_vector_follows(server: ModelServer, tmp_path: Path) -> None:
     server.always = status(401)
     db = tmp_path / "memory.db"
     said = run_here("--db", db, "add", "The build runs on Tuesdays")

@@ -1,4 +1,4 @@
-"""Eight processes that tell and ask at once: nothing lost, nothing doubled, nobody turned away."""
+"""Eight processes that write and search at once: nothing is lost, doubled or refused."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_eight_writers_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_that_update_one_memory_both_stand_in_its_history(tmp_path: Path) -> None:
+def test_the_history_has_the_updates_of_both_processes(tmp_path: Path) -> None:
     db = tmp_path / "shared.db"
     with Memory(db, options={"embedding.provider": "none"}) as memory:
-        told = memory.add("the first text")
+        added = memory.add("the first text")
     program = textwrap.dedent(
         """
         import sys
@@ -62,17 +62,17 @@ def test_two_processes_that_update_one_memory_both_stand_in_its_history(tmp_path
                 memory.update(id_, **({"tags": [f"t{number}"]} if who == "a" else {"context": f"c{number}"}))
         """
     )
-    children = [subprocess.Popen([sys.executable, "-c", program, who, str(db), told.id]) for who in "ab"]
+    children = [subprocess.Popen([sys.executable, "-c", program, who, str(db), added.id]) for who in "ab"]
     assert [child.wait(120) for child in children] == [0, 0]
     with Memory(db, options={"embedding.provider": "none"}) as memory:
-        assert len(memory.history(told.id)) == 41
-        (record,) = memory.get(told.id).records
+        assert len(memory.history(added.id)) == 41
+        (record,) = memory.get(added.id).records
         assert (record.tags, record.context) == (("t19",), "c19")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is not known there")
-def test_a_kill_between_telling_and_embedding_leaves_the_memory_and_one_pending(tmp_path: Path) -> None:
+def test_a_kill_between_adding_and_embedding_leaves_the_memory_and_one_pending(tmp_path: Path) -> None:
     db = tmp_path / "killed.db"
     program = textwrap.dedent(
         """

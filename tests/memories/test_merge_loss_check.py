@@ -1,4 +1,4 @@
-"""A merged text must not lose a number, a date, a name or a word that tells things apart."""
+"""A merged text must not lose a number, a date, a name or a word that makes a difference."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_a_version_counts_once_and_a_hyphened_word_as_its_words() -> None:
     assert keywords("PolicyController") == keywords("policy controller")
 
 
-def test_a_text_of_stop_words_alone_is_known_by_them() -> None:
+def test_the_keywords_of_a_text_of_stop_words_are_these() -> None:
     assert keywords("to be or not to be") == {"to", "be", "or", "not"}
 
 
@@ -85,7 +85,7 @@ def test_overlap_is_symmetric_and_from_nothing_to_all(a: frozenset[str], b: froz
     st.frozensets(st.integers(0, 60).map(str), min_size=1),
     st.dictionaries(st.integers(0, 60).map(str), st.integers(0, 9)),
 )
-def test_whatever_overlaps_enough_holds_a_probe_word(
+def test_every_set_that_overlaps_enough_has_a_probe_word(
     data: st.DataObject, words: frozenset[str], frequency: dict[str, int]
 ) -> None:
     kept = data.draw(st.frozensets(st.sampled_from(sorted(words))))

@@ -1,4 +1,4 @@
-"""What belongs together is written together: no process, kill or full disk leaves half of it."""
+"""Changes that belong together are one transaction: no process, kill or full disk leaves half of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[[], Memory]]:
 
 
 def fails_at(monkeypatch: pytest.MonkeyPatch, memory: Memory, count: int) -> None:
-    """The so manieth change of a record cannot be written."""
+    """The n-th change of a record cannot be written."""
     revise, left = memory.store.entries.revise, count
 
     def refused(*given: Any, **more: Any) -> Any:
@@ -79,7 +79,7 @@ def test_an_update_that_supersedes_is_done_whole_or_not_at_all(
     assert len(memory.history(new.id)) == 1
 
 
-def test_two_that_would_supersede_each_other_at_once_do_not_both_go(
+def test_of_two_memories_that_supersede_each_other_at_once_one_stays(
     opened: Callable[[], Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, other = opened(), opened()
@@ -161,10 +161,10 @@ def test_a_profile_that_is_refused_leaves_none_behind(opened: Callable[[], Memor
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is not known there")
-def test_a_kill_in_a_purge_leaves_no_line_that_nobody_knows_of(tmp_path: Path) -> None:
+def test_a_kill_during_a_purge_leaves_no_log_line_without_its_memory(tmp_path: Path) -> None:
     options = {**OPTIONS, "workspace.path": str(tmp_path / "work")}
     with Memory(tmp_path / "memory.db", options=options) as memory:
-        told = memory.add("The code of the gate is a secret of ours")
+        added = memory.add("The code of the gate is a secret of ours")
     program = textwrap.dedent(
         """
         import os, signal, sys
@@ -180,6 +180,6 @@ def test_a_kill_in_a_purge_leaves_no_line_that_nobody_knows_of(tmp_path: Path) -
         """
     )
     paths = [str(tmp_path / "memory.db"), str(tmp_path / "work")]
-    done = subprocess.run([sys.executable, "-c", program, *paths, told.id], check=False)
+    done = subprocess.run([sys.executable, "-c", program, *paths, added.id], check=False)
     assert done.returncode == -signal.SIGKILL
     assert not any("gate" in log.read_text(encoding="utf-8") for log in (tmp_path / "work").rglob("*.md"))

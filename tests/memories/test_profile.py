@@ -1,4 +1,4 @@
-"""The profile of an agent: changed place by place, by many, with all its versions."""
+"""The profile of an agent: changed by paths, by several processes, with all its versions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def memory(keyword_memory: Memory) -> Memory:
     return keyword_memory
 
 
-def test_it_is_empty_before_anything_was_said(memory: Memory) -> None:
+def test_a_profile_is_empty_before_anything_was_set(memory: Memory) -> None:
     assert memory.profile.get() == {}
     assert memory.profile.record() is None
     assert memory.profile.history() == ()
@@ -33,7 +33,7 @@ def test_it_is_empty_before_anything_was_said(memory: Memory) -> None:
         memory.profile.get("user.name")
 
 
-def test_places_are_set_read_and_taken_away(memory: Memory) -> None:
+def test_values_are_set_read_and_removed_by_path(memory: Memory) -> None:
     memory.profile.set({"user.name": "Anna", "user.langs": ["py"], "projects[0].title": "Atlas"}, "she said so")
     assert memory.profile.get() == {"user": {"name": "Anna", "langs": ["py"]}, "projects": [{"title": "Atlas"}]}
     assert memory.profile.get("user.langs[0]") == "py"
@@ -42,7 +42,7 @@ def test_places_are_set_read_and_taken_away(memory: Memory) -> None:
     assert memory.profile.get("user") == {"name": "Anna"}
 
 
-def test_several_changes_are_one_step_or_none(memory: Memory) -> None:
+def test_several_values_are_set_in_one_change_or_not_at_all(memory: Memory) -> None:
     memory.profile.set({"a": 1})
     with pytest.raises(NotFoundError):
         memory.profile.set({"a": 2, "nowhere.at.all": None})
@@ -54,7 +54,7 @@ def test_a_change_without_changes_is_an_error(memory: Memory) -> None:
         memory.profile.set({})
 
 
-def test_any_version_can_be_brought_back_and_that_is_a_change_too(memory: Memory) -> None:
+def test_a_rollback_to_any_version_is_a_change_too(memory: Memory) -> None:
     versions = [memory.profile.set({"n": n, f"only{n}": True}, f"step {n}").change for n in range(4)]
     for n, version in enumerate(versions):
         change = memory.profile.rollback(version)
@@ -68,7 +68,7 @@ def test_any_version_can_be_brought_back_and_that_is_a_change_too(memory: Memory
     assert memory.profile.get("n") == 2
 
 
-def test_a_version_that_is_not_there_is_said(memory: Memory) -> None:
+def test_an_unknown_version_is_an_error(memory: Memory) -> None:
     other = memory.add("Something else, with a change of its own")
     number = memory.history(other.id)[0].change
     memory.profile.set({"a": 1})
@@ -95,7 +95,7 @@ def test_values_that_are_no_json_or_too_deep_are_refused(memory: Memory) -> None
     assert memory.profile.get() == {}
 
 
-def test_agents_have_their_own(memory: Memory) -> None:
+def test_agents_have_their_own_profiles(memory: Memory) -> None:
     memory.profile.set({"name": "Anna"})
     memory.profile.set({"name": "Bo"}, agent="other")
     assert (memory.profile.get("name"), memory.profile.get("name", agent="other")) == ("Anna", "Bo")
@@ -105,7 +105,7 @@ def test_agents_have_their_own(memory: Memory) -> None:
         memory.profile.set({"a": 1}, agent="*")
 
 
-def test_it_is_found_by_what_it_says(memory: Memory) -> None:
+def test_a_profile_is_found_by_its_text(memory: Memory) -> None:
     memory.profile.set({"user.city": "Reykjavik"})
     (hit,) = memory.search("Reykjavik").hits
     assert (hit.record.kind, hit.record.text) == ("profile", "user.city: Reykjavik")
@@ -123,7 +123,7 @@ def test_secrets_are_left_out_by_their_shape_or_their_name(memory: Memory) -> No
     assert key not in memory.profile.history()[-1].reason
 
 
-def test_forgotten_it_is_empty_and_told_again_it_is_back(memory: Memory) -> None:
+def test_a_forgotten_profile_is_empty_and_comes_back_when_it_is_set_again(memory: Memory) -> None:
     memory.profile.set({"a": 1})
     record = memory.profile.record()
     assert record is not None

@@ -16,9 +16,10 @@ The laws that hold for every engine, with `tests/contract` as their proof:
 - **Errors**: StoreError when the database cannot be used (StoreBusyError when it is locked for too long), UsageError
   for a value that it cannot hold. Every other error is named at its method.
 - **Writers**: no engine needs one global writer lock, but two writers at once must not break what is unique: content
-  of live memories, unique fields and numbers of one agent. The rules lock an agent for that (`rules.duplicates_numbers_history`).
+  of live memories, unique fields and numbers of one agent. `rules.duplicates_numbers_history` locks an agent for that.
 - **Times** are milliseconds since 1970; ids are letters and digits. Ids and cache keys are compared literally and
-  ordered by code point. `rules.filters` says how filters, paths and literal texts match, `rules.duplicates_numbers_history` how names do.
+  ordered by code point. `rules.filters` says how filters, paths and literal texts match, and
+  `rules.duplicates_numbers_history` how names do.
 - **Tokens**: texts are analysed by `analyzer` before they are indexed; a query has finished tokens. No text of a user
   reaches an engine's query parser. `rules.bm25` says what a keyword query matches and what its score means.
 - **Live and retired**: a retired record keeps its row, number and history, and is found by no search, list or filter.
