@@ -47,9 +47,8 @@ class MemoryEntries:
     def add(
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[AddOutcome, ...]:
-        batch = self._connection.batch
         with self._connection.write() as tables:
-            statements = MemoryEntryStatements(tables)
+            statements, batch = MemoryEntryStatements(tables), self._connection.batch
             return tuple(
                 rules.add(statements, record, by=by, reason=reason, unique=unique, once=once, batch=batch)
                 for record in records
@@ -58,11 +57,17 @@ class MemoryEntries:
     def revise(
         self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
     ) -> Change:
-        now, batch = self._connection.moment, self._connection.batch
         with self._connection.write() as tables:
-            statements = MemoryEntryStatements(tables)
             return rules.revise(
-                statements, id_, change, by=by, action=action, reason=reason, now=now, unique=unique, batch=batch
+                MemoryEntryStatements(tables),
+                id_,
+                change,
+                by=by,
+                action=action,
+                reason=reason,
+                now=self._connection.moment,
+                unique=unique,
+                batch=self._connection.batch,
             )
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
@@ -91,12 +96,11 @@ class MemoryEntries:
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:  # noqa: ARG002
         """Count the accesses. No log is stored, since the interface has no way to read it."""
-        if not self._logs_access:
-            return
-        counted = self._connection.database.accesses
-        for one in accesses:
-            before = counted.get(one.record, Accesses(0, 0))
-            counted[one.record] = Accesses(before.count + 1, max(before.last_at, one.at))
+        counted, records = self._connection.database.accesses, self._connection.read().records
+        for one in accesses if self._logs_access else ():
+            if one.record in records:
+                before = counted.get(one.record, Accesses(0, 0))
+                counted[one.record] = Accesses(before.count + 1, max(before.last_at, one.at))
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -152,7 +156,11 @@ class MemoryEntries:
 
     def statistics(self, agent: str) -> MemoryStatistics:
         now = now_ms()
-        found = [one for one in self._connection.read().records.values() if one.agent == agent and _counts(one, now)]
+        found = [
+            one
+            for one in self._connection.read().records.values()
+            if one.agent == agent and _is_current_memory(one, now)
+        ]
         accesses = self._connection.database.accesses
         created = [one.created_at for one in found]
         return MemoryStatistics(
@@ -241,7 +249,7 @@ class MemoryEntryStatements:
     def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
         tables, wanted = self._tables, frozenset(hashes)
         same = [id_ for id_, content in tables.content_hashes.items() if content in wanted and id_ != apart_from]
-        live = [tables.records[id_] for id_ in same if _counts(tables.records[id_], now)]
+        live = [tables.records[id_] for id_ in same if _is_current_memory(tables.records[id_], now)]
         return {(record.agent, tables.content_hashes[record.id]): record.id for record in live}
 
     def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
@@ -338,7 +346,7 @@ def _is_turn(tables: Tables, id_: str) -> bool:
     return id_ in tables.records and tables.records[id_].kind == "turn"
 
 
-def _counts(record: Record, now: int) -> bool:
+def _is_current_memory(record: Record, now: int) -> bool:
     """Whether a record is a memory, live and not expired."""
     return record.kind == "memory" and record.retired_at is None and (record.expires_at or now + 1) > now
 

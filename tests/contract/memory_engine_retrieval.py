@@ -75,17 +75,18 @@ class MemoryRetrieval:
         tables = self._connection.read()
         scope = _in_scope(tables, filters)
         found = {one.id: one for one in (*scope, *query.past)}
-        hits = _ranked(query.node, found.values(), scope)[:limit]
+        average = _average_length(tables)
+        hits = _ranked(query.node, found.values(), scope, average)[:limit]
         if query.bonus is not None:
-            bonus = {hit.id: hit.score for hit in _ranked(query.bonus, [found[hit.id] for hit in hits], scope)}
+            candidates = [found[hit.id] for hit in hits]
+            bonus = {hit.id: hit.score for hit in _ranked(query.bonus, candidates, scope, average)}
             hits = [replace(hit, score=hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
             hits.sort(key=lambda hit: (-hit.score, hit.id))
         matched = {hit.id: bm25.matched_tokens(found[hit.id], query.tokens) for hit in hits[: query.described]}
         return KeywordResult(tuple(hits), _statistics(query.tokens, scope), matched, tables.roles.active)
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
-        live = [record for record in self._connection.read().records.values() if record.retired_at is None]
-        return _statistics(tokens, live)
+        return _statistics(tokens, _live(self._connection.read()))
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -151,6 +152,10 @@ def _records(tables: Tables, ids: Sequence[str]) -> tuple[Record, ...]:
     return tuple(record for record in found if record.retired_at is None)
 
 
+def _live(tables: Tables) -> list[Record]:
+    return [record for record in tables.records.values() if record.retired_at is None]
+
+
 def _in_scope(tables: Tables, filters: Filters) -> list[Record]:
     """The live records that filters admit. Those that changed after `as_of` are left out: the caller has their past."""
     now = now_ms()
@@ -158,16 +163,19 @@ def _in_scope(tables: Tables, filters: Filters) -> list[Record]:
     return [one for one in tables.records.values() if one.id not in changed and admits(filters, one, now)]
 
 
-def _ranked(node: KeywordNode, records: Iterable[Record], scope: Sequence[Record]) -> list[ScoredRecord]:
+def _ranked(
+    node: KeywordNode, records: Iterable[Record], scope: Sequence[Record], average_length: float
+) -> list[ScoredRecord]:
     """The records that match, best first; how rare a word is among the records in scope decides what it is worth."""
     statistics = _statistics(sorted(bm25.query_tokens(node)), scope)
-    lengths = [_length(record) for record in scope]
-    return bm25.score_records(node, list(records), statistics, sum(lengths) / max(1, len(lengths)))
+    return bm25.score_records(node, list(records), statistics, average_length)
 
 
-def _length(record: Record) -> int:
-    columns = analyze_record(record)
-    return sum(len(getattr(columns, name).split()) for name in COLUMNS)
+def _average_length(tables: Tables) -> float:
+    """The number of tokens that a live record has on average."""
+    columns = [analyze_record(record) for record in _live(tables)]
+    tokens = sum(len(getattr(one, name).split()) for one in columns for name in COLUMNS)
+    return tokens / max(1, len(columns))
 
 
 def _statistics(tokens: Sequence[str], records: Sequence[Record]) -> TermStatistics:
