@@ -15,6 +15,7 @@ from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.fuse import LIFTS_NEIGHBOURS, NEEDS_SIGNALS, Candidates, Contribution, Fused, fuse, fusion_named
 from mindex.search.keyword_scoring import KeywordWeights
+from mindex.search.nothing_relevant import nothing_relevant_note, substring_answer
 from mindex.search.query import MAX_QUERY, ParsedQuery
 from mindex.search.relevance import relevance
 from mindex.search.retrieval import Retrieved, Retriever
@@ -28,8 +29,6 @@ if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
     from mindex.search.rerank import RerankStage
 
 MAX_LIMIT = 50
-_SUBSTRING_RELEVANCE = 0.5
-_SUBSTRING_WORDS = 20
 # Hits of a language model's variants are a little less certain.
 _SURE_OF_VARIANTS = 0.9
 # Boosts move a hit by some places: so many records more than the page needs are read with the ranking signals.
@@ -125,10 +124,13 @@ class SearchPipeline:
         lift_neighbours(context.adjacent_turns, scores.fused, scores.relevances, self._ranking.neighbours)
         kept = scores.ordered(id_ for id_ in scores.fused if scores.relevances[id_] >= floor)
         if not kept:
-            literal = self._substring(query, retrieved.parsed, notes)
+            literal = substring_answer(self._store, query, retrieved.parsed.text, notes, self._ranking.candidates)
             if literal is not None:
                 return literal
-            notes += () if retrieved.vacant else (self._nothing(scores, records),)
+            if not retrieved.vacant:
+                nearest = scores.most_relevant()
+                record = next(iter(self._records([nearest], records).values()), None)
+                notes += (nothing_relevant_note(record, scores.relevances.get(nearest, 0.0)),)
         query, said = self._unless_refused(query, retrieved.parsed, kept)
         notes += said
         ranked = self._ranked(query, context, kept, scores, domain, retrieved.past)
@@ -321,35 +323,6 @@ class SearchPipeline:
         if missing := [id_ for id_ in ids if id_ not in known]:
             known.update((record.id, record) for record in self._store.retrieval.records(missing))
         return {id_: known[id_] for id_ in ids if id_ in known}
-
-    def _substring(self, query: Query, parsed: ParsedQuery, notes: tuple[str, ...]) -> Answer | None:
-        """The last tier: records that hold every word of the query literally, parts of words included."""
-        words = [word for word in parsed.text.split() if len(word) > 1] or parsed.text.split()
-        if not words:
-            return None
-        ids = self._store.retrieval.substring(words[:_SUBSTRING_WORDS], query.filters, self._ranking.candidates)
-        if not ids:
-            return None
-        shown = self._store.retrieval.records(ids[query.offset : query.offset + query.limit])
-        stages = (Stage("substring", _SUBSTRING_RELEVANCE),)
-        return Answer(
-            query=query.text,
-            tier="substring",
-            fusion=query.fusion,
-            total=len(ids),
-            has_more=query.offset + len(shown) < len(ids),
-            hits=tuple(Hit(record, _SUBSTRING_RELEVANCE, _SUBSTRING_RELEVANCE, Trace(stages)) for record in shown),
-            notes=(*notes, "nothing is near enough by words or meaning; these hold the text literally"),
-            total_capped=len(ids) == self._ranking.candidates,
-            offset=query.offset,
-        )
-
-    def _nothing(self, scores: _Scores, known: dict[str, Record]) -> str:
-        nearest = scores.most_relevant()
-        for record in self._records([nearest], known).values():
-            place = f"{record.path}:{record.first_line}" if record.path else record.id
-            return f"nothing relevant; the nearest is {place} (relevance {scores.relevances[nearest]:.2f})"
-        return "nothing relevant"
 
 
 def _order(hit: _Ranked) -> tuple[float, float, str]:
