@@ -14,7 +14,7 @@ def test_a_cached_value_is_there_for_the_next_process(open_store: Open, store: S
 
 
 def test_a_cached_value_is_there_at_once_and_gone_when_cleared(open_store: Open, store: Store) -> None:
-    """The next page of an answer is asked for sooner than anybody writes."""
+    """The next page of a search is read before the background has written."""
     store.caches.put("kind", "key", b"value")
     store.caches.put("kind", "empty", b"")
     assert store.caches.get("kind", "key") == b"value"

@@ -16,7 +16,7 @@ from tests.contract.records import EVERYONE, found, memory_of, turn, update
 
 def test_facts_of_a_turn_are_extracted_once(store: Store) -> None:
     turns = [Record(id=f"t{n}", kind="turn", text=f"said {n}", agent=f"a{n % 2}", created_at=9 - n) for n in range(4)]
-    store.entries.add([*turns, Record(id="m", kind="memory", text="told", agent="a0")], by="me")
+    store.entries.add([*turns, Record(id="m", kind="memory", text="tea", agent="a0")], by="me")
     assert [record.id for record in store.entries.unextracted("*", 3)] == ["t3", "t2", "t1"]
     assert [record.id for record in store.entries.unextracted("a0", 9)] == ["t2", "t0"]
     store.entries.mark_extracted("t2", 0)
@@ -297,7 +297,7 @@ def test_statistics_are_of_live_memories(store: Store) -> None:
     store.entries.log_access([Access("one", 3, "get"), Access("t", 3, "get")], oldest=0, rows=10)
     store.settle()
     assert store.entries.statistics("a") == MemoryStatistics(2, {"fact": 2}, 6.0, 0.5, 1, 1, 1)
-    assert store.entries.statistics("nobody").total == 0
+    assert store.entries.statistics("unknown").total == 0
 
 
 # ── turns ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -50,9 +50,9 @@ def test_statistics_count_the_records_that_hold_a_token(store: Store) -> None:
 
 def test_the_tokens_of_a_record_are_those_it_was_indexed_under(store: Store) -> None:
     store.files.apply([update("a.md", "PolicyController runs")])
-    asked = ("polici", "control", "policycontrol", "run", "page", "absent")
-    query = KeywordQuery(Term("run"), tokens=asked, described=5)
-    assert store.retrieval.keyword(query, EVERYTHING, 10).matched_tokens == {"idamd1": frozenset(asked[:-1])}
+    tokens = ("polici", "control", "policycontrol", "run", "page", "absent")
+    query = KeywordQuery(Term("run"), tokens=tokens, described=5)
+    assert store.retrieval.keyword(query, EVERYTHING, 10).matched_tokens == {"idamd1": frozenset(tokens[:-1])}
 
 
 def test_a_hit_says_what_kind_of_record_it_is(store: Store) -> None:

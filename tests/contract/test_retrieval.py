@@ -45,11 +45,11 @@ def adjacent(store: Store, *ids: str, filters: Filters = EVERYONE) -> set[tuple[
 
 
 def test_adjacent_turns_are_next_in_the_order_of_time_then_of_number(store: Store) -> None:
-    told = [turn("late", "s", 9), turn("one", "s", 5), turn("two", "s", 5), turn("early", "s", 1), turn("x", "t", 5)]
-    store.entries.add([told[0], Record(id="m", kind="memory", text="told between", agent="a"), *told[1:]], by="me")
+    turns = [turn("late", "s", 9), turn("one", "s", 5), turn("two", "s", 5), turn("early", "s", 1), turn("x", "t", 5)]
+    store.entries.add([turns[0], Record(id="m", kind="memory", text="added between", agent="a"), *turns[1:]], by="me")
     assert adjacent(store, "early") == {("early", "one")}
     assert adjacent(store, "one", "late") == {("one", "early"), ("one", "two"), ("late", "two")}
-    assert adjacent(store, "x", "m", "nobody") == set()
+    assert adjacent(store, "x", "m", "unknown") == set()
     assert adjacent(store) == set()
 
 

@@ -157,7 +157,7 @@ def test_a_record_of_many_pieces_counts_once_among_the_nearest(store: Store) -> 
         (Filters(after=1_002), set()),
         (Filters(types=("fact",)), set()),
         (Filters(min_importance=1), set()),
-        (Filters(agent="somebody else"), {"idguideamd1", "idbmd1", "idcmd1"}),
+        (Filters(agent="another"), {"idguideamd1", "idbmd1", "idcmd1"}),
         (Filters(matching=Term("redi")), {"idbmd1"}),
     ],
 )

@@ -1,4 +1,4 @@
-"""Databases that are none, not ours, damaged, locked, read-only or of another time."""
+"""Files that are no databases, foreign, damaged, locked, read-only, or of another version."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def db(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
-    """Nobody waits 30 s for a lock in a test."""
+    """Writes wait 0.4 s for a lock instead of 30 s."""
     monkeypatch.setitem(SqliteStore.__init__.__kwdefaults__, "wait", 0.4)
     return 0.4
 
@@ -57,14 +57,16 @@ def is_sound(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("command", [["search", "x"], ["status"], ["doctor"], ["index", "."], ["list"], ["optimize"]])
-def test_a_folder_a_text_file_and_a_stranger_are_refused_and_untouched(tmp_path: Path, command: list[str]) -> None:
+def test_a_folder_a_text_file_and_a_foreign_database_are_refused_and_unchanged(
+    tmp_path: Path, command: list[str]
+) -> None:
     (tmp_path / "folder.db").mkdir()
     (tmp_path / "text.db").write_text("These are notes, and no database. " * 50)
     with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE bookmarks (url TEXT)")
         other.commit()
     with contextlib.closing(sqlite3.connect(tmp_path / "numbered.db")) as other:
-        other.execute("PRAGMA user_version = 1")  # empty, but somebody counts versions in it
+        other.execute("PRAGMA user_version = 1")  # empty, but another program counts versions in it
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.db") if path.is_file()}
     for name, said in (
         ("folder", "is a folder"),
@@ -82,7 +84,7 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
         assert memory.status().records == {}
 
 
-def test_the_folder_of_a_new_database_is_made(tmp_path: Path) -> None:
+def test_the_folder_of_a_new_database_is_created(tmp_path: Path) -> None:
     with Memory(tmp_path / "a" / "b" / "memory.db", options=KEYWORD) as memory:
         assert memory.status().schema == len(MIGRATIONS)
     (tmp_path / "file").touch()
@@ -91,7 +93,7 @@ def test_the_folder_of_a_new_database_is_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["spaces in it.db", "quer?y#frag%41.db", "größe 東京.db", "it's.db", "-dash.db"])
-def test_any_file_name_will_do(tmp_path: Path, name: str) -> None:
+def test_every_file_name_is_accepted(tmp_path: Path, name: str) -> None:
     root = write(tmp_path / "docs", {"a.md": "harbour"})
     with Memory(tmp_path / name, options=KEYWORD) as memory:
         memory.index(root)
@@ -126,7 +128,7 @@ def outcome(db: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("size", [20, 100, 4096, 4097, 20_000, 60_000])
-def test_a_half_written_file_is_called_damaged(db: Path, size: int) -> None:
+def test_a_truncated_file_is_reported_as_damaged(db: Path, size: int) -> None:
     os.truncate(db, size)
     found = outcome(db)
     assert found["search"] == found["index"] == "error"
@@ -134,7 +136,7 @@ def test_a_half_written_file_is_called_damaged(db: Path, size: int) -> None:
     is_one_error(run_here("--db", db, "search", "harbour"), "memory.db")
 
 
-def test_garbage_anywhere_in_the_file_is_never_a_traceback(db: Path) -> None:
+def test_garbage_in_the_file_never_causes_a_traceback(db: Path) -> None:
     with Memory(db, options=KEYWORD) as memory:
         memory.maintenance.optimize()
     whole = db.read_bytes()
@@ -151,7 +153,7 @@ def test_garbage_anywhere_in_the_file_is_never_a_traceback(db: Path) -> None:
             assert found["doctor"] in ("sick", "error"), page
 
 
-def test_doctor_says_what_is_damaged_instead_of_failing(db: Path) -> None:
+def test_doctor_reports_damage_instead_of_failing(db: Path) -> None:
     with contextlib.closing(sqlite3.connect(db)) as connection:
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'records_fts_docsize'").fetchone()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -180,7 +182,7 @@ def test_a_lost_write_ahead_log_loses_only_what_was_in_it(db: Path, tmp_path: Pa
 # ── another time ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_newer_schema_is_refused_and_untouched(db: Path) -> None:
+def test_a_newer_schema_is_refused_and_unchanged(db: Path) -> None:
     with contextlib.closing(sqlite3.connect(db)) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(SchemaError, match="newer mindex"):
@@ -199,7 +201,7 @@ def backups(db: Path) -> list[Path]:
     return sorted(db.parent.glob("memory.db.v*.bak"))
 
 
-def test_a_migration_brings_an_old_file_forward_behind_a_backup(db: Path) -> None:
+def test_a_migration_updates_an_old_file_after_a_backup(db: Path) -> None:
     before = len(MIGRATIONS)
     database = Database(db)
     assert migrate(database, (*MIGRATIONS, add_column)) == before + 1
@@ -223,7 +225,7 @@ def test_a_new_file_needs_no_backup(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trouble", [ValueError("a fault of ours"), sqlite3.OperationalError("no such column: x")])
-def test_a_failing_migration_rolls_back_whole(db: Path, trouble: Exception) -> None:
+def test_a_failing_migration_is_rolled_back_completely(db: Path, trouble: Exception) -> None:
     def failing(connection: sqlite3.Connection) -> None:
         add_column(connection)
         connection.execute("DELETE FROM tags")
@@ -242,7 +244,7 @@ def test_a_failing_migration_rolls_back_whole(db: Path, trouble: Exception) -> N
     assert is_sound(db)
 
 
-def test_two_processes_that_migrate_at_once_do_it_once(db: Path) -> None:
+def test_two_processes_that_migrate_at_once_migrate_once(db: Path) -> None:
     ready = threading.Barrier(6)
     outcomes: list[int | BaseException] = []
 
@@ -271,15 +273,13 @@ def test_two_processes_that_migrate_at_once_do_it_once(db: Path) -> None:
         assert version_of(connection) == len(MIGRATIONS)
 
 
-def test_two_processes_that_create_one_database_at_once(tmp_path: Path) -> None:
+def test_two_processes_may_create_one_database_at_once(tmp_path: Path) -> None:
     processes = [start("--db", tmp_path / "memory.db", "status", "--json", env=NO_MODEL) for _ in range(4)]
     assert [finish(process).code for process in processes] == [0] * 4
     assert is_sound(tmp_path / "memory.db")
 
 
-def test_a_migration_that_finds_no_room_for_its_backup_changes_nothing(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_migration_without_space_for_its_backup_changes_nothing(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite3.connect
 
     def full(path: str | Path, **options: object) -> sqlite3.Connection:
@@ -300,7 +300,7 @@ def test_a_migration_that_finds_no_room_for_its_backup_changes_nothing(
     assert is_sound(db)
 
 
-def test_a_new_analyzer_rebuilds_the_words(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_analyzer_rebuilds_the_keyword_index(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(db, options=KEYWORD) as memory, memory.store._engine.database.write() as connection:
         connection.execute("UPDATE records_fts SET text = 'stale', title = 'stale'")
     monkeypatch.setattr(engine, "ANALYZER_VERSION", engine.ANALYZER_VERSION + 1)
@@ -316,7 +316,9 @@ def test_a_new_analyzer_rebuilds_the_words(db: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "sign", ["UPDATE meta SET value = value + 1 WHERE key = 'analyzer'", "PRAGMA user_version = 99"]
 )
-def test_an_older_process_stops_writing_when_a_newer_one_took_over(db: Path, tmp_path: Path, sign: str) -> None:
+def test_an_older_process_stops_writing_after_a_newer_one_migrated_the_file(
+    db: Path, tmp_path: Path, sign: str
+) -> None:
     with Memory(db, options=KEYWORD) as old:
         assert old.search("harbour").total == 20
         with contextlib.closing(sqlite3.connect(db, isolation_level=None)) as newer:
@@ -342,14 +344,14 @@ connection.execute("COMMIT")
 """
 
 
-# The command line; a file, its first argument, tells that it has asked for the lock.
+# The command line; it creates the file named by its first argument when it waits for the lock.
 WAITS = """
 import pathlib, sys
 from mindex.cli.main import main
 from mindex.store.sqlite.connection import Database
-told, begin = pathlib.Path(sys.argv.pop(1)), Database._begin
+waiting, begin = pathlib.Path(sys.argv.pop(1)), Database._begin
 def begin_and_tell(*arguments, **options):
-    told.touch()
+    waiting.touch()
     return begin(*arguments, **options)
 Database._begin = begin_and_tell
 main()
@@ -376,7 +378,7 @@ def release(holder: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("how", ["IMMEDIATE", "EXCLUSIVE"])
-def test_searches_go_on_while_another_process_writes(db: Path, impatient: float, how: str) -> None:
+def test_a_search_does_not_wait_for_another_process_that_writes(db: Path, impatient: float, how: str) -> None:
     with held(db, how), Memory(db, options=KEYWORD) as memory:
         assert memory.search("harbour").total == 20
         assert memory.list().total == 20
@@ -385,7 +387,7 @@ def test_searches_go_on_while_another_process_writes(db: Path, impatient: float,
 
 
 @pytest.mark.parametrize("how", ["IMMEDIATE", "EXCLUSIVE"])
-def test_a_write_that_waited_too_long_says_so(db: Path, impatient: float, tmp_path: Path, how: str) -> None:
+def test_a_write_that_waited_too_long_raises_a_busy_error(db: Path, impatient: float, tmp_path: Path, how: str) -> None:
     write(tmp_path / "docs", {"new.md": "anchor"})
     with held(db, how), Memory(db, options=KEYWORD) as memory:
         started = time.monotonic()
@@ -409,8 +411,8 @@ def test_a_write_waits_until_the_other_process_is_done(db: Path, tmp_path: Path)
     assert ran.json["collections"][0]["files"]["new"] == 1
 
 
-def test_a_question_does_not_wait_for_its_cache_to_be_written(handbook_memory: Memory, tmp_path: Path) -> None:
-    """With a model every new question is remembered; somebody else's lock must not hold up the answer or the exit."""
+def test_a_search_does_not_wait_for_its_cache_to_be_written(handbook_memory: Memory, tmp_path: Path) -> None:
+    """With a model every new query is cached; a lock of another process must delay neither the answer nor the exit."""
     db = tmp_path / "memory.db"
     with Memory(db) as memory:
         memory.index(write(tmp_path / "docs", {"a.md": "Parcels wait in the harbour."}))
@@ -473,7 +475,7 @@ def test_a_read_only_database_is_searched_and_not_written(db: Path, what: str, p
 
 
 @unix_only
-def test_a_read_only_database_is_reranked_though_no_score_can_be_kept(db: Path, public_path: Path) -> None:
+def test_a_read_only_database_is_reranked_though_no_score_can_be_cached(db: Path, public_path: Path) -> None:
     db = shared(db, public_path)
     db.chmod(0o444)
     with ModelServer() as server:
@@ -499,7 +501,7 @@ def test_a_read_only_database_is_searched_while_its_owner_writes(db: Path, publi
 
 
 @unix_only
-def test_a_new_database_in_a_read_only_folder_is_one_line(public_path: Path) -> None:
+def test_a_new_database_in_a_read_only_folder_is_an_error_of_one_line(public_path: Path) -> None:
     place = public_path / "closed"
     place.mkdir()
     open_up(place).chmod(0o555)
@@ -509,14 +511,14 @@ def test_a_new_database_in_a_read_only_folder_is_one_line(public_path: Path) -> 
 
 
 @unix_only
-def test_a_database_nobody_may_read_is_one_line(db: Path, public_path: Path) -> None:
+def test_an_unreadable_database_is_an_error_of_one_line(db: Path, public_path: Path) -> None:
     db = shared(db, public_path)
     db.chmod(0)
     (ran,) = run_as_nobody(["search", "x"], env={**NO_MODEL, "MINDEX_DB": str(db)})
     is_one_error(ran, "memory.db")
 
 
-# ── no room ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── no space ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def count_of_documents(memory: Memory) -> int:

@@ -1,4 +1,4 @@
-"""What only the SQLite engine promises about spaces: old files, quiet readers, keys that are given again."""
+"""Spaces in the SQLite engine: old files, readers that need not reload, keys that are used again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mindex.store.sqlite.spaces import read_roles
 from mindex.store.sqlite.store import SqliteStore
 
 OLD, NEW, THIRD = Model("test", "old", 4), Model("test", "new", 4), Model("test", "third", 4)
-NO_MADE = EmbedderSpec("test")
+NO_SPEC = EmbedderSpec("test")
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
         assert memory.store.vectors.drop_unused_spaces() == 1
 
 
-def test_a_reader_is_not_disturbed_by_vectors_that_are_gathered_for_another_space(
+def test_a_reader_does_not_reload_for_vectors_of_a_space_that_is_being_filled(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     give(store, OLD)
@@ -70,7 +70,7 @@ def test_a_reader_is_not_disturbed_by_vectors_that_are_gathered_for_another_spac
         reader.retrieval.nearest(OLD, query, Filters(), 3)
     index = reader._engine.vectors._loaded[OLD.fingerprint].index
     rows = index._keys
-    store.vectors.begin_space(NEW, NO_MADE)
+    store.vectors.begin_space(NEW, NO_SPEC)
     give(store, NEW)
     assert reader.retrieval.nearest(OLD, query, Filters(), 3).hits[0].id == "a"
     assert reader._engine.vectors._loaded[OLD.fingerprint].index is index
@@ -79,14 +79,14 @@ def test_a_reader_is_not_disturbed_by_vectors_that_are_gathered_for_another_spac
     store.close()
 
 
-def test_a_key_that_is_given_again_brings_no_vectors_of_the_space_before(store: SqliteStore) -> None:
+def test_a_reused_key_of_a_space_brings_no_vectors_of_the_dropped_one(store: SqliteStore) -> None:
     give(store, OLD)
-    store.vectors.begin_space(NEW, NO_MADE)
+    store.vectors.begin_space(NEW, NO_SPEC)
     give(store, NEW)
-    store._engine.vectors.pack(force=True)  # whoever packs holds it in memory
-    store.vectors.begin_space(OLD, NO_MADE)
+    store._engine.vectors.pack(force=True)  # packing loads it into memory
+    store.vectors.begin_space(OLD, NO_SPEC)
     store.vectors.drop_unused_spaces()
-    store.vectors.begin_space(THIRD, NO_MADE)
+    store.vectors.begin_space(THIRD, NO_SPEC)
     with store._engine.database.read() as connection:
         keys = dict(connection.execute("SELECT fingerprint, key FROM models"))
     store.vectors.put(THIRD, [RecordVectors(id_, np.eye(4, dtype=np.float32)[[3]]) for id_ in "abc"])
@@ -111,9 +111,7 @@ def test_an_edition_is_read_from_the_fingerprint_alone(store: SqliteStore, editi
 @pytest.mark.parametrize(
     "settings", ["", "[]", "null", "{", '{"provider": 3, "space": 7}', '{"space": {"provider": "x"}}']
 )
-def test_whatever_stands_in_the_settings_of_a_space_it_is_known_by_its_fingerprint(
-    store: SqliteStore, settings: str
-) -> None:
+def test_a_space_with_unreadable_settings_is_known_by_its_fingerprint(store: SqliteStore, settings: str) -> None:
     give(store, OLD)
     with store._engine.database.write() as connection:
         connection.execute("UPDATE models SET settings = ?", (settings,))
@@ -123,7 +121,7 @@ def test_whatever_stands_in_the_settings_of_a_space_it_is_known_by_its_fingerpri
     store.close()
 
 
-def test_what_a_newer_program_wrote_of_a_space_is_left_aside(store: SqliteStore) -> None:
+def test_unknown_properties_of_a_space_are_ignored(store: SqliteStore) -> None:
     give(store, OLD)
     with store._engine.database.write() as connection:
         (kept,) = connection.execute("SELECT settings FROM models").fetchone()

@@ -1,1 +1,1 @@
-"""The only room that speaks SQL."""
+"""The store interface, the rules that all engines share, and the SQLite engine. The only package with SQL."""

@@ -1,4 +1,4 @@
-"""Something told with all that belongs to it, on its way out of one store and into another."""
+"""Entries with all that belongs to them, as they are exported from one store and restored in another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mindex.model import Change, Record
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """From the record that holds it to another."""
+    """A link from the record that has it to another one."""
 
     target: str
     kind: str
@@ -31,7 +31,7 @@ class ExportedVectors:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """When an exchange was asked for its facts, and how many new ones it had."""
+    """When facts were extracted from a turn, and how many new ones there were."""
 
     at: int
     facts: int
@@ -39,9 +39,9 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class ExportRow:
-    """One record, its changes (oldest first), what it is linked to and, where wanted, its vectors.
+    """One record, its changes (oldest first), its links and, if wanted, its vectors.
 
-    Without a history, its coming in becomes its first change. `where` says where it was read, for reports.
+    Without a history, its import becomes its first change. `where` says where it was read, for reports.
     """
 
     record: Record
@@ -77,7 +77,7 @@ class ExportRow:
 
 @dataclass(frozen=True, slots=True)
 class ExportSnapshot:
-    """Everything told at one moment, in order of agent and number; and the last number each agent was given."""
+    """All entries of one moment, in order of agent and number, and the last number of each agent."""
 
     last_numbers: Mapping[str, int]
     total: int
@@ -92,7 +92,7 @@ Outcome: TypeAlias = Literal["added", "duplicate", "conflict"]
 
 @dataclass(frozen=True, slots=True)
 class RestoreOutcome:
-    """What became of a row: stored under a number, there already (as `id`), or in the way of another one (`id`)."""
+    """What became of a row: stored under `number`, a duplicate of record `id`, or in conflict with record `id`."""
 
     outcome: Outcome
     id: str
@@ -101,7 +101,7 @@ class RestoreOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RestoreOptions:
-    """How rows come in: above which numbers new ones are given, which field of a kind is unique, who brings them."""
+    """How rows are restored: the author and reason of the import, the least new numbers, the unique field of a kind."""
 
     by: str
     reason: str = ""
@@ -111,7 +111,7 @@ class RestoreOptions:
 
 @dataclass(slots=True)
 class ImportPreview:
-    """What a dry run would have stored so far, so that later rows are judged as if it had."""
+    """What a dry run would have stored so far, so that later rows are judged as if it were stored."""
 
     ids: dict[str, ExistingRecord] = field(default_factory=dict)
     contents: dict[tuple[str, str], str] = field(default_factory=dict)  # (agent, content hash) → id
@@ -122,7 +122,7 @@ class ImportPreview:
 
 @dataclass(frozen=True, slots=True)
 class ExistingRecord:
-    """The little that tells whether a record that has an id is the one that is to come in under it."""
+    """What decides whether a stored record and a row with its id are the same."""
 
     kind: str
     agent: str

@@ -1,7 +1,7 @@
-"""Other programs' SQLite files, read and never changed: whatever tables and columns are there.
+"""Reads the SQLite files of other programs, with whatever tables and columns they have, and never changes them.
 
-Their vectors are left where they are: none of these programs records which model made them, and vectors of different
-models must never meet. What comes in is embedded anew.
+Their vectors are not read: none of these programs records which model made them, and vectors of different models must
+not be compared. What is imported is embedded anew.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SECONDS = 5.0
 
 
 class ForeignDatabase:
-    """A look at one moment of a database that belongs to somebody else, its write-ahead log included.
+    """A snapshot of another program's database, its write-ahead log included.
 
-    A table that breaks off is read as far as it goes; `damage` says which ones did, and how.
+    A damaged table is read as far as possible; `damage` says which ones are damaged, and how.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,7 @@ class ForeignDatabase:
         return frozenset(str(row[1]).lower() for row in described)
 
     def count(self, *tables: str) -> int:
-        """How many rows there are; of a damaged table nobody knows, and none are counted."""
+        """How many rows these tables have; a damaged table counts as empty."""
         return sum(self._number(f'SELECT count(*) FROM "{table}"') for table in self.tables.intersection(tables))
 
     def last(self, table: str, column: str, where: str = "", value: object = None) -> int:
@@ -126,7 +126,7 @@ class ForeignDatabase:
 
 
 def _address(path: Path) -> str:
-    """A database with a write-ahead log that nobody has open is read as it lies: SQLite would make files beside it."""
+    """The URI of a file. With a write-ahead log that no process has open, SQLite would create files beside it."""
     with path.open("rb") as file:
         header = file.read(20)
     at_rest = header[18:19] == _WAL_VERSION and not path.with_name(f"{path.name}-wal").exists()
@@ -134,7 +134,7 @@ def _address(path: Path) -> str:
 
 
 def holds(path: Path, **tables: Collection[str]) -> bool:
-    """Whether a file is a database with these tables and columns; raises only when it is locked: nobody can tell."""
+    """Whether a file is a database with these tables and columns; raises StoreBusyError when it is locked."""
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:

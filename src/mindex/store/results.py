@@ -1,4 +1,4 @@
-"""What a store answers beside records: candidates, numbers, what became of something."""
+"""The values that the store interface takes and returns, beside records: queries, candidates, counts, outcomes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ScoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class NearestRecords:
-    """The nearest records by cosine, and what the query's cosine looks like over the whole scope.
+    """The nearest records by cosine, and the background: the query's cosine over the whole scope.
 
-    `mean` and `std` are of a sample, `size` is the number of vectors in scope, `fluency` the mean number of words
-    per word piece of what is in scope.
+    `mean` and `std` are of a sample of the pieces in scope, `size` is how many these are, `fluency` their mean number
+    of words per word piece.
     """
 
     hits: tuple[ScoredRecord, ...]
@@ -62,8 +62,8 @@ class KeywordQuery:
 class KeywordResult:
     """What a keyword query found, best first; how common its tokens are, and which of them the best hits hold.
 
-    `statistics` counts among the records in scope, where these are few enough to count, else among all. `active_space`
-    is the fingerprint of the active space: it tells a search that the model was changed, without a call of its own.
+    `statistics` counts among the records in scope, where these are few enough to count, else among all. The fingerprint
+    of the active space lets a search notice that the model was changed, without a call of its own.
     """
 
     hits: tuple[ScoredRecord, ...]
@@ -74,7 +74,7 @@ class KeywordResult:
 
 @dataclass(frozen=True, slots=True)
 class RankingSignals:
-    """The little that ranking must know of a candidate before it is fetched whole."""
+    """What ranking must know of a candidate before the whole record is read."""
 
     id: str
     kind: str
@@ -100,7 +100,7 @@ class RankingContext:
 
 @dataclass(frozen=True, slots=True)
 class AddOutcome:
-    """What became of one record that was told: made, or there already."""
+    """What became of one added record: stored, or found to exist already under `id`."""
 
     id: str
     created: bool
@@ -119,7 +119,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class DocumentUpdate:
-    """A document as it is now. `records` are its chunks in order, or None when only the row changed (a touch)."""
+    """A document as it is now. `records` are its chunks in order, or None when only the document itself changed."""
 
     document: Document
     records: tuple[Record, ...] | None
@@ -127,7 +127,7 @@ class DocumentUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ChunkCounts:
-    """How many records an update of documents brought, left and took away."""
+    """How many chunks an update of documents added, kept and removed."""
 
     added: int = 0
     kept: int = 0
@@ -147,7 +147,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class CollectionCount:
-    """An indexed folder in numbers."""
+    """How many documents and chunks a collection has."""
 
     documents: int
     chunks: int
@@ -155,19 +155,19 @@ class CollectionCount:
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """Where a store lies and how much it holds."""
+    """Where the data of a store is, and how much there is of it."""
 
     location: str
     schema: int
     records: Mapping[str, int]
     collections: Mapping[str, CollectionCount]
-    size_bytes: int | None  # None where the engine cannot tell
+    size_bytes: int | None  # None where the engine does not know
     caches: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Exchanges that went unanswered so many times, the last time after `since`, are left alone."""
+    """Turns whose extraction failed at least so many times, the last time after `since`, are not tried again."""
 
     failures: int
     since: int

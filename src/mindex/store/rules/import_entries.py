@@ -32,7 +32,7 @@ _PLACES = frozenset({"profile", "note"})
 
 
 class RestoreStatements(EntryStatements, Protocol):
-    """What restoring needs of an engine beside the statements for adding."""
+    """What restoring needs of an engine, in addition to the statements for adding."""
 
     def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
         """What identifies each of these records that exists, live or retired."""
@@ -56,7 +56,7 @@ class RestoreStatements(EntryStatements, Protocol):
         """Whether a model of this space was used here before."""
 
     def put_exported_vectors(self, id_: str, vectors: ExportedVectors) -> None:
-        """Store vectors as they are, unless the space has others dimensions. No space becomes active by it."""
+        """Store vectors as they are, unless the space has other dimensions. No space becomes active by it."""
 
 
 def restore(
@@ -78,7 +78,7 @@ def restore(
         outcome = _judged(row.record, known, options, now)
         outcomes.append(outcome)
         if outcome.outcome == "added":
-            stored.append(_numbered(row, outcome.number))
+            stored.append(_with_number(row, outcome.number))
     if preview is not None:
         _extend(preview, known)
     elif stored:
@@ -148,19 +148,9 @@ def _judged(record: Record, known: ImportPreview, options: RestoreOptions, now: 
     return RestoreOutcome("added", record.id, number)
 
 
-def _numbered(row: ExportRow, number: int | None) -> ExportRow:
+def _with_number(row: ExportRow, number: int | None) -> ExportRow:
     """The row under another number, in its history, too."""
-    if row.record.number == number:
-        return row
-    history = tuple(
-        replace(
-            change,
-            before=None if change.before is None else replace(change.before, number=number),
-            after=replace(change.after, number=number),
-        )
-        for change in row.history
-    )
-    return replace(row, record=replace(row.record, number=number), history=history)
+    return row if row.record.number == number else row.with_states(lambda state: replace(state, number=number))
 
 
 def _store(statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions) -> None:

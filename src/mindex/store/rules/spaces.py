@@ -52,14 +52,14 @@ def require_role(roles: SpaceRoles, model: Model, *, filling: bool = False) -> N
     active = roles.active or model.fingerprint
     if model.fingerprint == active or (filling and model.fingerprint == roles.filling):
         return
-    kept = model_from_fingerprint(active)
-    theirs, ours = space_name(kept), space_name(model)
-    if replace(kept, edition=0) == replace(model_from_fingerprint(model.fingerprint), edition=0):
-        raise SpaceChangedError(f"everything was embedded anew with {theirs} meanwhile", "ask again")
-    if theirs == ours:
-        theirs, ours = f"{kept.dimensions} dimensions of {theirs}", f"{model.dimensions}"
+    stored = model_from_fingerprint(active)
+    current, given = space_name(stored), space_name(model)
+    if replace(stored, edition=0) == replace(model_from_fingerprint(model.fingerprint), edition=0):
+        raise SpaceChangedError(f"everything was embedded anew with {current} meanwhile", "ask again")
+    if current == given:
+        current, given = f"{stored.dimensions} dimensions of {current}", f"{model.dimensions}"
     raise SpaceChangedError(
-        f"this memory is embedded with {theirs} now, not with {ours}", "`mindex reembed` changes the model"
+        f"this memory is embedded with {current} now, not with {given}", "`mindex reembed` changes the model"
     )
 
 

@@ -1,1 +1,1 @@
-"""The default store: one SQLite file is the whole truth."""
+"""The default engine: one SQLite file with all data of a memory."""

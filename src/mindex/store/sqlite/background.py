@@ -1,4 +1,4 @@
-"""Writes nobody waits for: one thread per process, many small jobs in one transaction, never an error to the caller."""
+"""Writes in the background: one thread per process, many small jobs in one transaction, no error to the caller."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Job = Callable[[sqlite3.Connection], None]
 Done = Callable[[], object]
 
 _MOST_WAITING = 10_000
-# Jobs gather this long before they are written: one commit for many, and none in the middle of an answer.
+# Jobs gather this long before they are written: one commit for many, and none in the middle of a search.
 _GATHER_SECONDS = 0.5
 
 
@@ -40,12 +40,12 @@ class BackgroundWriter:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="mindex-writer", daemon=True)
                 self._thread.start()
-            if len(self._jobs) == 1:  # else the writer knows: woken for each, it would take a turn of every answer
+            if len(self._jobs) == 1:  # else the writer is awake: waking it for each job would slow every search
                 self._wake.notify_all()
 
     def flush(self) -> None:
         """Return when every job submitted so far was tried."""
-        assert self._database.moment is None, "whoever writes several things together would wait for itself"
+        assert self._database.moment is None, "a thread in a transaction would wait for itself"
         with self._wake:
             self._hurry = True
             self._wake.notify_all()

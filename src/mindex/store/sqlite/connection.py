@@ -1,7 +1,7 @@
 """Connections to one SQLite file: many readers that never write, two writers that never wait inside a model.
 
-What was told is committed with `synchronous=FULL` (once acknowledged it survives a power cut); what can be made
-again from files with `NORMAL`. The level cannot change inside a transaction, hence two write connections.
+Entries are committed with `synchronous=FULL` (once acknowledged they survive a power cut); what can be made again
+from files with `NORMAL`. The level cannot change inside a transaction, hence two write connections.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mindex.ids import new_id
 
 DEFAULT_WAIT = 30.0
 _COMPACT_WAIT_MS = 500
-# "mind": lets us tell our files from any other SQLite database.
+# "mind": marks our files among other SQLite databases.
 APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
@@ -38,8 +38,8 @@ def may_be_ours(connection: sqlite3.Connection) -> bool:
 
 @contextlib.contextmanager
 def _part_of(transaction: sqlite3.Connection) -> Iterator[None]:
-    """A write within a larger one: taken back alone when it fails, for whoever can do without it."""
-    if not transaction.in_transaction:  # SQLite took all of it back (no space left, say): nothing may follow
+    """A write inside a transaction: rolled back alone when it raises, so that the caller can go on without it."""
+    if not transaction.in_transaction:  # SQLite rolled all of it back (no space left, say): nothing may follow
         raise StoreError("an earlier part of this change could not be written", "try again")
     transaction.execute("SAVEPOINT part")
     try:
@@ -63,8 +63,8 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def _pause() -> None:
-    """A moment of uncertain length, so that two who wait for each other do not meet again."""
-    from random import uniform  # only a busy database needs it
+    """Wait for a random moment, so that two processes that wait for each other do not collide again."""
+    from random import uniform  # only where two processes collide
 
     time.sleep(uniform(0.005, 0.05))
 
@@ -78,7 +78,7 @@ class _Mine(threading.local):
 
 
 class Database:
-    """Hands out connections and turns SQLite's errors into ours."""
+    """The connections to one file. Raises StoreError and its kinds instead of SQLite's errors."""
 
     def __init__(self, path: Path, *, wait: float = DEFAULT_WAIT) -> None:
         self.path = path
@@ -254,7 +254,7 @@ class Database:
         return self._writers[durable]
 
     def _begin(self, connection: sqlite3.Connection, wait: float) -> None:
-        """Take the write lock; SQLite may still answer busy at once (a stale snapshot), so ask until the deadline."""
+        """Take the write lock; SQLite may still return busy at once (a stale snapshot), so try until the deadline."""
         deadline = time.monotonic() + wait
         connection.execute(f"PRAGMA busy_timeout = {min(_SLICE_MS, int(wait * 1000))}")
         try:
@@ -339,7 +339,7 @@ class Database:
             return not busy
 
     def close(self) -> None:
-        self._closed = True  # first: whoever holds the write lock while waiting for another process lets go of it
+        self._closed = True  # first: a thread that waits for another process with the write lock gives it up
         with self._write_lock, self._lock:
             for connection in (*self._readers, *self._writers.values()):
                 connection.close()

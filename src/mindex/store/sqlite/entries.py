@@ -16,7 +16,8 @@ from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
 from mindex.store.sqlite.filter_sql import batches, marks
 
-if TYPE_CHECKING:  # a search does not wait for values that only reports, exports and imports are made of
+# A search does not wait for modules that only reports, exports and restores need: they are imported when called.
+if TYPE_CHECKING:
     from mindex.model import MemoryStatistics, PurgeResult
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 

@@ -11,7 +11,8 @@ from mindex.model import Change, Record
 from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.filter_sql import batches, marks
 
-if TYPE_CHECKING:  # a search does not wait for values that only imports are made of
+# A search does not wait for the values of a restore: they are imported when called.
+if TYPE_CHECKING:
     from mindex.store.export_rows import ExistingRecord, ExportedVectors, Extraction
 
 _SAME_CONTENT = """

@@ -13,6 +13,7 @@ from mindex.errors import CollectionError
 from mindex.model import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks
+from mindex.store.rules.filters import is_glob
 from mindex.store.sqlite import caches, keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import marks, path_clause
@@ -79,7 +80,7 @@ class SqliteFiles:
             exact = _select(connection, "?1 IN (d.path, d.id, c.name || '/' || d.path)", path)
             if exact or not path:
                 return exact
-            if any(wild in path for wild in "*?["):
+            if is_glob(path):
                 where, values = path_clause(path)
                 return _select(connection, f"{where} OR c.name || '/' || d.path GLOB ?", *values, path)
             return _select(connection, "substr(d.path, -length(?1)) = ?1", "/" + path.lstrip("/"))

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from mindex.analyzer import fold
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.store.rules.filters import is_glob
 from mindex.values import dataclass
 
 Parameter = str | int | float
@@ -90,7 +91,7 @@ def _of_time(filters: Filters, now: int) -> Iterator[Demand]:
 
 def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:
     """A glob where it has wildcards (`*` crosses folders), else that file or everything below that folder."""
-    if any(wild in path for wild in "*?["):
+    if is_glob(path):
         return "(d.path = ? OR d.path GLOB ?)", (path, path)
     folder = path.strip("/")
     return "(d.path = ? OR substr(d.path, 1, ?) = ?)", (folder, len(folder) + 1, f"{folder}/")
@@ -99,7 +100,7 @@ def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:
 def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) -> bool:
     """Whether the filters leave nothing out of the indexes, so that they need not be applied row by row.
 
-    Forgotten records have left the indexes already; what remains is answered by three look-ups in indexes.
+    Retired records are not in the indexes; the rest is decided by three look-ups in indexes.
     """
     if filters != Filters(agent=filters.agent, include_expired=filters.include_expired):
         return False

@@ -1,4 +1,4 @@
-"""What the store can say about its own health, and how it is kept in shape."""
+"""Checks of a SQLite file, and the repair of its vectors."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def checks(connection: sqlite3.Connection) -> tuple[Check, ...]:
 
 
 def _integrity(connection: sqlite3.Connection) -> Check:
-    (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    message = "the file is sound" if answer == "ok" else " ".join(str(answer).split())
-    return Check("file", answer == "ok", message, _BEYOND_REPAIR)
+    (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    message = "the file is sound" if result == "ok" else " ".join(str(result).split())
+    return Check("file", result == "ok", message, _BEYOND_REPAIR)
 
 
 def _words(connection: sqlite3.Connection) -> Check:

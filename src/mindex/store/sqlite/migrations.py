@@ -1,4 +1,4 @@
-"""From an empty or older file to the schema this program speaks, under the write lock and behind a backup."""
+"""Migrates an empty or older file to the current schema, under the write lock and after a backup."""
 
 from __future__ import annotations
 
@@ -61,11 +61,14 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """Bring the file to the newest schema; answer its version. Refuses a newer file and a stranger's."""
+    """Bring the file to the newest schema. Returns its version.
+
+    Raises SchemaError for a newer file, ForeignDatabaseError for one of another program.
+    """
     target = len(migrations)
     with database.read() as connection:
         version = version_of(connection)
-        _refuse_strangers(database, connection, version, target)
+        _refuse_foreign(database, connection, version, target)
         if version == target:
             return version
     if database.read_only and version in _READ_ONLY_VIEWS:
@@ -81,7 +84,7 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     return target
 
 
-def _refuse_strangers(database: Database, connection: sqlite3.Connection, version: int, target: int) -> None:
+def _refuse_foreign(database: Database, connection: sqlite3.Connection, version: int, target: int) -> None:
     if not may_be_ours(connection):
         raise ForeignDatabaseError(f"{database.path} belongs to another program", "choose another --db")
     if version > target:
@@ -92,7 +95,7 @@ def _refuse_strangers(database: Database, connection: sqlite3.Connection, versio
 
 
 def _back_up(database: Database, version: int) -> None:
-    """The file as it is now; whoever calls holds the write lock, so nothing changes meanwhile."""
+    """Copy the file as it is now; the caller holds the write lock, so nothing changes meanwhile."""
     path = database.path.with_name(f"{database.path.name}.v{version}.{now_ms()}.bak")
     try:
         with database.read() as source, contextlib.closing(sqlite3.connect(path)) as target:

@@ -1,4 +1,4 @@
--- The whole truth of one memory. Times are milliseconds since 1970.
+-- All data of one memory. Times are milliseconds since 1970.
 
 -- Facts about the file itself: `analyzer` is the version whose tokens records_fts holds.
 CREATE TABLE meta (
@@ -37,7 +37,7 @@ CREATE TABLE documents (
 );
 
 -- Everything that can be found, of every kind: common columns, and one JSON object for what only a kind has.
--- Small columns stand before the text, so that a filter never reads the text's overflow pages.
+-- Small columns come before the text, so that a filter never reads the text's overflow pages.
 CREATE TABLE records (
     key        INTEGER PRIMARY KEY,
     id         TEXT NOT NULL UNIQUE,
@@ -47,7 +47,7 @@ CREATE TABLE records (
     position   INTEGER,                   -- of a chunk in its document
     first_line INTEGER,
     last_line  INTEGER,
-    number     INTEGER,                   -- of what was told, unique per agent, for clients with integer ids
+    number     INTEGER,                   -- of an entry, unique per agent, for clients with integer ids
     type       TEXT NOT NULL DEFAULT '',
     importance INTEGER,
     confidence REAL,
@@ -56,7 +56,7 @@ CREATE TABLE records (
     expires_at INTEGER,
     retired_at INTEGER,                   -- forgotten or superseded: the row stays, its index entries and vectors go
     superseded_by TEXT NOT NULL DEFAULT '',
-    content_hash  TEXT,                   -- of what was told: the same words again are the same memory
+    content_hash  TEXT,                   -- of an entry: the same content again is the same memory
     source     TEXT NOT NULL DEFAULT '',
     title      TEXT NOT NULL DEFAULT '',
     tags       TEXT NOT NULL DEFAULT '[]',
@@ -74,7 +74,7 @@ CREATE UNIQUE INDEX records_by_number ON records (agent, number) WHERE number IS
 CREATE INDEX records_by_content ON records (content_hash) WHERE content_hash IS NOT NULL;
 CREATE INDEX records_by_session ON records (json_extract(fields, '$.session_id'), created_at) WHERE kind = 'turn';
 
--- Every change of what was told, append-only: what it was before and after, by whom and why. Only a purge removes rows.
+-- Every change of an entry, append-only: its state before and after, author and reason. Only a purge removes rows.
 CREATE TABLE history (
     change INTEGER PRIMARY KEY AUTOINCREMENT,
     record TEXT NOT NULL,                 -- the record's id: history outlives the row's key
@@ -88,7 +88,7 @@ CREATE TABLE history (
 CREATE INDEX history_by_record ON history (record, change);
 CREATE INDEX history_by_time ON history (at);
 
--- Who stands beside whom: near duplicates, in both directions.
+-- Links between records, such as near duplicates, in both directions.
 CREATE TABLE links (
     source     INTEGER NOT NULL REFERENCES records (key),
     target     INTEGER NOT NULL REFERENCES records (key),
@@ -99,7 +99,7 @@ CREATE TABLE links (
 ) WITHOUT ROWID;
 CREATE INDEX links_by_target ON links (target);
 
--- Which record was returned for which question, in the background and bounded; and what that adds up to.
+-- Which record was returned for which query, written in the background and bounded; and the sums of it.
 CREATE TABLE access_log (
     key    INTEGER PRIMARY KEY,
     record INTEGER NOT NULL,
@@ -123,7 +123,7 @@ CREATE TABLE tags (
 ) WITHOUT ROWID;
 CREATE INDEX tags_by_record ON tags (record);
 
--- Names that what was told mentions, folded, for filtering.
+-- Names that entries mention, folded, for filtering.
 CREATE TABLE entities (
     entity TEXT NOT NULL,
     record INTEGER NOT NULL REFERENCES records (key),

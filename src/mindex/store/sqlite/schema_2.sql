@@ -6,11 +6,11 @@ ALTER TABLE models ADD COLUMN settings TEXT NOT NULL DEFAULT '{}';
 INSERT INTO meta SELECT 'space', fingerprint FROM models
     WHERE key = (SELECT model FROM vectors GROUP BY model ORDER BY count(*) DESC LIMIT 1);
 
--- A change may concern the vectors of one space only: whoever searches another need not look.
+-- A change may concern the vectors of one space only: processes that search another one need not look.
 ALTER TABLE changes ADD COLUMN model INTEGER;
 
--- Exchanges whose facts were taken out, also where there were none: nobody is asked twice. Fewer than none are those
--- that went unanswered so many times, `at` the last time: they are asked again after the others.
+-- Turns whose facts were extracted, also where there were none: each is done once. A negative number counts the failed
+-- attempts, `at` is the last one: such turns are tried again after the others.
 CREATE TABLE extractions (
     record INTEGER PRIMARY KEY REFERENCES records (key),
     at     INTEGER NOT NULL,

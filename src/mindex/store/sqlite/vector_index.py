@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Keys = NDArray[np.int64]
 
-# Up to this many rows every one is scored by its int8 code; beyond, sign bits choose whom to score.
+# Up to this many rows every one is scored by its int8 code; beyond, sign bits choose which ones to score.
 EXHAUSTIVE = 4096
 _CHOSEN_BY_BITS = 1000
 _SAMPLE = 512
@@ -151,7 +151,7 @@ class VectorIndex:
         while True:
             threshold = int(np.searchsorted(counts, wanted))
             rows = np.flatnonzero(distance <= threshold)
-            # One long record may have more pieces near the query than were asked for: then look further.
+            # One long record may have more pieces near the query than the limit: then look further.
             if wanted >= size or len(np.unique(self._keys[rows])) >= limit:
                 return rows
             wanted = min(size, wanted * 4)

@@ -55,7 +55,7 @@ class SqliteVectors:
                 "check embedding.model, then run `mindex doctor`",
             )
         # One snapshot for all of it: a commit between two statements could be missed for good, and a space that was
-        # replaced in the middle would answer with half of its vectors.
+        # replaced in the middle would return half of its vectors.
         with self._lock, self._database.snapshot() as connection:
             ranked, known = self._ranked(connection, model, query, filters, limit)
         if ranked is None:
@@ -144,7 +144,7 @@ class SqliteVectors:
     def pack(self, *, force: bool = False) -> None:
         """Write the compact form of every model's vectors beside them, once enough is unpacked.
 
-        `force` makes it anew from the vectors themselves, whatever stands there.
+        `force` makes all of it anew from the vectors themselves.
         """
         with self._database.read() as connection:
             models = connection.execute("SELECT key, fingerprint, dimensions, packed_seq FROM models").fetchall()
@@ -156,7 +156,7 @@ class SqliteVectors:
             (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
         for model, fingerprint, dimensions in due:
             self._pack(model, fingerprint, dimensions, anew=force)
-        if not models and last > _BLOCK:  # nobody reads the log of changes where there are no vectors
+        if not models and last > _BLOCK:  # without vectors the log of changes has no reader
             with self._database.write() as connection:
                 connection.execute("DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)")
 
