@@ -81,19 +81,14 @@ class EmbedderSelection:
         if self._override is not None or self._settings.text("embedding.provider") == "none":
             return self._override or _NO_EMBEDDER
         space = self._store.vectors.active_space()
-        active = self._active
-        if active is not None and active.space == space:
-            return active
         with self._lock:
-            active = self._active
-            if active is None or active.space != space:
-                active = self._active = self._for_space(space, active)
-        return active
+            if self._active is None or self._active.space != space:
+                self._active = self._for_space(space, self._active)
+            return self._active
 
     def load(self) -> None:
         """Load the embedding model now. Raises EmbeddingError when it cannot be had."""
-        embedder = self.embedder
-        if embedder is not None:
+        if (embedder := self.embedder) is not None:
             embedder.load()
 
     def _for_space(self, fingerprint: str, before: ActiveEmbedder | None) -> ActiveEmbedder:

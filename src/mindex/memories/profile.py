@@ -12,8 +12,8 @@ from mindex.clock import now_ms
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
-from mindex.memories import json_paths
 from mindex.memories.author import Author
+from mindex.memories.json_paths import leaves, parse_path, value_at, with_value, without_value
 from mindex.memories.validation import validate_json
 from mindex.model import Change, Record
 from mindex.redaction.json_values import redact_value
@@ -38,7 +38,7 @@ class Profile:
         """The profile, or the value at a path such as `user.name` or `projects[0]`; {} before anything was set."""
         found = self.record(agent=agent)
         data = found.fields.get("data", {}) if found else {}
-        return json_paths.value_at(data, path) if path else data
+        return value_at(data, path) if path else data
 
     def set(self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None) -> Change:
         """Set values by their paths, in one change; None removes a value."""
@@ -46,16 +46,14 @@ class Profile:
         if not changes:
             raise UsageError("there is nothing to change", "give a path and a value")
         for path in changes:
-            json_paths.parse_path(path)  # an invalid path must not leave an empty profile behind
+            parse_path(path)  # an invalid path must not leave an empty profile behind
         redact = self._author.redactor.redact_text
         changes = {redact(path): redact_value(validate_json(value), redact, path) for path, value in changes.items()}
 
         def revised(record: Record) -> Record:
             data: Any = record.fields.get("data", {})
             for path, value in changes.items():
-                data = (
-                    json_paths.without_value(data, path) if value is None else json_paths.with_value(data, path, value)
-                )
+                data = without_value(data, path) if value is None else with_value(data, path, value)
             return with_data(record, data)
 
         with self._author.store.entries.transaction():  # a refused change must not leave an empty profile behind either
@@ -115,6 +113,6 @@ def with_data(record: Record, data: Any) -> Record:
 
 def with_unchecked_data(record: Record, data: Any) -> Record:
     """Return a profile with other data and the text made of it, of any size."""
-    text = "\n".join(f"{path}: {value}" for path, value in json_paths.leaves(data))
+    text = "\n".join(f"{path}: {value}" for path, value in leaves(data))
     name = f"Profile of {record.agent}"
     return replace(record, fields={"data": data}, text=text, title=name, summary=name)
