@@ -10,7 +10,7 @@ from mindex.errors import UsageError
 from mindex.model import GetResult, Record
 from mindex.present.answer_view import VIEWS, DualView, View, view_answer
 from mindex.present.budget import LEAST_BUDGET
-from mindex.present.formats import formatted
+from mindex.present.output_formats import formatted
 from mindex.present.records_view import view_records
 from mindex.present.to_json import compact_json
 from mindex.present.tokens import count_tokens

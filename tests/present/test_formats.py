@@ -11,7 +11,7 @@ import pytest
 
 from mindex.model import GetResult, Record
 from mindex.present.answer_view import view_answer
-from mindex.present.formats import formatted
+from mindex.present.output_formats import formatted
 from mindex.present.records_view import view_records
 from tests.present.values import answer, hit
 

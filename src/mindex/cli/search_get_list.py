@@ -13,7 +13,7 @@ from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES
 from mindex.present.answer_view import VIEWS, AnswerView, View, view_answer
-from mindex.present.formats import FORMATS, WITHOUT_NOTES, formatted
+from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, formatted
 from mindex.present.records_view import RecordsView, list_json, list_text, view_records
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
