@@ -8,10 +8,12 @@ from statistics import median
 
 from ground import Ground
 from measure import Row, Timings, alternate, timed, told
+from mindex.config import load_settings
 from mindex.errors import ProviderError
 from mindex.memory import Memory
 from mindex.model import Answer
 from mindex.providers.base import ProviderSettings
+from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.rerank.base import create_reranker
 from mindex.providers.rerank.local import MAX_QUERY_TOKENS, LocalReranker, encode_pair
 from mindex.search.pipeline import RERANKED
@@ -42,13 +44,11 @@ def rerank(ground: Ground) -> Row:
     questions = ground.questions(_LOT, ground.sizes.reranked)
     database = ground.store(ground.sizes.small)
     listener = _Listener(reranker)
-    with _memory(ground, database) as memory:
-        memory.models.reranker = listener
+    with _memory(ground, database, listener) as memory:
         for question in questions:  # and their vectors are in the cache for all that follows
             _ask(memory, question, rerank=True)
         memory.store.settle()
-    with _memory(ground, database) as memory:
-        memory.models.reranker = reranker
+    with _memory(ground, database, reranker) as memory:
         alone = [_alone(reranker, question, listener.heard[question]) for question in questions]
         ours, without, own = alternate(
             len(questions),
@@ -83,8 +83,7 @@ def rerank_again(ground: Ground) -> Row:
         return Row("rerank-again", "a question asked again", "–", "–", target, None, f"skipped: {reranker}")
     questions = ground.questions(_LOT, 2 * ground.sizes.reranked)[ground.sizes.reranked :]
     first, again = [], []
-    with _memory(ground, ground.store(ground.sizes.small)) as memory:
-        memory.models.reranker = reranker
+    with _memory(ground, ground.store(ground.sizes.small), reranker) as memory:
         for question in questions:
             first.append(timed(lambda question=question: _reranked(memory, question)))
             memory.store.settle()  # what an answer leaves to be written is written within half a second
@@ -104,8 +103,11 @@ def rerank_again(ground: Ground) -> Row:
     )
 
 
-def _memory(ground: Ground, database: Path) -> Memory:
-    memory = Memory(database, options=_PATIENT)
+def _memory(ground: Ground, database: Path, reranker: LocalReranker) -> Memory:
+    settings = load_settings({"db": str(database), **_PATIENT})
+    providers = ConfiguredProviders(settings)
+    providers.reranker = reranker  # loaded already: loading it again is not part of the cost
+    memory = Memory(settings=settings, providers=providers)
     memory.models.use(ground.embedder)
     memory.search(ground.questions(9, 1)[0])  # the index of vectors is in memory from now on
     return memory
