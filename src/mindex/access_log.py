@@ -1,7 +1,5 @@
 """The access log: which entries were returned for which query. It feeds the frequency and recency of ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from mindex.clock import DAY_MS, now_ms

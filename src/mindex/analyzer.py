@@ -5,8 +5,6 @@ Prose becomes folded Porter stems. Identifiers are kept whole (`PolicyController
 letters, digits and `_` only, so no user text ever reaches an engine's query parser.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import unicodedata

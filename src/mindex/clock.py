@@ -1,7 +1,5 @@
 """The one clock. Inside, times are integer milliseconds since 1970; outside, ISO 8601 with a zone."""
 
-from __future__ import annotations
-
 import re
 import time
 from datetime import UTC, datetime, timedelta

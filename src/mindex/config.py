@@ -3,8 +3,6 @@
 Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers where it came from.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The format of the daily log: `memories` writes its lines, `ingest` recognises them and does not index them."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime
 

@@ -1,7 +1,5 @@
 """The texts that are embedded for a record: its title and text, split so that the model reads all of it."""
 
-from __future__ import annotations
-
 import re
 
 from mindex.model import Record

@@ -1,7 +1,5 @@
 """What can go wrong, in a handful of kinds. Every error says what happened and what to do next."""
 
-from __future__ import annotations
-
 
 class MindexError(Exception):
     """Base of everything mindex raises on purpose: `message` says what happened, `hint` the next step."""

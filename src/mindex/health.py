@@ -1,7 +1,5 @@
 """The status and the checks of a memory, gathered from the store, the models and the folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mindex.embedding.models import Models

@@ -1,7 +1,5 @@
 """Makes ids and hashes. An id has twelve letters and digits: legal in every engine, short enough to type."""
 
-from __future__ import annotations
-
 from base64 import b32encode
 from unicodedata import normalize
 

@@ -1,7 +1,5 @@
 """Maintenance as a service: backfill, optimize, scan for secrets, consolidate, statistics, purge what expired."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A queue whose items are handled in the background, by a thread that lives only while there is work."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The commands contact, project and skill, with one option for each field of `mindex.memories.field_specs`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

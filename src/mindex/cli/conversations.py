@@ -1,7 +1,5 @@
 """The command conversation: adds, extracts, searches and shows turns."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The commands export and import."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import IO, cast

@@ -1,7 +1,5 @@
 """The commands index and watch."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

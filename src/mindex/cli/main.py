@@ -3,8 +3,6 @@
 The module of a command is imported only when the command is called.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The commands backfill, optimize, reembed, models, consolidate, stats and scan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The commands add, update, forget, restore, purge, history, undo and timeline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

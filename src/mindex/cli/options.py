@@ -1,7 +1,5 @@
 """Options and arguments that several commands share."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The command profile: shows and changes the profile of the user, and its history."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, NoReturn

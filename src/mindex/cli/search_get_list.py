@@ -1,7 +1,5 @@
 """The commands search, get and list."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from typing import Any

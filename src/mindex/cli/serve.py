@@ -1,7 +1,5 @@
 """The command serve: answers agents over MCP."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands status, doctor, config and paths."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import click

@@ -1,7 +1,5 @@
 """Embeds records that have no vector yet: in batches, outside any transaction, resumable after an interruption."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """The models of a memory as a service: list, check and change them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

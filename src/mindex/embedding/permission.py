@@ -5,8 +5,6 @@ user of this machine may listen on a local port), nor a key to any server but th
 of its choice loaded as a model.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Assesses one question set: reads it, populates a memory, runs the questions, collects the measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads question sets in BEIR layout: `corpus.jsonl` or `files/`, `queries.jsonl`, `qrels/SPLIT.tsv`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

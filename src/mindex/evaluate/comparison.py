@@ -1,7 +1,5 @@
 """Compares two runs: a paired significance test on the questions that both have."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Measures silence on foreign topics: the questions of one set have no answer in the texts of another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Detects the language of texts, well enough to pair only sets in one language."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Metrics of a ranking: pure functions of ranked ids and the gains of the right ones."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from math import ceil, log2

@@ -1,7 +1,5 @@
 """Measures a setting at several values, and which value the other sets would choose for each set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Populates a memory with a question set, through `Memory.index` and `Memory.conversations` as any user would."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

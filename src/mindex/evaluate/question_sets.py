@@ -1,7 +1,5 @@
 """Question sets: questions with known answers, and the detection of a folder's layout."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

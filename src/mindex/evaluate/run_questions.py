@@ -1,7 +1,5 @@
 """Runs the questions of a set against a populated memory, one search variant after the other, and measures them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 A span is two offsets, so its text is always the file's own.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import deque

@@ -1,7 +1,5 @@
 """The chunker: splits a file's text into chunks with their section and exact lines."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The collections of a memory as a service: list, add, remove; their documents; the workspace folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

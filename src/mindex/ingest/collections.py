@@ -1,7 +1,5 @@
 """The collection of a folder: a root is indexed once, under one name, and never inside another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

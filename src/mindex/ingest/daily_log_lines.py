@@ -1,7 +1,5 @@
 """The lines that mindex wrote into a daily log are not indexed: their memories are stored already."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which files of a folder are new, changed, moved, deleted or unchanged since they were indexed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

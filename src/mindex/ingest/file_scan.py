@@ -1,7 +1,5 @@
 """Scan a folder for files to index: markdown and text that no rule ignores, up to the size limit. Never raises."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """YAML front matter: title, tags and type of a file, and how many lines it takes. No input makes it raise."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The indexer: brings the chunks of a folder up to date and writes only what has changed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

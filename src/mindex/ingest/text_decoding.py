@@ -1,7 +1,5 @@
 """Decode the bytes of a file, in UTF or a legacy encoding. The text has no NUL and can be encoded as UTF-8."""
 
-from __future__ import annotations
-
 import codecs
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.

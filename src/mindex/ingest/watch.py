@@ -4,8 +4,6 @@ An event only triggers a scan: what happened is read from the files themselves, 
 saves, renames and branch switches need no special case, and a lost event only delays the change until the next scan.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Indexed files, read from disk as they are now and redacted, and never from outside a collection's root."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

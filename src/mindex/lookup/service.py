@@ -1,7 +1,5 @@
 """Looks up references: ids, short ids, paths, line spans, globs and special references become records."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -3,8 +3,6 @@
 Each resolves to records, so that every output shows it like any other record.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

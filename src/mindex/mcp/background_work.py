@@ -1,7 +1,5 @@
 """`BackgroundWork`: the threads of a server that load the model, embed, purge, index and watch."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

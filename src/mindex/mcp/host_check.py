@@ -1,7 +1,5 @@
 """Which Host and Origin headers a server accepts, so that no web page reaches it by DNS rebinding."""
 
-from __future__ import annotations
-
 import socket
 
 from mcp.server.transport_security import TransportSecuritySettings

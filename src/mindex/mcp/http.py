@@ -1,7 +1,5 @@
 """The server over HTTP: /mcp and /health at one address, by default only for this machine."""
 
-from __future__ import annotations
-
 import socket
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """`MemoryHost`: the one memory of a server, opened when first needed, and the folders that the server may index."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from dataclasses import dataclass

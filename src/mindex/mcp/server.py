@@ -1,7 +1,5 @@
 """The MCP server: the tools of one dialect over one memory, with instructions, resources, a prompt and completions."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

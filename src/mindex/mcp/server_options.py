@@ -1,7 +1,5 @@
 """The options of a server, from the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lines for the server's log. It is stderr, because stdout belongs to the protocol."""
 
-from __future__ import annotations
-
 import sys
 
 

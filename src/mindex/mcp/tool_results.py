@@ -1,7 +1,5 @@
 """The results of tools: a text, and the same content as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Anchors: the lines of a file that a memory is about, and whether they are still there."""
 
-from __future__ import annotations
-
 import hashlib
 import heapq
 import re

@@ -1,7 +1,5 @@
 """The author of changes: the agent that writes entries, as the settings name it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mindex.errors import UsageError

@@ -1,7 +1,5 @@
 """Conflicts: two texts that differ in a number or date, in a negation, or by a pair of opposites."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter, defaultdict

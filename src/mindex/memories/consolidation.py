@@ -5,8 +5,6 @@ must keep every number, date and name. Without a model, or when it fails, the mo
 kept, and only where it says what the others say.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 

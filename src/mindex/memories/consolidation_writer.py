@@ -1,7 +1,5 @@
 """A language model writes the text that replaces several memories; a text that loses something is rejected."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 

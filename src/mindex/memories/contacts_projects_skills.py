@@ -1,7 +1,5 @@
 """Contacts, projects and skills ("things"): entries whose text is made of their fields."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace

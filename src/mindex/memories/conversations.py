@@ -1,7 +1,5 @@
 """Conversations: each turn is one record, found by its text with speaker and date in front."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from mindex.clock import now_ms, parse_time

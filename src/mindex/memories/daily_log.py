@@ -1,7 +1,5 @@
 """The daily log: a line in a file of the workspace for each new memory, for people to read."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

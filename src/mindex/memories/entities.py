@@ -4,8 +4,6 @@ Found by rules alone. In doubt a word is a name: one too many costs a row, one m
 where every noun has a capital, nouns are names, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

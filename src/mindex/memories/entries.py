@@ -1,7 +1,5 @@
 """Reading entries: by id, prefix or number, page by page, or all at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from mindex.errors import AmbiguousIdError, NotFoundError

@@ -1,7 +1,5 @@
 """The prompt that asks a language model for the facts of one turn, and the parsing of its answer."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from mindex.analyzer import fold

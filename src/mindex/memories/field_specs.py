@@ -1,7 +1,5 @@
 """The fields of a contact, a project and a skill: one table, which commands, tools and importers are made of."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The type gives the base; weighty words, dates and names raise it; hedges and a t
 point lower it. A weighty word never lowers it.
 """
 
-from __future__ import annotations
-
 import re
 
 from mindex.analyzer import fold, word_set

@@ -1,7 +1,5 @@
 """Dot paths into JSON: `user.name`, `projects[0].title`, `list[-1]`. Values are never changed in place."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Apply a consolidation proposal: one memory replaces several, which are retired and stay in the history."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

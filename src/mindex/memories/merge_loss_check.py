@@ -1,7 +1,5 @@
 """Whether a merged text loses something of an original: a number, a date, a name, or too many of its words."""
 
-from __future__ import annotations
-
 import re
 
 from mindex.analyzer import analyze

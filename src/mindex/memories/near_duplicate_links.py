@@ -1,7 +1,5 @@
 """Links memories that are near-duplicates by their vectors: the same statement in other words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

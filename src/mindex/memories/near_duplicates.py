@@ -8,8 +8,6 @@ what "60 % of the words" means to a reader, and it bounds the look-up: see `prob
 sentences of our own documents it finds 7 near.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mindex.analyzer import STOP_WORDS, analyze_query, word_set

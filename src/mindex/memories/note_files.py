@@ -4,8 +4,6 @@ There is no folder on disk: a path is a name, and a directory is a common prefix
 from; a path that looks like an attempt is refused all the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

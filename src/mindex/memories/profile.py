@@ -1,7 +1,5 @@
 """The profile of an agent: what is known of its user, as one JSON object in one record with history and undo."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

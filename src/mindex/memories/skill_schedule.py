@@ -1,7 +1,5 @@
 """When a skill is due next, by its trigger: cron, interval or one moment. The agent runs it, not mindex."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

@@ -1,7 +1,5 @@
 """The summary of a text in one line: its first sentence with content, without filler and markup."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The timeline: what was added, changed and forgotten between two times."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.analyzer import analyze

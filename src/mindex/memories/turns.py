@@ -1,7 +1,5 @@
 """A conversation turn as a record."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from mindex.ids import new_id

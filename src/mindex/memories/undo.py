@@ -3,8 +3,6 @@
 Several changes that were made as one, a consolidation or its undoing, are taken back as one: they have one batch id.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

@@ -3,8 +3,6 @@
 Each function returns its value or raises UsageError.
 """
 
-from __future__ import annotations
-
 from math import isfinite
 
 from mindex.errors import UsageError

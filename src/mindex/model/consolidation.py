@@ -1,7 +1,5 @@
 """What language models make of entries: facts out of turns, one memory out of several."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from mindex.model.records import Record

@@ -1,7 +1,5 @@
 """What `mindex eval` measures: how good answers are, on sets of questions whose answers are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TypeAlias

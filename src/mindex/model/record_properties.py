@@ -8,8 +8,6 @@ Three outputs print the properties in an order of their own, which files and use
 `history` and `markdown` hold the places: `in_order("jsonl")` returns the properties of that output, sorted.
 """
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from mindex.values import dataclass

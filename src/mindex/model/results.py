@@ -1,7 +1,5 @@
 """Results of `search` and `get`: hits with their explanation, records by name; and the progress of a long job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import field
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """Embedding spaces: the one that is searched, the one that is being filled, and how the embedder of each is made."""
 
-from __future__ import annotations
-
 from mindex.model.records import Model
 from mindex.values import dataclass
 

@@ -1,7 +1,5 @@
 """What an export wrote and what an import read."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from mindex.model.records import Collection

@@ -1,7 +1,5 @@
 """The views of an answer (full, compact, digest, dual): which part of each hit is shown, within a token budget."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso

@@ -1,7 +1,5 @@
 """The text of `mindex consolidate`: proposals to merge or summarise old memories, and those that were applied."""
 
-from __future__ import annotations
-
 import re
 
 from mindex.model import Consolidation, Proposal

@@ -1,7 +1,5 @@
 """Contacts, projects and skills as JSON and as text: their fields, and the skills that are due."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.clock import to_iso

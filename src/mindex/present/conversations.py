@@ -1,7 +1,5 @@
 """Conversations as JSON and as text: a turn that was just added, turns, and the facts that a model took out of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.clock import to_iso

@@ -1,7 +1,5 @@
 """The checks of `mindex doctor` as JSON and as text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.model import Check

@@ -1,7 +1,5 @@
 """The text of what `add`, `purge`, `stats` and `scan` return."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The tables of `mindex eval`: question sets and their mean, sweeps of a setting, questions without an answer."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 

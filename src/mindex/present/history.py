@@ -1,7 +1,5 @@
 """Changes of entries as JSON and as text: one that was just made, the history of an entry, the timeline."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

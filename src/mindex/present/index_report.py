@@ -1,7 +1,5 @@
 """The text of `mindex index` and `mindex watch`."""
 
-from __future__ import annotations
-
 from mindex.model import IndexReport
 from mindex.present.text import amount, note_lines
 

@@ -1,7 +1,5 @@
 """The differences between two JSON values, path by path."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """The text of `mindex models` and `mindex reembed`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 

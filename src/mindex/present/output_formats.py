@@ -1,7 +1,5 @@
 """The output formats of `search` and `get` beside text: JSON, markdown, CSV, or only the names of the files."""
 
-from __future__ import annotations
-
 import io
 
 from mindex.present.answer_view import AnswerView

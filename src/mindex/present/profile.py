@@ -1,7 +1,5 @@
 """The profile as JSON and as text: its content, and its versions with the differences between them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

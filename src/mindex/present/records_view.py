@@ -1,7 +1,5 @@
 """Records that were requested by name or listed, as JSON and as text; `get` cuts them to a token budget."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.model import GetResult, Record

@@ -1,7 +1,5 @@
 """The text of `mindex status`."""
 
-from __future__ import annotations
-
 from mindex.clock import to_iso
 from mindex.model import Status
 from mindex.present.text import amount

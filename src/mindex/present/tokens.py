@@ -1,7 +1,5 @@
 """The token counter: an estimate of what a text costs a model, the same for every output."""
 
-from __future__ import annotations
-
 
 def count_tokens(text: str) -> int:
     """UTF-8 bytes divided by four, rounded up."""

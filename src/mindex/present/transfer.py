@@ -1,7 +1,5 @@
 """The text of `mindex export` and `mindex import`."""
 
-from __future__ import annotations
-
 from mindex.model.transfer import ExportReport, ImportReport
 from mindex.present.text import amount, note_lines
 

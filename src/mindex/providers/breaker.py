@@ -4,8 +4,6 @@ Its state is a small file, so that the next command does not wait for the same d
 microseconds and imports nothing: while the breaker is open, a search is as fast as one by keyword.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

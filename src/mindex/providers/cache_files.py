@@ -1,7 +1,5 @@
 """Small JSON files in the cache folder: facts that are worth keeping between processes, and can be found again."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """GGUF files: what a model says of itself in the head, read without llama.cpp, which may abort on a broken file."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

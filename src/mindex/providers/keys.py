@@ -3,8 +3,6 @@
 Never from a file of mindex; and no text that mindex writes ever holds one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from importlib import import_module

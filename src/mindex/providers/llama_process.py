@@ -4,8 +4,6 @@ A process of its own, because llama.cpp aborts its process over a file or a requ
 standard output. It is run as a file, and so imports nothing else of mindex.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

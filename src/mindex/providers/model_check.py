@@ -1,7 +1,5 @@
 """Checks whether a configured model answers within a short time, and says what is wrong with it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A model's files on this machine: where they are, and a cache of what was found by reading them."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

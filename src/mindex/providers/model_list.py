@@ -1,7 +1,5 @@
 """The list of models: packaged ones, configured ones, and those whose vectors a database holds; and their speed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec

@@ -3,8 +3,6 @@
 Their files are read by path; the code of the packages around them is never run.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

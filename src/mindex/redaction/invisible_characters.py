@@ -1,7 +1,5 @@
 """Invisible characters: removed from every text, since they hide instructions and split secrets."""
 
-from __future__ import annotations
-
 import re
 
 # Zero-width, bidi controls, soft hyphen, invisible operators and the tag characters that smuggle ASCII.

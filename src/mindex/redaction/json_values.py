@@ -1,7 +1,5 @@
 """Redacts the texts of JSON values: the fields of an entry, the data of a profile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 

@@ -5,8 +5,6 @@ literal that may never come. A token matches as far as it can and requires nothi
 secret does not uncover another.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sections between `<private>` and `</private>`: cut out of every text, in every mode."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

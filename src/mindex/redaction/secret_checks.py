@@ -1,7 +1,5 @@
 """Checks of a match: is it a secret, or a word about secrets, a placeholder, an expression? No check stores it."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """Find the secrets in a text by the table of patterns, and replace them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

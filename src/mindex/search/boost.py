@@ -1,7 +1,5 @@
 """Boosts of a score: same domain as the current file, instruction file, and an entry's importance and use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import prod
 

@@ -1,7 +1,5 @@
 """Query expansion: variants of a query written by a language model, without those that drift from its meaning."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The filters of a search or a list, from what a caller names: kinds, types, tags, times, an agent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 

@@ -4,8 +4,6 @@ Every function returns, per record, what the keyword and the vector candidates c
 the vector candidates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from math import sqrt

@@ -1,7 +1,5 @@
 """Importance, recency and frequency of use of an entry, each from 0 to 1. Pure."""
 
-from __future__ import annotations
-
 from math import exp, log10
 
 from mindex.clock import DAY_MS

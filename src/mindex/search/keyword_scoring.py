@@ -4,8 +4,6 @@ BM25 adds up what each word is worth, so a text that repeats one word may pass o
 corrections were chosen by data, see docs/quality.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field, replace
 

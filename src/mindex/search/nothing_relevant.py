@@ -1,7 +1,5 @@
 """What a search answers when no hit is above the floor: records that hold the words literally, or a note."""
 
-from __future__ import annotations
-
 from mindex.model import Answer, Hit, Query, Record, Stage, Trace
 from mindex.store.base import Store
 

@@ -4,8 +4,6 @@
 strictly becomes plain words. No text makes this raise, and none reaches an engine unanalysed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Relevance: the probability that a hit answers the query, 0…1, comparable between queries, unlike a score."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from math import exp, log
 

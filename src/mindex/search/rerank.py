@@ -4,8 +4,6 @@ The order among the first forty may change; none of them leaves the span of thei
 them stays below.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence

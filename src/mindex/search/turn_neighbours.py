@@ -3,8 +3,6 @@
 In a conversation the question is in one turn and the answer in the next, and only one of the two holds the words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 

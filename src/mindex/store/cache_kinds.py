@@ -1,7 +1,5 @@
 """The kinds of cached values that more than one package must know, and the keys of contexts."""
 
-from __future__ import annotations
-
 from mindex.ids import short_hash
 
 QUERY_CACHE = "query-embedding"

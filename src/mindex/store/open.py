@@ -1,7 +1,5 @@
 """Opens the store of a database, by its path or URL. The only place that constructs one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

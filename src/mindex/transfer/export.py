@@ -1,7 +1,5 @@
 """Export all entries, as they are at one moment, to a file, a folder or a stream: complete or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The formats that can be imported, and which of them a file or folder has."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import cast

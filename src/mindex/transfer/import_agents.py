@@ -1,7 +1,5 @@
 """Which agent an imported row belongs to, and its ids where another agent's records have them already."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

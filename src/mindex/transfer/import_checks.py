@@ -1,7 +1,5 @@
 """What every row must be to be imported, whichever importer read it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain

@@ -1,7 +1,5 @@
 """Secrets are removed from every row before it is stored, from all of its states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain

@@ -4,8 +4,6 @@ A row that was stored before, or before the process was killed, is known by its 
 only what is missing.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 The rows of other programs are made with `foreign_id` and `memory_row`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Times in files: milliseconds since 1970 to and from ISO 8601."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999

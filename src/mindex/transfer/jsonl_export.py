@@ -3,8 +3,6 @@
 The same data gives the same bytes. A history too long for one line continues in the lines below it (`more`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

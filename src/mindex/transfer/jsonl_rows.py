@@ -5,8 +5,6 @@ differences, backwards from the record as it is now: a change names only what it
 history costs little more than a short one. A change without `before` made the record.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ A section has the record's summary as its heading, one line of facts (`id: â€¦ Â
 longer than any inside it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Export and import as a service."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The memory tool of Anthropic: six commands on files under `/memories`, with the texts that Claude expects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 

@@ -4,8 +4,6 @@ Its ids of facts, contacts, projects and skills are integers: the record's numbe
 `{success: false, error}`, unless mindex itself failed.
 """
 
-from __future__ import annotations
-
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 

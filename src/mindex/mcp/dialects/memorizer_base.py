@@ -1,7 +1,5 @@
 """`MemorizerTools`: what all tools of the Memorizer dialect share. The memory, the agent, and records by number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated
 

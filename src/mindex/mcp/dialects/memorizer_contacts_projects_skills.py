@@ -3,8 +3,6 @@
 A tool passes `locals()`: the methods below pick the fields of its kind out of its arguments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 

@@ -3,8 +3,6 @@
 The lossless export is `mindex export`. These are files that users of Memorizer-MCP read, edit and import again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Facts, conversations, their search with the 0.6/0.4 fusion method, and the profile, of the Memorizer dialect."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ Its six categories are types of ours, and each of our other types belongs to one
 listed and found under the closest category, because no client knows another one; the record keeps its type.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Records as Memorizer-MCP shows them. Pure functions, imported as `rows`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import cast
 

@@ -1,7 +1,5 @@
 """The timeline, the statistics and the maintenance of the Memorizer dialect."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime

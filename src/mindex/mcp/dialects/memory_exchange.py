@@ -1,7 +1,5 @@
 """The tools of MemoryExchange: its names, arguments and texts, over our search with its fusion method."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime

@@ -4,8 +4,6 @@ Memories are found by keyword alone and ranked by its four signals. `metadata` a
 in the record's fields under these names; the source and context of provenance are the record's own.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

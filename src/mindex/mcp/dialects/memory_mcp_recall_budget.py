@@ -4,8 +4,6 @@ Tokens are counted as Memory MCP does: the characters of JavaScript divided by f
 measured on the whole text again and again: a recall costs little more than its search.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count

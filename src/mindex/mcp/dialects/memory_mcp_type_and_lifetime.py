@@ -4,8 +4,6 @@ Each of our fourteen types belongs to one of its four, its family. A memory of a
 family, because its clients know no other types; the record keeps its own type.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Literal

@@ -4,8 +4,6 @@ Its ids are integers: the record's number, unique per agent. Each of its six typ
 another type is found and shown as its family, because no client knows other types; the record keeps its own type.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 The id of a hit is the record's; `fetch` returns that record, or a whole file by its `doc://` address or path.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 from urllib.parse import quote, unquote
 

@@ -1,7 +1,5 @@
 """The native tools of mindex, in their fixed order: few, with lean schemas."""
 
-from __future__ import annotations
-
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.native.index_status import IndexTools
 from mindex.mcp.native.remember_update_forget import WriteTools

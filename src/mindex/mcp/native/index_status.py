@@ -1,7 +1,5 @@
 """The native tools `index` and `status`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

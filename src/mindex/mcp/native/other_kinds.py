@@ -1,7 +1,5 @@
 """The tools `remember` and `update` for other kinds than memories: turns, the profile, contacts, projects, skills."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 

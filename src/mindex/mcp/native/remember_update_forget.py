@@ -1,7 +1,5 @@
 """The native tools `remember`, `update` and `forget`. The history keeps all they change, and it can be undone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The native tools `search` and `get`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated
 

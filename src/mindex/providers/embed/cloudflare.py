@@ -1,7 +1,5 @@
 """Cloudflare Workers AI. Vectors of its two poolings cannot be compared, so each request names one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings

@@ -1,7 +1,5 @@
 """Groq has language models and no embeddings. Named as an embedder, it says so, and search is by keyword."""
 
-from __future__ import annotations
-
 from mindex.errors import EmbeddingError
 from mindex.providers.base import ProviderSettings, unavailable
 from mindex.providers.embed.base import Embedder

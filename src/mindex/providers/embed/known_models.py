@@ -1,7 +1,5 @@
 """Embedding models whose dimensions, window and prefixes are known by their names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mindex.model import Model

@@ -1,7 +1,5 @@
 """Ollama's embeddings, through `/api/embed`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings

@@ -1,7 +1,5 @@
 """An embedding model in a folder: the settings in its files, and what is measured by running it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 
 from mindex.errors import EmbeddingError, ProviderError

@@ -1,7 +1,5 @@
 """Embeddings of OpenAI and of servers that are compatible with it: LM Studio, Azure, any other at `embedding.url`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings

@@ -1,7 +1,5 @@
 """Parses a language model's answer as data: strictly, bounded, and never as an instruction."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 An answer of such a model is data: callers parse it strictly, bound it, and never run it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

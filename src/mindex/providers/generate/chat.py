@@ -1,7 +1,5 @@
 """Language models on servers: OpenAI's chat completions, which most offer, and how another interface differs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Language models in GGUF files, run by llama.cpp. Its grammar holds a JSON answer to the schema, token by token."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

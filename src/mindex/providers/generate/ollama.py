@@ -1,7 +1,5 @@
 """Ollama's language models, through `/api/chat`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mindex.providers.base import ProviderSettings

@@ -1,7 +1,5 @@
 """Language models of OpenAI and of servers that are compatible with it: LM Studio, Groq, Azure, any other at a URL."""
 
-from __future__ import annotations
-
 from mindex.providers.base import ProviderSettings
 from mindex.providers.generate.base import Generator
 from mindex.providers.generate.chat import ChatGenerator

@@ -1,7 +1,5 @@
 """A folder with an ONNX model and its tokenizer, as models are published, and the settings that come with it."""
 
-from __future__ import annotations
-
 import json
 import mmap
 from collections.abc import Iterator, Mapping

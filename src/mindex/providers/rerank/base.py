@@ -1,7 +1,5 @@
 """The interface of rerankers: models that read a query and a text together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Cloudflare Workers AI's reranker, bge-reranker-base."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings

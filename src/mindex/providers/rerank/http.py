@@ -1,7 +1,5 @@
 """Any server with a `/v1/rerank`: Jina, Cohere, llama.cpp, vLLM, Infinity."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings

@@ -1,7 +1,5 @@
 """Rerankers in GGUF files, run by llama.cpp. Texts are cut by tokens, since it refuses what is too long."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic

@@ -1,7 +1,5 @@
 """Rerankers on servers: how long texts may be, and what an answer must hold."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence

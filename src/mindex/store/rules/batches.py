@@ -5,8 +5,6 @@ its id is made of these, so that the changes find together again where no id was
 1 and 2 have none, and neither have exports. A further kind of batch needs an id in the export.
 """
 
-from __future__ import annotations
-
 from mindex.ids import short_hash
 
 # How the reason of a consolidation begins.

@@ -10,8 +10,6 @@ where `frequency` counts the occurrences of the term in the record, each multipl
 term. An engine whose ranking function is another one may scale its scores, but not change their ratios by much.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import log
 

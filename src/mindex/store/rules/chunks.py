@@ -1,7 +1,5 @@
 """Applying a document update: which chunks are added, kept, described anew, embedded anew, and removed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 

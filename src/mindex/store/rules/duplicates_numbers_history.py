@@ -1,7 +1,5 @@
 """Adding and revising entries: duplicates, unique fields, numbers and history, the same for every engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol

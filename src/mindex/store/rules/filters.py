@@ -5,8 +5,6 @@ types, collections, sessions and paths are compared as they are. Names in unique
 folding (`rules.duplicates_numbers_history`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from string import ascii_lowercase, ascii_uppercase

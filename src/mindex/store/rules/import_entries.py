@@ -3,8 +3,6 @@
 Rows come in hundreds at a time: what the store knows of them is read once for all, then each is judged in order.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

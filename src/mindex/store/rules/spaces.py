@@ -4,8 +4,6 @@ At most two spaces may take vectors, the active one and the one being filled, so
 replaced meanwhile cannot leave vectors that no search reads.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, fields, replace

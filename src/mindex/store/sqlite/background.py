@@ -1,7 +1,5 @@
 """Writes in the background: one thread per process, many small jobs in one transaction, no error to the caller."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """Cached results in a SQLite file: bounded per kind, the least recently written go first."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ Entries are committed with `synchronous=FULL` (once acknowledged they survive a 
 from files with `NORMAL`. The level cannot change inside a transaction, hence two write connections.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

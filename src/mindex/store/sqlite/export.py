@@ -1,7 +1,5 @@
 """Exporting entries from a SQLite file, row by row, with history, links and vectors."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """From which turns facts were extracted, and for which ones that failed."""
 
-from __future__ import annotations
-
 import sqlite3
 
 from mindex.clock import now_ms

@@ -1,7 +1,5 @@
 """Collections, documents and chunks in a SQLite file."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence

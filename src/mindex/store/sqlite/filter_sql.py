@@ -1,7 +1,5 @@
 """Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

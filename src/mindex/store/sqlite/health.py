@@ -1,7 +1,5 @@
 """Checks of a SQLite file, and the repair of its vectors."""
 
-from __future__ import annotations
-
 import sqlite3
 
 from mindex.analyzer import COLUMNS, analyze_record

@@ -4,8 +4,6 @@ FTS5 reads the whole posting list of every term, so past some hundred thousand r
 search. Everything that reads the index goes through this module: a faster one can take its place here.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Migrates an empty or older file to the current schema, under the write lock and after a backup."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence

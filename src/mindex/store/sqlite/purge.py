@@ -1,7 +1,5 @@
 """Removing records for good from a SQLite file: from every table, every index, and the file's free pages."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 

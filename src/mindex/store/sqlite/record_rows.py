@@ -3,8 +3,6 @@
 Columns come from `model.record_properties`: a new property needs a line there and a column, and nothing here.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The default engine: one SQLite file, standard library only, no extension required."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mindex.store.base import GROUPS

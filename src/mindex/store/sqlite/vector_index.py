@@ -3,8 +3,6 @@
 Rows are pieces of records. The file stays the truth; this can be rebuilt from it at any time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

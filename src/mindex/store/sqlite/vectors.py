@@ -1,7 +1,5 @@
 """Vectors in the file, and the compact index of them that each process keeps up to date."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Sequence

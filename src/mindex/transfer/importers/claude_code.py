@@ -4,8 +4,6 @@ A user's message with all answers to it is a turn. Tools and their results, thou
 arguments and the program's own remarks are left out. A turn that grew since it was imported is imported again, whole.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The files of an import: one, or those below a folder, without the folders that tools make."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

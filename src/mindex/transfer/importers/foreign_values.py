@@ -1,7 +1,5 @@
 """Values of other programs as values of mindex: times, numbers, lists and texts of any form. Nothing here raises."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from math import isnan

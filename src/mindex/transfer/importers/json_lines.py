@@ -1,7 +1,5 @@
 """Files of one JSON object a line: a line that cannot be read is named and does not stop the rest."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """Reads the JSONL that `mindex export` wrote. A line that cannot be read is named, and the rest is imported."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

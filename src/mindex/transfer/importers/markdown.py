@@ -1,7 +1,5 @@
 """Reads the markdown folder that `mindex export` wrote, or one file of it; a user may have edited the sections."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -7,8 +7,6 @@ Contacts, projects and skills are read by the table of our fields: its columns h
 field does not allow is kept as text, in the record's context.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

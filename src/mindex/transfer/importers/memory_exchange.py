@@ -3,8 +3,6 @@
 Pieces of files below `personal/` are skipped by name, as that program promises. Vectors are made anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow

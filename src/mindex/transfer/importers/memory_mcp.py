@@ -4,8 +4,6 @@ Provenance becomes the history, made backwards from what each change says it rep
 Deleted memories are imported as forgotten, with the reason. Vectors (of version 2) are made anew.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Facts, summaries of sessions, and pieces of files with what it noted of them (be
 has the same id in a database and in its export: importing both adds it once. Caches and vectors are not imported.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

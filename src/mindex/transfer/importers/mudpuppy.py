@@ -5,8 +5,6 @@ older row in place; those are imported as superseded by the newest. Better still
 log is not imported but for its counts, and vectors are made anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

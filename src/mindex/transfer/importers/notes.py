@@ -4,8 +4,6 @@ A folder is searched for them at any depth; of a `memory` folder with a MEMORY.m
 `--from notes`, any markdown file is read, and any folder of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Each observation is a memory, each relation is one, and so is an entity without observations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

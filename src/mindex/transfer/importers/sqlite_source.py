@@ -1,7 +1,5 @@
 """What the importers of SQLite databases share: how a database is recognised, counted and read, damaged or not."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
