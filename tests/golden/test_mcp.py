@@ -23,7 +23,7 @@ from tests.golden.record import indented, readable
 from tests.golden.scripts import sessions
 from tests.golden.workspace import Workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # each session starts servers, and takes seconds
 
 SESSIONS = sessions()
 

@@ -19,6 +19,8 @@ from mindex.model import IndexReport
 from tests.conftest import write
 from tests.running import wait_until
 
+pytestmark = pytest.mark.slow  # they wait for events of the file system
+
 
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
