@@ -14,7 +14,7 @@ import pytest
 
 import mindex as package
 from mindex.cli.main import cli
-from mindex.cli.progress_bar import ProgressBar
+from mindex.cli.output import ProgressBar
 from mindex.memory import Memory
 from mindex.model import Progress
 from tests.cli.conftest import Mindex

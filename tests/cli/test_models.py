@@ -12,7 +12,7 @@ from mindex.memory import Memory
 from mindex.model import Model, RecordVectors
 from mindex.model.reports import ListedModel
 from mindex.model.spaces import EmbedderSpec
-from mindex.present.models import models_text
+from mindex.present.reports import models_text
 from mindex.providers.base import full_name
 from mindex.providers.llama_cpp import INSTALL
 from mindex.providers.packaged_models import EMBEDDERS, RERANKERS

@@ -17,7 +17,7 @@ from mindex.embedding_text import embedding_pieces
 from mindex.ingest.contextualize import LONGEST_CONTEXT, prompt_of
 from mindex.memory import Memory
 from mindex.model import Document, Progress, Record
-from mindex.present.index_report import index_text
+from mindex.present.reports import index_text
 from mindex.present.to_json import to_json
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 from tests.conftest import write

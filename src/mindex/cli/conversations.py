@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from mindex.cli.options import limit_option, text_or_stdin
-from mindex.cli.output import Context, colour, note, prints
-from mindex.cli.progress_bar import ProgressBar
+from mindex.cli.output import Context, ProgressBar, colour, note, prints
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.model import ExtractionReport

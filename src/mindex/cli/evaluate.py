@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from mindex.cli.output import Context
-from mindex.cli.progress_bar import ProgressBar
+from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
 from mindex.evaluate.cached_models import open_cache

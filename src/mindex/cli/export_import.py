@@ -6,8 +6,7 @@ from typing import IO, cast
 
 import click
 
-from mindex.cli.output import Context
-from mindex.cli.progress_bar import ProgressBar
+from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
 from mindex.present.to_json import to_json
 from mindex.present.transfer import export_text, import_text

@@ -8,11 +8,10 @@ from typing import Any
 
 import click
 
-from mindex.cli.output import Context
-from mindex.cli.progress_bar import ProgressBar
+from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
 from mindex.model import IndexReport
-from mindex.present.index_report import index_text
+from mindex.present.reports import index_text
 from mindex.present.text import amount
 
 

@@ -6,14 +6,13 @@ from typing import Any
 import click
 
 from mindex.cli.options import limit_option
-from mindex.cli.output import note, prints
-from mindex.cli.progress_bar import ProgressBar
+from mindex.cli.output import ProgressBar, note, prints
 from mindex.memory import Memory
 from mindex.model import Consolidation, MemoryStatistics, SecretFinding
 from mindex.model.reports import ListedModel, ReembedReport
 from mindex.present.consolidation import consolidation_text
 from mindex.present.entries import secrets_text, statistics_text
-from mindex.present.models import models_text, reembed_text
+from mindex.present.reports import models_text, reembed_text
 from mindex.present.to_json import Json
 
 _MAX_BATCH = 200

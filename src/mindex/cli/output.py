@@ -1,4 +1,4 @@
-"""What a command prints: one result on stdout, as text or JSON; notes and errors on stderr."""
+"""What a command prints: one result on stdout, as text or JSON; notes, errors and progress on stderr."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 
 from mindex.errors import MindexError
 from mindex.memory import Memory
+from mindex.model import Progress
 from mindex.present.to_json import compact_json
 from mindex.values import dataclass
 
@@ -76,6 +77,36 @@ def note(text: str) -> None:
 def colour() -> bool:
     """Return whether to print colours: only on a terminal."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+class ProgressBar:
+    """One line on stderr that is overwritten, on a terminal; nothing anywhere else.
+
+    Call it with each step of the progress; it is erased at the end of its `with` block.
+    """
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._written = False
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._written:
+            sys.stderr.write("\r\x1b[K")
+
+    def __call__(self, progress: Progress) -> None:
+        if not self._shown:
+            return
+        share = progress.done / progress.total if progress.total else 1.0
+        filled = int(24 * share)
+        bar = "█" * filled + "·" * (24 - filled)
+        detail = "".join(character if character.isprintable() else "?" for character in progress.detail)
+        line = f"{progress.stage:>5} {bar} {progress.done}/{progress.total} {detail}"
+        sys.stderr.write(f"\r\x1b[K{line[:100]}")
+        sys.stderr.flush()
+        self._written = True
 
 
 def report_error(error: MindexError, as_json: bool) -> int:

@@ -8,8 +8,7 @@ from mindex.cli.output import Context, note, prints
 from mindex.config import Configured, bare_address, cache_folder, load_settings, user_config
 from mindex.memory import Memory
 from mindex.model import Check, Status
-from mindex.present.doctor import checks_json, checks_text
-from mindex.present.status import status_text
+from mindex.present.reports import checks_json, checks_text, status_text
 from mindex.present.text import aligned
 from mindex.present.to_json import Json
 

@@ -14,8 +14,7 @@ from mindex.mcp.memory_host import Toolset
 from mindex.mcp.strict_tool import READS, REFRESHES, tool
 from mindex.mcp.tool_results import tool_result
 from mindex.model import IndexReport, Progress
-from mindex.present.index_report import index_text
-from mindex.present.status import status_text
+from mindex.present.reports import index_text, status_text
 from mindex.present.to_json import to_json
 
 _PATH = "A collection's name or a folder below the server's root; default: all collections"

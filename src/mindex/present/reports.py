@@ -1,0 +1,139 @@
+"""The text of reports: `mindex index`, `status`, `doctor`, `models` and `reembed`."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from mindex.clock import to_iso
+from mindex.model import Check, IndexReport, Status
+from mindex.model.reports import ListedModel, ReembedReport
+from mindex.model.spaces import model_title
+from mindex.present.text import aligned, amount, note_lines
+from mindex.present.to_json import Json, to_json
+
+_FILE_COUNTS = ("new", "changed", "moved", "deleted", "unchanged", "skipped")
+_MINUTE = 60
+
+
+# ── index, status, doctor ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def index_text(report: IndexReport) -> str:
+    lines = []
+    for one in report.collections:
+        files = ", ".join(f"{getattr(one, name)} {name}" for name in _FILE_COUNTS if getattr(one, name))
+        chunks = f"+{one.chunks_added} −{one.chunks_removed}, {one.chunks_kept} kept"
+        summary = f"{amount(one.seen, 'file')}, {files or 'nothing to index'}; chunks {chunks}"
+        lines.append(f"{one.name} ({one.root}): {summary}")
+    lines.extend(f"skipped {skip.path}: {skip.reason}" for skip in report.skipped)
+    placed = "" if report.contextualized is None else f"{report.contextualized} contextualized, "
+    lines.append(f"{placed}{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
+    if (plan := report.contexts) is not None:
+        cost = f"{amount(plan.prompt_tokens, 'token')} in, at most {plan.answer_tokens:,} out"
+        lines.append(f"contexts: {amount(plan.calls, 'call')}, {cost}")
+    return "\n".join([*lines, *note_lines(report.notes)])
+
+
+def status_text(status: Status) -> str:
+    records = ", ".join(f"{count} {kind}" for kind, count in status.records.items()) or "none yet"
+    embedding = status.embedding
+    model = f"{embedding.provider} {embedding.model}" if embedding.model else "none"
+    model += f", {embedding.dimensions} dimensions" if embedding.dimensions else ""
+    change = embedding.reembedding
+    caches = ", ".join(f"{count} {kind}" for kind, count in status.caches.items())
+    size = "" if status.size_bytes is None else f", {status.size_bytes} bytes"
+    lines = [
+        f"db: {status.db} (schema {status.schema}{size})",
+        f"records: {records}",
+        f"embedding: {model}, {embedding.pending} pending",
+        *([f"reembedding: to {change.to}, {change.done} of {change.total} ({change.percent} %)"] if change else []),
+        *([f"note: {embedding.note}"] if embedding.note else []),
+        f"tier: {status.tier} ({status.tier_reason})" if status.tier_reason else f"tier: {status.tier}",
+        *([f"caches: {caches}"] if caches else []),
+    ]
+    for one in status.collections:
+        when = f", indexed {to_iso(one.indexed_at)}" if one.indexed_at is not None else ""
+        missing = ", FOLDER MISSING" if one.missing else ""
+        context = f", context: {one.context}" if one.context else ""
+        lines.append(
+            f"collection {one.name}: {one.root}, {amount(one.documents, 'document')}, {amount(one.chunks, 'chunk')}"
+            f"{when}{missing}{context}"
+        )
+    return "\n".join(lines)
+
+
+def checks_json(checks: Sequence[Check]) -> dict[str, Json]:
+    return to_json({"ok": all(check.ok for check in checks), "checks": checks})
+
+
+def checks_text(checks: Sequence[Check]) -> str:
+    rows = []
+    for check in checks:
+        fix = f"; {check.fix}" if check.fix and not check.ok else ""
+        rows.append(["ok" if check.ok else "NOT OK", check.name, check.message + fix])
+    return "\n".join(aligned(rows))
+
+
+# ── models ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def models_text(models: Sequence[ListedModel]) -> str:
+    lines: list[str] = []
+    for role, those in groupby(models, key=lambda model: model.role):
+        listed = list(those)
+        rows = [["", "model", "dimensions", "size", "licence", "vectors", "speed here", "state"]]
+        rows += [_row(model) for model in listed]
+        used = [column for column in range(len(rows[0])) if column < 2 or any(row[column] for row in rows[1:])]
+        table = aligned([[row[column] for column in used] for row in rows])
+        lines += [*([""] if lines else []), f"{role}:", *table]
+        lines += [
+            f"  to get {model.name}: {model.install}" for model in listed if model.install and not model.installed
+        ]
+        lines += [f"  {model.name}: {model.trouble}" for model in listed if model.trouble]
+    return "\n".join(lines)
+
+
+def _row(model: ListedModel) -> list[str]:
+    marks = {"→": model.next, "*": model.active or (model.configured and model.role != "embedding")}
+    return [
+        next((mark for mark, holds in marks.items() if holds), ""),
+        model_title(model.provider, model.name),
+        str(model.dimensions or ""),
+        f"{model.megabytes:g} MB" if model.megabytes else "",
+        model.licence,
+        "" if model.vectors is None else f"{model.vectors:,}",
+        ", ".join(f"{value:.3g} ms {_with_article(what)}" for what, value in model.speed.items()),
+        ", ".join(_states(model)),
+    ]
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _states(model: ListedModel) -> list[str]:
+    states = {
+        "searched now": model.active,
+        "being filled": model.next,
+        "left over": model.vectors is not None and not model.active and not model.next,
+        "configured": model.configured,
+        "default": model.default,
+        "not installed": not model.installed,
+        "installed": model.installed and model.install,
+    }
+    return [state for state, holds in states.items() if holds]
+
+
+def reembed_text(done: ReembedReport) -> str:
+    change = f"{done.source} → {done.target}" if done.source and done.source != done.target else done.target
+    if done.dry_run:
+        work = f"{done.remaining} records, {done.pieces} pieces, about {_duration(done.seconds)}"
+        return f"{change}: {work}; nothing was changed"
+    line = f"{change}: {done.embedded} embedded, {done.remaining} remaining, {done.seconds:g} s"
+    return "\n".join([line, *note_lines(done.notes)])
+
+
+def _duration(seconds: float) -> str:
+    if seconds < _MINUTE:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / _MINUTE)
+    return f"{minutes} min" if minutes < _MINUTE else f"{minutes / _MINUTE:.1f} h"
