@@ -11,8 +11,7 @@ from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Change
-from mindex.present import profile as present
-from mindex.present.history import fields_changed_json, fields_changed_text
+from mindex.present import history as present
 
 
 @click.group("profile")
@@ -48,7 +47,7 @@ def set_(context: Context, path: str | None, value: str | None, remove: str | No
         changes = {path: _json_or_text(value)}
     with context.memory() as memory:
         change = memory.profile.set(changes, reason)
-    context.emit(fields_changed_json(change), lambda: fields_changed_text(change, "changed"))
+    context.emit(present.fields_changed_json(change), lambda: present.fields_changed_text(change, "changed"))
 
 
 def _json_or_text(text: str) -> Any:
@@ -80,4 +79,7 @@ def rollback(context: Context, version: int, reason: str) -> None:
     """Bring the profile back to how a version left it; that is a change like any other."""
     with context.memory() as memory:
         change = memory.profile.rollback(version, reason)
-    context.emit(fields_changed_json(change), lambda: fields_changed_text(change, f"is as version {version} again"))
+    context.emit(
+        present.fields_changed_json(change),
+        lambda: present.fields_changed_text(change, f"is as version {version} again"),
+    )

@@ -1,4 +1,4 @@
-"""Changes of entries as JSON and as text: one that was just made, the history of an entry, the timeline."""
+"""Changes as JSON and as text: a new one, the history of an entry, the versions of the profile, the timeline."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mindex.clock import to_iso
 from mindex.model import Change, Record, TimelineEvent
 from mindex.model.record_properties import RecordProperty, in_order
-from mindex.present.json_diff import differences
+from mindex.present.json_diff import Difference, differences
 from mindex.present.record_view import field_text, stored_fields, view_record
 from mindex.present.text import note_lines
 from mindex.present.to_json import Json, to_json
@@ -32,11 +32,11 @@ def change_text(change: Change, what: str) -> str:
 
 def fields_changed_json(change: Change) -> dict[str, Json]:
     """The change of a profile, contact, project or skill, with the kinds of secrets that were redacted in it."""
-    return {**change_json(change), **redacted_json(content(change.before), content(change.after))}
+    return {**change_json(change), **redacted_json(_content(change.before), _content(change.after))}
 
 
 def fields_changed_text(change: Change, what: str) -> str:
-    return "\n".join([change_text(change, what), *redacted_lines(content(change.before), content(change.after))])
+    return "\n".join([change_text(change, what), *redacted_lines(_content(change.before), _content(change.after))])
 
 
 def redacted_json(before: object, after: object) -> dict[str, Json]:
@@ -74,10 +74,10 @@ def _state_json(record: Record) -> dict[str, Json]:
 
 
 def history_text(changes: Sequence[Change]) -> str:
-    return "\n".join("\n  ".join([change_line(change), *changed_lines(change)]) for change in changes)
+    return "\n".join("\n  ".join([_change_line(change), *changed_lines(change)]) for change in changes)
 
 
-def change_line(change: Change) -> str:
+def _change_line(change: Change) -> str:
     reason = f": {change.reason}" if change.reason else ""
     return f"{change.change} {to_iso(change.at)} {change.action} by {change.by}{reason}"
 
@@ -91,12 +91,12 @@ def changed_lines(change: Change) -> list[str]:
     shown = (one for one in in_order("history") if one.name not in left_out)
     changed = (one for one in shown if getattr(before, one.name) != getattr(after, one.name))
     return [
-        *map(str, differences(content(before), content(after))),
+        *map(str, _differences(change)),
         *(f"{one.name}: {_value_text(one, before)} → {_value_text(one, after)}" for one in changed),
     ]
 
 
-def content(record: Record | None) -> object:
+def _content(record: Record | None) -> object:
     """The fields of an entry; for a profile, the JSON document it holds."""
     if record is None:
         return {}
@@ -110,6 +110,40 @@ def _value_text(one: RecordProperty, record: Record) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "nothing"
     return "nothing" if value in (None, "") else str(value)
+
+
+# ── the profile and its versions ──────────────────────────────────────────────────────────────────────────────
+
+
+def profile_json(value: Json, path: str) -> dict[str, Json]:
+    return {"value": value} if path else {"profile": value}
+
+
+def profile_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def versions_json(changes: Sequence[Change]) -> dict[str, Json]:
+    return {"versions": [_version_json(change) for change in changes]}
+
+
+def _version_json(change: Change) -> dict[str, Json]:
+    diff: list[Json] = [_difference_json(one) for one in _differences(change)]
+    return {"version": change.change, **to_json(change), "diff": diff}
+
+
+def _difference_json(one: Difference) -> dict[str, Json]:
+    sides = (("before", one.before), ("after", one.after))
+    return {"path": one.path, **{side: json.loads(value) for side, value in sides if value is not None}}
+
+
+def _differences(change: Change) -> list[Difference]:
+    return differences(_content(change.before), _content(change.after))
+
+
+def versions_text(changes: Sequence[Change]) -> str:
+    blocks = ["\n  ".join([_change_line(change), *map(str, _differences(change))]) for change in changes]
+    return "\n".join(blocks) or "no profile yet"
 
 
 # ── the timeline ──────────────────────────────────────────────────────────────────────────────────────────────
