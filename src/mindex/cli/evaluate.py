@@ -1,14 +1,14 @@
 """The command eval."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mindex.cli.output import Context, ProgressBar
+from mindex.cli.output import Context, Printable, ProgressBar
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
 from mindex.evaluate.cached_models import open_cache
@@ -17,14 +17,6 @@ from mindex.evaluate.foreign_topics import foreign_topics
 from mindex.evaluate.parameter_sweep import sweep
 from mindex.model.evaluation import METRICS, NDCG
 from mindex.present.evaluation import assessments_json, assessments_text, silence_text, sweeps_text
-from mindex.store.base import Store
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    folders: tuple[Path, ...]
-    options: EvaluationOptions
-    metric: str
 
 
 @click.command("eval")
@@ -66,15 +58,12 @@ def eval_command(
     DIR holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or it is a folder of your
     own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
     """
-    request = _Request(
-        folders=_distinct(folders),
-        options=EvaluationOptions(
-            variants=tuple(part.strip() for part in modes.split(",") if part.strip()),
-            settings=dict(map(_key_value, settings)),
-            adversarial=not skip_adversarial,
-            **options,
-        ),
-        metric=metric or NDCG,
+    folders = _distinct(folders)
+    evaluation = EvaluationOptions(
+        variants=tuple(_comma_separated(modes)),
+        settings=dict(map(_key_value, settings)),
+        adversarial=not skip_adversarial,
+        **options,
     )
     if (silence or swept) and (compare or options["keep"] or options["worst"] or options["category"]):
         raise UsageError("--silence and --sweep print tables of their own", "leave the other options out")
@@ -82,39 +71,26 @@ def eval_command(
         raise UsageError("--metric says what to sweep or compare", "give --sweep or --compare, too")
     if silence and swept:
         raise UsageError("--silence and --sweep are two questions", "ask one after the other")
-    with closing(open_cache()) as cache:
-        if silence:
-            _measure_silence(context, request, cache)
-        elif swept:
-            _sweep(context, request, swept, cache)
-        else:
-            _assess(context, request, compare, cache)
-
-
-def _assess(context: Context, request: _Request, compare: Path | None, cache: Store) -> None:
-    earlier = read_earlier(compare) if compare is not None else None
-    with ProgressBar() as bar:
-        found = [assess(folder, request.options, cache, bar) for folder in request.folders]
-    if earlier is not None:
-        found = [compared(one, earlier, request.metric) for one in found]
-    context.emit(assessments_json(found), lambda: assessments_text(found))
-
-
-def _sweep(context: Context, request: _Request, swept: Sequence[str], cache: Store) -> None:
-    values = {key: [one.strip() for one in value.split(",") if one.strip()] for key, value in map(_key_value, swept)}
-    options, variant = request.options, _single_variant(request.options)
-    with ProgressBar() as bar:
-        found = sweep(request.folders, values, options, cache, variant=variant, metric=request.metric, report=bar)
-    context.emit({"sweeps": found}, lambda: sweeps_text(found))
-
-
-def _measure_silence(context: Context, request: _Request, cache: Store) -> None:
-    if len(request.folders) < 2:
+    if silence and len(folders) < 2:
         raise UsageError("silence needs foreign questions", "name two sets or more")
-    options, variant = request.options, _single_variant(request.options)
-    with ProgressBar() as bar:
-        found = foreign_topics(request.folders, options, cache, variant=variant, report=bar)
-    context.emit(found, lambda: silence_text(found))
+    result: Printable
+    text: Callable[[], str]
+    with closing(open_cache()) as cache, ProgressBar() as bar:
+        if silence:
+            topics = foreign_topics(folders, evaluation, cache, variant=_single_variant(evaluation), report=bar)
+            result, text = topics, lambda: silence_text(topics)
+        elif swept:
+            values = {key: _comma_separated(value) for key, value in map(_key_value, swept)}
+            variant = _single_variant(evaluation)
+            sweeps = sweep(folders, values, evaluation, cache, variant=variant, metric=metric or NDCG, report=bar)
+            result, text = {"sweeps": sweeps}, lambda: sweeps_text(sweeps)
+        else:
+            earlier = read_earlier(compare) if compare is not None else None
+            found = [assess(folder, evaluation, cache, bar) for folder in folders]
+            if earlier is not None:
+                found = [compared(one, earlier, metric or NDCG) for one in found]
+            result, text = assessments_json(found), lambda: assessments_text(found)
+    context.emit(result, text)
 
 
 def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
@@ -133,6 +109,10 @@ def _single_variant(options: EvaluationOptions) -> str:
         raise UsageError("--sweep and --silence look at one mode", "name one with --modes")
     variant = next(iter(options.variants), "hybrid") + "+expand" * options.expand + "+rerank" * options.rerank
     return variants_of(replace(options, variants=(variant,), rerank=False, expand=False))[0]
+
+
+def _comma_separated(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _key_value(text: str) -> tuple[str, str]:

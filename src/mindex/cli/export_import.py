@@ -2,7 +2,6 @@
 
 import json
 import sys
-from typing import IO, cast
 
 import click
 
@@ -31,29 +30,15 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
     jsonl keeps all of it: every kind, what was forgotten, the whole history. markdown is for reading, and can be
     imported, too. --agent takes only one agent's words.
     """
-    place: str | IO[bytes] = _stdout() if target == "-" else target
+    # Standard output in bytes, so that its line breaks stay as they are.
+    place = sys.stdout.buffer if target == "-" else target
     with context.memory() as memory, ProgressBar() as bar:
         report = memory.transfer.export(place, format=form, agent=context.agent or "*", vectors=vectors, report=bar)  # type: ignore[arg-type]  # click checked it
     if target == "-":
-        as_json = json.dumps(to_json(report), ensure_ascii=False) if context.as_json else None
-        click.echo(as_json or export_text(report), err=True)
+        shown = json.dumps(to_json(report), ensure_ascii=False) if context.as_json else export_text(report)
+        click.echo(shown, err=True)
     else:
         context.emit(report, lambda: export_text(report))
-
-
-class _TextStdout:
-    """Takes bytes for a standard output that only takes text."""
-
-    def write(self, data: bytes) -> int:
-        return sys.stdout.write(data.decode())
-
-    def flush(self) -> None:
-        sys.stdout.flush()
-
-
-def _stdout() -> IO[bytes]:
-    """Return standard output in bytes, so that its line breaks stay as they are."""
-    return cast("IO[bytes]", getattr(sys.stdout, "buffer", None) or _TextStdout())
 
 
 @click.command("import")

@@ -6,18 +6,10 @@ import re
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
+import mcp_types as types
 from anyio.to_thread import run_sync
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    Completion,
-    CompletionArgument,
-    CompletionContext,
-    PromptReference,
-    Resource,
-    ResourceTemplateReference,
-)
 from pydantic import Field
 
 from mindex.errors import MindexError
@@ -38,10 +30,10 @@ _ID = re.compile(r"[a-zA-Z0-9]{3,64}")
 _PROMPT_BUDGET = 4_000
 
 
-def list_documents(host: MemoryHost) -> list[Resource]:
+def list_documents(host: MemoryHost) -> list[types.Resource]:
     """Return the first indexed files; the templates reach the rest."""
     return [
-        Resource(
+        types.Resource(
             uri=f"doc://{quote(document.collection)}/{quote(document.path)}",
             name=document.path,
             title=document.title or None,
@@ -77,7 +69,7 @@ def add_prompt(server: MindexServer, host: MemoryHost) -> None:
         try:
             found = host.memory.search(topic, collections=[collection] if collection else [])
         except MindexError as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from error
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
         shown = view_answer(found, budget=_PROMPT_BUDGET)
         notes = "".join(f"\nnote: {note}" for note in host.notes())
         return (
@@ -89,18 +81,18 @@ def add_prompt(server: MindexServer, host: MemoryHost) -> None:
 def add_completions(server: MindexServer, host: MemoryHost) -> None:
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
-        reference: PromptReference | ResourceTemplateReference,
-        argument: CompletionArgument,
-        context: CompletionContext | None,  # noqa: ARG001 - no completion depends on another argument
-    ) -> Completion | None:
-        if isinstance(reference, ResourceTemplateReference) and argument.name == "path":
+        reference: types.PromptReference | types.ResourceTemplateReference,
+        argument: types.CompletionArgument,
+        context: types.CompletionContext | None,  # noqa: ARG001 - no completion depends on another argument
+    ) -> types.Completion | None:
+        if isinstance(reference, types.ResourceTemplateReference) and argument.name == "path":
             return await run_sync(_paths, host, argument.value)
-        if isinstance(reference, PromptReference) and argument.name == "collection":
+        if isinstance(reference, types.PromptReference) and argument.name == "collection":
             return await run_sync(_collections, host, argument.value)
         return None
 
 
-def _paths(host: MemoryHost, typed: str) -> Completion:
+def _paths(host: MemoryHost, typed: str) -> types.Completion:
     """Return paths that begin as typed: bare, or below their collection's name if that was typed."""
     found = host.memory.collections.documents(typed, limit=_MOST_COMPLETIONS + 1)
     paths = [
@@ -108,9 +100,9 @@ def _paths(host: MemoryHost, typed: str) -> Completion:
         for document in found
     ]
     more = len(paths) > _MOST_COMPLETIONS
-    return Completion(values=list(dict.fromkeys(paths[:_MOST_COMPLETIONS])), has_more=more)
+    return types.Completion(values=list(dict.fromkeys(paths[:_MOST_COMPLETIONS])), has_more=more)
 
 
-def _collections(host: MemoryHost, typed: str) -> Completion:
+def _collections(host: MemoryHost, typed: str) -> types.Completion:
     names = [one.name for one in host.memory.collections.list() if one.name.startswith(typed)]
-    return Completion(values=names[:_MOST_COMPLETIONS], total=len(names), has_more=len(names) > _MOST_COMPLETIONS)
+    return types.Completion(values=names[:_MOST_COMPLETIONS], total=len(names), has_more=len(names) > _MOST_COMPLETIONS)

@@ -36,14 +36,9 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
 
 
 def _add_turn(memory: Memory, fields: Mapping[str, Any], tags: Sequence[str]) -> TextAndJson:
-    texts = {name: str(value) for name, value in _known_fields("turn", fields).items() if value is not None}
-    turn, redacted = memory.conversations.add(
-        texts.get("user_message", ""),
-        texts.get("agent_response", ""),
-        session_id=texts.get("session_id", ""),
-        tags=tags,
-        at=texts.get("at"),
-    )
+    texts: dict[str, Any] = {"user_message": "", "agent_response": ""}
+    texts |= {name: str(value) for name, value in _known_fields("turn", fields).items() if value is not None}
+    turn, redacted = memory.conversations.add(**texts, tags=tags)
     report = ExtractionReport(notes=memory.embedding_queue.notes(turn.id))
     return turn_added_text(turn, redacted, report), turn_added_json(turn, redacted, report)
 

@@ -14,7 +14,7 @@ from mindex.mcp.tool_results import tool_result
 from mindex.model import TYPES, Change
 from mindex.present.entries import add_text
 from mindex.present.history import change_json, change_text
-from mindex.present.to_json import to_json
+from mindex.present.to_json import Json, to_json
 
 _REMEMBER = (
     "Keep a fact, preference, decision or correction beyond this conversation: one per call, in a sentence that is"
@@ -67,8 +67,7 @@ class WriteTools(Toolset):
         fields: Fields = None,
     ) -> CallToolResult:
         if kind != "memory":
-            message, structured = other_kinds.remember(self._memory, kind, text, fields or {}, tags)
-            return tool_result(message, structured, self.host.notes())
+            return tool_result(*other_kinds.remember(self._memory, kind, text, fields or {}, tags), self.host.notes())
         if fields:
             raise UsageError("a memory has no fields", "say it in the text, or name its kind")
         result = self._memory.add(**_properties(locals()))
@@ -100,8 +99,7 @@ class WriteTools(Toolset):
             what = "say either what changes, or its fields, or restore, or undo" if several else "say what changes"
             raise UsageError("update does one thing at a time", what)
         if fields:
-            message, structured = other_kinds.update(self._memory, id, fields, reason)
-            return tool_result(message, structured, self.host.notes())
+            return tool_result(*other_kinds.update(self._memory, id, fields, reason), self.host.notes())
         if undo is not None:
             return self._undo(id, undo)
         if restore:
@@ -116,16 +114,14 @@ class WriteTools(Toolset):
             numbers = ", ".join(str(change.change) for change in changes[-10:])
             raise NotFoundError(f"'{id_}' has no change {reference}", f"its latest are {numbers}")
         change, undone = self._memory.undo(number)
-        shown = change_json(change, undid=undone)
-        return tool_result(change_text(change, f"is as before change {undone}"), shown, self.host.notes())
+        return self._changed(change, f"is as before change {undone}", undid=undone)
 
     @tool("Take a memory that is wrong or unwanted out of every search; `update` restores it.", REFRESHES)
     def forget(self, id: str, reason: Reason = "") -> CallToolResult:
-        change = self._memory.forget(id, reason)
-        return tool_result(change_text(change, "forgotten"), change_json(change, forgotten=True), self.host.notes())
+        return self._changed(self._memory.forget(id, reason), "forgotten", forgotten=True)
 
-    def _changed(self, change: Change, what: str) -> CallToolResult:
-        return tool_result(change_text(change, what), change_json(change), self.host.notes())
+    def _changed(self, change: Change, what: str, **more: Json) -> CallToolResult:
+        return tool_result(change_text(change, what), change_json(change, **more), self.host.notes())
 
 
 def _properties(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The native tools `search` and `get`."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp_types import CallToolResult
 from pydantic import Field
@@ -28,6 +28,13 @@ _GET = (
     " profile[.path], history:ID, timeline:FROM..TO, due (skills), ID±2 (an exchange with its neighbours)."
 )
 _VIEWS = "full: texts (default); compact: a line each; digest: id and place; dual: index, then texts"
+
+# The arguments of `search` that are options of `Memory.search`; the plural is the option's name.
+_SEARCH_OPTIONS = (
+    "offset mode current_file kind type collection path tags all_tags entities min_importance min_confidence"
+    " after before as_of include_expired"
+).split()
+_PLURALS = {"kind": "kinds", "type": "types", "collection": "collections"}
 
 Budget = Annotated[int, Field(description="Most tokens to return, 50-25000, default 4000")]
 
@@ -58,27 +65,10 @@ class SearchTools(Toolset):
         include_expired: bool = False,
         explain: Annotated[bool, Field(description="Why each ranks where it does")] = False,
     ) -> CallToolResult:
+        arguments = locals()
+        options: Any = {_PLURALS.get(name, name): arguments[name] for name in _SEARCH_OPTIONS if arguments[name]}
         dual = view == "dual"
-        found = self._memory.search(
-            query,
-            limit=MAX_LIMIT if dual and limit >= 1 else limit,
-            offset=offset,
-            mode=mode,
-            current_file=current_file,
-            kinds=kind,
-            types=type,
-            collections=collection,
-            path=path,
-            tags=tags,
-            all_tags=all_tags,
-            entities=entities,
-            min_importance=min_importance or None,
-            min_confidence=min_confidence or None,
-            after=after or None,
-            before=before or None,
-            as_of=as_of or None,
-            include_expired=include_expired,
-        )
+        found = self._memory.search(query, limit=MAX_LIMIT if dual and limit >= 1 else limit, **options)
         budget, notes = self._budget_and_notes(budget)
         found = replace(found, notes=(*found.notes, *notes))
         shown = view_answer(found, view, budget=budget, explain=explain, details=limit if dual else None)
