@@ -1,5 +1,6 @@
 """The memory tool of Anthropic: six commands on files under `/memories`, with the texts that Claude expects."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -95,7 +96,7 @@ class AnthropicTools(Toolset):
 
         def replaced(text: str) -> str:
             nonlocal line
-            starts = list(_occurrences(text, old))
+            starts = [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)]  # overlapping ones too
             numbers = [text.count("\n", 0, start) + 1 for start in starts]
             if not starts:
                 raise UsageError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
@@ -195,14 +196,6 @@ def _first_and_last(view_range: list[int] | None, count: int) -> tuple[int, int]
             f" [1, {count}]"
         )
     return first, last
-
-
-def _occurrences(text: str, part: str) -> Iterable[int]:
-    """Yield where `part` begins, overlapping ones too."""
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
 
 
 _INSTRUCTIONS = (

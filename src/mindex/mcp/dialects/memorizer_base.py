@@ -1,16 +1,17 @@
-"""`MemorizerTools`: what all tools of the Memorizer dialect share. The memory, the agent, and records by number."""
+"""What all tools of the Memorizer dialect share: the agent, records by number, and records as rows."""
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Annotated, cast
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.dialects import memorizer_rows as rows
-from mindex.mcp.dialects.memorizer_format import succeeded
+from mindex.mcp.dialects.memorizer_format import category_of, succeeded, utc_text
 from mindex.mcp.memory_host import Toolset
 from mindex.mcp.tool_results import JsonObject
+from mindex.memories.field_specs import FIELDS
 from mindex.model import Kind, Record
 from mindex.present.to_json import Json
 
@@ -22,7 +23,8 @@ Number = Annotated[int, Field(ge=1)]
 MAX_LISTED = 500
 _PAGE = 500
 _KIND_NAMES: dict[Kind, str] = {"memory": "fact"}
-_ROWS = {"memory": rows.fact, "turn": rows.conversation, "contact": rows.thing, "skill": rows.skill}
+# Its skills have three triggers: any kind of schedule is `cron`, and the config says which.
+_TRIGGERS: Mapping[str, str] = {"interval": "cron", "at": "cron"}
 
 
 class MemorizerTools(Toolset):
@@ -31,6 +33,11 @@ class MemorizerTools(Toolset):
 
     def _success(self, *notes: str, **data: Json) -> CallToolResult:
         return succeeded(data, (*notes, *self.host.notes()))
+
+    def _limit_notes(self, limit: int, found: int = 0) -> tuple[str, ...]:
+        """Return the notes of a list whose limit was too high, or that may leave out records."""
+        notes = (f"limit cut to {MAX_LISTED}",) if limit > MAX_LISTED else ()
+        return (*notes, f"only the first {MAX_LISTED} are looked at") if found >= MAX_LISTED else notes
 
     def _by_number(self, kind: Kind, number: int, agent_id: str = "") -> Record:
         """Return the one live record of a kind with this number.
@@ -49,30 +56,80 @@ class MemorizerTools(Toolset):
             raise UsageError(f"{name} {number} is there for more than one agent", f"give agent_id, one of {owners}")
         return found[0]
 
-    def _live_records(self, kind: Kind, agent_id: str, most: int | None = None) -> Iterator[Record]:
+    def _live_records(self, kind: Kind, agent_id: str) -> Iterator[Record]:
         """Yield live records of a kind, newest first."""
         filters = self._memory.filters(kinds=[kind], agent=self._agent(agent_id))
-        seen = 0
-        while most is None or seen < most:
-            limit = _PAGE if most is None else min(_PAGE, most - seen)
-            page = self._memory.entries.page(filters, limit=limit, offset=seen)
+        for offset in count(0, _PAGE):
+            page = self._memory.entries.page(filters, limit=_PAGE, offset=offset)
             if not page.records:
                 return
             yield from page.records
-            seen += len(page.records)
 
     def _row(self, record: Record) -> JsonObject:
         """Return a record as Memorizer-MCP shows it."""
-        if record.kind != "project":
-            return _ROWS[record.kind](record)
-        named = record.fields.get("participants")
-        ids = {*(named if isinstance(named, list) else ()), record.fields.get("primary_contact_id")}
-        contacts = [self._memory.entries.get(str(id_)) for id_ in ids]
-        numbers = {one.id: one.number for one in contacts if one and one.number is not None}
-        return rows.project(record, numbers)
+        return self._project_row(record) if record.kind == "project" else _ROWS[record.kind](record)
+
+    def _project_row(self, record: Record) -> JsonObject:
+        """Return a project that names contacts by their numbers; those that were purged have none and are left out."""
+
+        def number_of(id_: Json) -> int | None:
+            contact = self._memory.entries.get(str(id_))
+            return contact.number if contact else None
+
+        row = thing_row(record)
+        row["primary_contact_id"] = number_of(row["primary_contact_id"])
+        if isinstance(participants := row["participants"], list):
+            row["participants"] = [number for one in participants if (number := number_of(one)) is not None]
+        return row
 
 
-def limit_notes(limit: int, found: int = 0) -> tuple[str, ...]:
-    """Return the notes of a list whose limit was too high, or that may leave out records."""
-    notes = (f"limit cut to {MAX_LISTED}",) if limit > MAX_LISTED else ()
-    return (*notes, f"only the first {MAX_LISTED} are looked at") if found >= MAX_LISTED else notes
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def fact_row(record: Record) -> JsonObject:
+    return {
+        "id": record.number,
+        "fact": record.text,
+        "category": category_of(record.type),
+        "confidence": record.confidence,
+        "source": record.source or None,
+        "created_at": utc_text(record.created_at),
+    }
+
+
+def conversation_row(record: Record) -> JsonObject:
+    return {
+        "id": record.id,
+        **{name: _field(record, name) for name in ("session_id", "user_message", "agent_response")},
+        "tags": list(record.tags),
+        "created_at": utc_text(record.created_at),
+    }
+
+
+def short_row(row: JsonObject) -> JsonObject:
+    """Return the row of a fact or conversation as a search or an export has it."""
+    return {name: value for name, value in row.items() if name not in ("source", "session_id", "tags")}
+
+
+def thing_row(record: Record) -> JsonObject:
+    """Return a contact; what the rows of all things have in common."""
+    return {
+        "id": record.number,
+        **{spec.name: _field(record, spec.name) for spec in FIELDS[record.kind]},
+        "created_at": utc_text(record.created_at),
+        "updated_at": utc_text(record.updated_at),
+    }
+
+
+def skill_row(record: Record) -> JsonObject:
+    row = thing_row(record)
+    first = {"id": row["id"], "agent_id": record.agent, "name": row["name"], "description": row["description"]}
+    trigger = str(row["trigger_type"])
+    return {**first, "enabled": row["enabled"], **row, "trigger_type": _TRIGGERS.get(trigger, trigger)}
+
+
+def _field(record: Record, name: str) -> Json:
+    return cast("Json", record.fields.get(name))
+
+
+_ROWS = {"memory": fact_row, "turn": conversation_row, "contact": thing_row, "skill": skill_row}

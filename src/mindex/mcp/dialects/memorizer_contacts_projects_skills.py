@@ -10,8 +10,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
-from mindex.mcp.dialects import memorizer_rows as rows
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, limit_notes
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
 from mindex.mcp.tool_results import JsonObject
 from mindex.memories.field_specs import FIELDS, ThingKind
@@ -63,9 +62,9 @@ class ThingTools(MemorizerTools):
             record
             for record in found
             if (enabled is None or bool(record.fields.get("enabled", True)) == enabled)
-            and (trigger_type is None or rows.trigger_of(record) == trigger_type)
+            and (trigger_type is None or self._row(record)["trigger_type"] == trigger_type)
         ]
-        return self._success(*limit_notes(0, len(found)), **self._table("skill", matching))
+        return self._success(*self._limit_notes(0, len(found)), **self._table("skill", matching))
 
     @tool("One skill by its id.", READS)
     def get_skill(self, skill_id: Number, agent_id: OwnerId = "") -> CallToolResult:
@@ -203,7 +202,7 @@ class ThingTools(MemorizerTools):
 
     def _list(self, kind: ThingKind, limit: int, agent: str, filters: Mapping[str, Any]) -> CallToolResult:
         found = self._memory.things(kind).list(limit=MAX_LISTED, agent=agent, **filters).records
-        return self._success(*limit_notes(limit, len(found)), **self._table(kind, found, limit))
+        return self._success(*self._limit_notes(limit, len(found)), **self._table(kind, found, limit))
 
     def _update(self, kind: ThingKind, number: int, arguments: Mapping[str, Any]) -> CallToolResult:
         record = self._by_number(kind, number, arguments["agent_id"])

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,8 +16,7 @@ from pydantic import Field
 
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
-from mindex.mcp.dialects import memorizer_rows as rows
-from mindex.mcp.dialects.memorizer_base import AgentId, MemorizerTools
+from mindex.mcp.dialects.memorizer_base import AgentId, MemorizerTools, conversation_row, fact_row, short_row
 from mindex.mcp.dialects.memorizer_facts_conversations_profile import with_default
 from mindex.mcp.dialects.memorizer_format import CATEGORIES, category_of, utc_text
 from mindex.mcp.strict_tool import REFRESHES, tool
@@ -27,7 +27,7 @@ from mindex.model import Record
 from mindex.present.to_json import Json
 
 FOLDER_VARIABLE = "MEMORY_EXPORT_PATH"
-_MAX_CONVERSATIONS = 500
+_MAX_TURNS = 500
 _MAX_BYTES = 32 * 1024 * 1024
 _MAX_NOTES = 20
 
@@ -42,7 +42,7 @@ class ExportImportTools(MemorizerTools):
     ) -> CallToolResult:
         profile = with_default(self._memory.profile.get(agent=self._agent(agent_id)))
         facts = list(self._live_records("memory", agent_id))
-        turns = list(self._live_records("turn", agent_id, _MAX_CONVERSATIONS)) if include_conversations else None
+        turns = list(islice(self._live_records("turn", agent_id), _MAX_TURNS)) if include_conversations else None
         files = _as_json(profile, facts, turns) if format == "json" else _as_markdown(profile, facts, turns)
         folder = export_folder(self._memory)
         written: list[Json] = []
@@ -177,18 +177,17 @@ def _write(folder: Path, name: str, text: str) -> None:
             with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
                 file.write(text)
             Path(temporary).replace(target)
-        except BaseException:
+        finally:
             Path(temporary).unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise StoreError(f"{target} cannot be written ({error})", f"set {FOLDER_VARIABLE} to another folder") from error
 
 
 def _as_json(profile: JsonObject, facts: Sequence[Record], turns: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
     yield "profile.json", _json(profile)
-    yield "facts/all-facts.json", _json([rows.short(rows.fact(record)) for record in facts])
+    yield "facts/all-facts.json", _json([short_row(fact_row(record)) for record in facts])
     if turns is not None:
-        yield "conversations/recent.json", _json([rows.short(rows.conversation(record)) for record in turns])
+        yield "conversations/recent.json", _json([short_row(conversation_row(record)) for record in turns])
 
 
 def _json(value: Json) -> str:
@@ -213,7 +212,7 @@ def _as_markdown(
 
 def _turn_texts(turns: Iterable[Record]) -> Iterator[str]:
     for record in turns:
-        row = rows.conversation(record)
+        row = conversation_row(record)
         yield f"## {row['created_at']}\n\n**User:** {row['user_message']}\n\n**Agent:** {row['agent_response']}\n"
 
 

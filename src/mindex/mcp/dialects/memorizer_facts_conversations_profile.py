@@ -9,8 +9,7 @@ from pydantic import Field
 
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError
-from mindex.mcp.dialects import memorizer_rows as rows
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, limit_notes
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, short_row
 from mindex.mcp.dialects.memorizer_format import FAMILIES, Category, category_of, end_of, plain, start_of, utc_text
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
 from mindex.mcp.tool_results import JsonObject
@@ -64,8 +63,8 @@ class FactConversationProfileTools(MemorizerTools):
         types = FAMILIES[category] if category else ()
         filters = self._memory.filters(kinds=["memory"], types=types, agent=self._agent(agent_id))
         page = self._memory.entries.page(filters, limit=min(limit, MAX_LISTED))
-        facts: list[Json] = [rows.fact(record) for record in page.records]
-        return self._success(*limit_notes(limit), facts=facts, total_count=page.total)
+        facts: list[Json] = [self._row(record) for record in page.records]
+        return self._success(*self._limit_notes(limit), facts=facts, total_count=page.total)
 
     @tool("Correct a fact.", REVISES)
     def update_fact(
@@ -105,8 +104,8 @@ class FactConversationProfileTools(MemorizerTools):
         turns = self._search("turn", query, limit, agent_id).hits if include_conversations else ()
         return self._success(
             *facts.notes,
-            facts=[rows.short(rows.fact(hit.record)) for hit in facts.hits],
-            conversations=[rows.short(rows.conversation(hit.record)) for hit in turns],
+            facts=[short_row(self._row(hit.record)) for hit in facts.hits],
+            conversations=[short_row(self._row(hit.record)) for hit in turns],
             search_mode=_SEARCH_MODES[facts.tier],  # not in Memorizer-MCP: which of the three tiers answered
         )
 
@@ -143,7 +142,7 @@ class FactConversationProfileTools(MemorizerTools):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         found = self._search("turn", query, limit, agent_id, date_from, date_to)
-        conversations: list[Json] = [rows.conversation(hit.record) for hit in found.hits]
+        conversations: list[Json] = [self._row(hit.record) for hit in found.hits]
         mode = _SEARCH_MODES[found.tier]
         return self._success(*found.notes, conversations=conversations, total_count=found.total, search_mode=mode)
 

@@ -26,7 +26,6 @@ FAMILIES: Mapping[Category, tuple[str, ...]] = {
     "contact": ("contact", "relationship"),
     "decision": ("decision",),
 }
-_FAMILY_OF: Mapping[str, Category] = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 DAY_MS = 86_400_000
@@ -72,4 +71,4 @@ def plain(query: str) -> str:
 
 
 def category_of(type_: str) -> Category:
-    return _FAMILY_OF.get(type_, "background")
+    return next((category for category, types in FAMILIES.items() if type_ in types), "background")

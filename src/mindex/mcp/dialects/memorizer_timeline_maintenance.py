@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mindex.analyzer import analyze
 from mindex.errors import ConfigError
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, limit_notes
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools
 from mindex.mcp.dialects.memorizer_format import CATEGORIES, FAMILIES, Category, category_of, end_of, start_of, utc_text
 from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
 from mindex.mcp.tool_results import JsonObject
@@ -61,7 +61,7 @@ class MaintenanceTools(MemorizerTools):
             if len(events) < min(limit, MAX_LISTED):
                 events.append(self._event(change))
         return self._success(
-            *limit_notes(limit),
+            *self._limit_notes(limit),
             events=events,
             total_count=total,
             date_range={"from": date_from, "to": until},
@@ -69,22 +69,19 @@ class MaintenanceTools(MemorizerTools):
         )
 
     def _event(self, change: Change) -> JsonObject:
-        record = change.after
+        """Return an event. Its details are the row after the change, with the id under its name in the other tools."""
+        record, source = change.after, _SOURCE_OF[change.after.kind]
+        details: JsonObject = {"history_id": change.change, "change_reason": change.reason or None}
+        if record.kind != "profile":
+            row = self._row(record)
+            details = {f"{source.removesuffix('s')}_id": row.pop("id"), **row}
         return {
             "timestamp": utc_text(change.at),
-            "source": _SOURCE_OF[record.kind],
+            "source": source,
             "event_type": _event_type(change),
             "summary": record.summary or record.title,
-            "details": self._details(change),
+            "details": details,
         }
-
-    def _details(self, change: Change) -> JsonObject:
-        """Return the row as it was after the change, with the id under its name in the other tools."""
-        record = change.after
-        if record.kind == "profile":
-            return {"history_id": change.change, "change_reason": change.reason or None}
-        row = self._row(record)
-        return {f"{_SOURCE_OF[record.kind].removesuffix('s')}_id": row.pop("id"), **row}
 
     # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -155,11 +152,8 @@ class MaintenanceTools(MemorizerTools):
                 "facts cannot be merged: no language model is configured", "merge them with update_fact and delete_fact"
             )
         chosen = [category] if category else [*CATEGORIES]
-        merges = deletions = updates = 0
-        summaries: JsonObject = {}
-        notes: list[str] = []
-        for name in chosen:
-            found = self._memory.maintenance.consolidate(
+        found = {
+            name: self._memory.maintenance.consolidate(
                 older_than=None,
                 types=FAMILIES[name],
                 apply=True,
@@ -167,20 +161,16 @@ class MaintenanceTools(MemorizerTools):
                 most=max_facts_per_category,
                 agent=self._agent(agent_id),
             )
-            done = [proposal for proposal in found.proposals if proposal.applied]
-            merges += len(done)
-            deletions += found.retired
-            updates += sum(proposal.updated for proposal in done)
-            notes += found.notes
-            if done:
-                summaries[name] = " ".join(proposal.result for proposal in done)
+            for name in chosen
+        }
+        done = {name: [one for one in result.proposals if one.applied] for name, result in found.items()}
         return self._success(
-            *notes,
+            *(note for result in found.values() for note in result.notes),
             categories_processed=len(chosen),
-            merges=merges,
-            deletions=deletions,
-            updates=updates,
-            summaries=summaries,
+            merges=sum(map(len, done.values())),
+            deletions=sum(result.retired for result in found.values()),
+            updates=sum(one.updated for merged in done.values() for one in merged),
+            summaries={name: " ".join(one.result for one in merged) for name, merged in done.items() if merged},
         )
 
 

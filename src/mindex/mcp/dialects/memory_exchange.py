@@ -69,7 +69,7 @@ class MemoryExchangeTools(Toolset):
         if not path:
             raise UsageError("filePath is required.")
         source = self.host.source
-        if source is not None and not _is_absolute(path):
+        if source is not None and not path.startswith("/") and not PureWindowsPath(path).is_absolute():
             path = f"{source.name}/{path.removeprefix('./')}"
         try:
             record = self._memory.lookup.read_file(path)
@@ -122,10 +122,6 @@ def _local_time(milliseconds: int) -> str:
     """Return a time as MemoryExchange writes it: `2026-03-01 14:05:09 +01:00`."""
     text = datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(" ", "seconds")
     return f"{text[:19]} {text[19:]}"
-
-
-def _is_absolute(path: str) -> bool:
-    return path.startswith("/") or PureWindowsPath(path).is_absolute()
 
 
 def domain_map(text: str) -> dict[str, str]:

@@ -18,7 +18,6 @@ FAMILIES: Mapping[Family, tuple[str, ...]] = {
     "relationship": ("relationship",),
     "self": ("self", "preference", "background"),  # "Self (user preferences)"
 }
-_FAMILY_OF: Mapping[str, Family] = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
 DAY_MS = 86_400_000
 _MOST_DAYS = 2_900_000  # nearly the year 9999
@@ -40,7 +39,7 @@ _DEFINITION = re.compile(r"^[A-Z][\w.+#-]*(?: [A-Z][\w.+#-]*)*(?: -| –| —|,|
 
 
 def family_of(type_: str) -> Family:
-    return _FAMILY_OF.get(type_, "fact")
+    return next((family for family, types in FAMILIES.items() if type_ in types), "fact")
 
 
 def classify(text: str) -> Family:

@@ -31,7 +31,6 @@ FAMILIES: Mapping[EntryType, tuple[str, ...]] = {
     "task": ("task",),
     "relationship": ("relationship",),
 }
-_FAMILY_OF: Mapping[str, EntryType] = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
 _ADD = "Remember something across conversations. The same content again answers the id it has already."
 _SEARCH = "Search memories by meaning and by keyword."
@@ -125,13 +124,11 @@ class MudpuppyTools(Toolset):
             **_properties(record),
             "createdAt": record.created_at,
             "updatedAt": record.updated_at,
+            "expiresAt": record.expires_at,
+            "accessCount": signals.access_count if signals else 0,
+            "lastAccessedAt": signals.last_accessed if signals else None,
         }
-        if record.expires_at is not None:
-            entry["expiresAt"] = record.expires_at
-        entry["accessCount"] = signals.access_count if signals else 0
-        if signals is not None and signals.last_accessed is not None:
-            entry["lastAccessedAt"] = signals.last_accessed
-        return json_result({"entry": entry})
+        return json_result({"entry": {name: value for name, value in entry.items() if value is not None}})
 
     @tool(_STATS, READS, name="memory_stats")
     def stats(self) -> CallToolResult:
@@ -191,7 +188,7 @@ def _properties(record: Record) -> JsonObject:
 
 
 def _family_of(type_: str) -> EntryType:
-    return _FAMILY_OF.get(type_, "fact")
+    return next((family for family, types in FAMILIES.items() if type_ in types), "fact")
 
 
 _INSTRUCTIONS = (
