@@ -25,7 +25,7 @@ from mindex.memories.merge import MERGED_FROM, apply_merge
 from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
 from mindex.model import Change, Consolidation, Filters, Proposal, Record
-from mindex.present.consolidation import consolidation_text
+from mindex.present.entries import consolidation_text
 from mindex.present.to_json import to_json
 from mindex.redaction.redactor import Redactor
 from tests.generating import Answers, ChatServer, Fails, Hangs, always, chat_server

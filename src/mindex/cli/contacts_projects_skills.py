@@ -14,7 +14,7 @@ from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
 from mindex.memory import Memory
 from mindex.model import Change, DueSkill, Record
-from mindex.present import contacts_projects_skills as present
+from mindex.present import entries as present
 from mindex.present.history import fields_changed_json, fields_changed_text
 from mindex.store.base import Page
 
@@ -28,10 +28,6 @@ def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:
         metavar="JSON" if field.shape == "json" else "T",
         help=help_ or field.help + more,
     )
-
-
-def _field_options(kind: ThingKind) -> Callable[[F], F]:
-    return combine(*(_option(field) for field in FIELDS[kind]))
 
 
 def _filter_options(kind: ThingKind) -> Callable[[F], F]:
@@ -73,7 +69,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
 
     @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
     @click.argument("named", required=False, metavar="[NAME]")
-    @_field_options(kind)
+    @combine(*map(_option, FIELDS[kind]))
     @click.pass_obj
     def add(context: Context, /, named: str | None, **options: Any) -> None:
         if named is not None and options["name"] is not None:
@@ -102,7 +98,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
 
     @group.command("update", help=f"Change a {kind}: what is given is replaced (by '': taken away), the rest stays.")
     @id_argument
-    @_field_options(kind)
+    @combine(*map(_option, FIELDS[kind]))
     @reason_option
     @prints(lambda change: fields_changed_text(change, "updated"), fields_changed_json)
     def update(memory: Memory, /, id_: str, reason: str, **options: Any) -> Change:

@@ -11,7 +11,7 @@ from mindex.cli.output import Context, ProgressBar, colour, note, prints
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.model import ExtractionReport
-from mindex.present import conversations as present
+from mindex.present import entries as present
 from mindex.present.answer_view import AnswerView, view_answer
 from mindex.search.pipeline import MAX_LIMIT
 

@@ -10,8 +10,7 @@ from mindex.cli.output import ProgressBar, note, prints
 from mindex.memory import Memory
 from mindex.model import Consolidation, MemoryStatistics, SecretFinding
 from mindex.model.reports import ListedModel, ReembedReport
-from mindex.present.consolidation import consolidation_text
-from mindex.present.entries import secrets_text, statistics_text
+from mindex.present.entries import consolidation_text, secrets_text, statistics_text
 from mindex.present.reports import models_text, reembed_text
 from mindex.present.to_json import Json
 

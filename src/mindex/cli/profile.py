@@ -1,7 +1,7 @@
 """The command profile: shows and changes the profile of the user, and its history."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -21,12 +21,10 @@ def profile_command() -> None:
 
 @profile_command.command("get")
 @click.argument("path", default="")
-@click.pass_obj
-def get(context: Context, path: str) -> None:
+@prints(lambda shown: present.profile_text(*shown.values()))
+def get(memory: Memory, path: str) -> Mapping[str, object]:
     """Show the profile, or what stands at a path: user.name, projects[0].title."""
-    with context.memory() as memory:
-        value = memory.profile.get(path)
-    context.emit(present.profile_json(value, path), lambda: present.profile_text(value))
+    return {"value" if path else "profile": memory.profile.get(path)}
 
 
 @profile_command.command("set")

@@ -10,7 +10,6 @@ from mindex.memory import Memory
 from mindex.model import Check, Status
 from mindex.present.reports import checks_json, checks_text, status_text
 from mindex.present.text import aligned
-from mindex.present.to_json import Json
 
 _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
 
@@ -36,31 +35,27 @@ def config_command(context: Context) -> None:
     settings = load_settings({"db": context.db, "agent": context.agent})
     for text in settings.notes:
         note(text)
-    shown: dict[str, Json] = {
-        "settings": [
-            {
-                "key": one.setting.key,
-                "value": _json_value(one),
-                "origin": one.origin,
-                "variable": one.setting.variable,
-                "meaning": one.setting.meaning,
-            }
-            for one in settings
-        ]
-    }
-    rows = [[one.setting.key, str(_json_value(one)), one.origin, one.setting.meaning] for one in settings]
-    context.emit(shown, lambda: "\n".join(aligned(rows, widest=_WIDEST_VALUE)))
+    shown = [
+        {
+            "key": one.setting.key,
+            "value": _shown_value(one),
+            "origin": one.origin,
+            "variable": one.setting.variable,
+            "meaning": one.setting.meaning,
+        }
+        for one in settings
+    ]
+    rows = [[str(one[name]) for name in ("key", "value", "origin", "meaning")] for one in shown]
+    context.emit({"settings": shown}, lambda: "\n".join(aligned(rows, widest=_WIDEST_VALUE)))
 
 
-def _json_value(one: Configured) -> Json:
+def _shown_value(one: Configured) -> object:
     if one.setting.secret:
         return "(set)" if one.value else ""
     if one.setting.address:
         bare = bare_address(str(one.value))
         return "(malformed)" if bare is None else bare
-    if isinstance(one.value, tuple):
-        return list(one.value)
-    return dict(one.value) if isinstance(one.value, dict) else one.value  # type: ignore[return-value]  # the table parsed it
+    return list(one.value) if isinstance(one.value, tuple) else one.value
 
 
 @click.command("paths")

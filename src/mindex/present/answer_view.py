@@ -59,20 +59,16 @@ def view_answer(
     frame = (query, answer.tier, answer.fusion, answer.total)
     if view == "dual":
         index = tuple(index_view(hit) for hit in answer.hits)
-        rows = tuple(full_view(hit, explain=explain) for hit in answer.hits[:details])
+        rows = tuple(view_record(hit.record, hit, explain=explain) for hit in answer.hits[:details])
         more = answer.has_more or len(rows) < len(answer.hits)
         dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, index)
         return with_cost(dual) if budget is None else fit_dual(dual, budget, answer.has_more)
     if view == "full":
-        rows = tuple(full_view(hit, explain=explain) for hit in answer.hits)
+        rows = tuple(view_record(hit.record, hit, explain=explain) for hit in answer.hits)
     else:
         rows = tuple(map(digest_view if view == "digest" else compact_view, answer.hits))
     whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes))
     return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
-
-
-def full_view(hit: Hit, *, explain: bool = False) -> RecordView:
-    return view_record(hit.record, hit, explain=explain)
 
 
 def compact_view(hit: Hit) -> RecordView:

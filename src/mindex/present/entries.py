@@ -1,16 +1,25 @@
-"""The text of what `add`, `purge`, `stats` and `scan` return."""
+"""Entries as JSON and as text: results about memories, turns, contacts, projects and skills, and what is due."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from mindex.clock import to_iso
-from mindex.model import AddResult, MemoryStatistics, PurgeResult, SecretFinding
-from mindex.present.text import amount, note_lines
+from mindex.model import AddResult, DueSkill, MemoryStatistics, PurgeResult, Record, SecretFinding
+from mindex.model.consolidation import Consolidation, ExtractionReport, Proposal
+from mindex.present.history import redacted_json, redacted_lines
+from mindex.present.record_view import field_text, stored_fields, summary_of, view_record
+from mindex.present.text import amount, note_lines, record_text
+from mindex.present.to_json import Json, to_json
 
 _NOT_YET_ERASED = (
     "another process still reads an older state of the file; the text leaves it when that one is done: run"
     " `mindex optimize` then"
 )
+_AGES = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
+
+
+# ── memories ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def add_text(result: AddResult) -> str:
@@ -49,3 +58,121 @@ def statistics_text(numbers: MemoryStatistics) -> str:
 def secrets_text(found: Sequence[SecretFinding]) -> str:
     lines = [f"{one.id} {one.path or 'told'}:{one.line} {one.kind} {one.preview}" for one in found]
     return "\n".join(lines) or "no secrets found"
+
+
+def consolidation_text(found: Consolidation) -> str:
+    blocks = [_proposal_text(one) for one in found.proposals]
+    among = amount(found.examined, "memory", "memories")
+    if not found.proposals:
+        line = "nothing to consolidate" + (f" among {among}" if found.examined or not found.younger else "")
+        line += _too_young(found) if found.younger else ""
+    elif found.applied:
+        retired = f"{amount(found.retired, 'memory', 'memories')} retired"
+        line = f"{found.applied} of {len(blocks)} applied, {retired}; `mindex undo ID` takes one back as a whole"
+    else:
+        line = f"{amount(len(blocks), 'proposal')} among {among}; nothing is changed without --apply"
+    return "\n\n".join([*blocks, "\n".join([line, *note_lines(found.notes)])])
+
+
+def _too_young(found: Consolidation) -> str:
+    """`; 7 are younger than 30 days (--older-than)`."""
+    one = found.younger == 1
+    if age := re.fullmatch(r"(\d+)\s*([hdwmy])", found.older_than.strip().lower()):
+        since = f"{'is' if one else 'are'} younger than {amount(int(age[1]), _AGES[age[2]])}"
+    else:
+        since = f"{'was' if one else 'were'} told since {found.older_than}"
+    return f"; {found.younger:,} {since} (--older-than)"
+
+
+def _proposal_text(one: Proposal) -> str:
+    state = f" → {one.applied}" if one.applied else f" (keeps {one.kept})" if one.kept else ""
+    agent = one.originals[0].agent
+    lines = [f"{one.kind}{state}: {one.why}, by {one.by}"]
+    lines += [f"  - {record.id} [{agent}] {summary_of(record)}" for record in one.originals]
+    return "\n".join([*lines, f"  = {one.result}"])
+
+
+# ── conversations ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def turn_added_json(turn: Record, redacted: Sequence[str], found: ExtractionReport) -> dict[str, Json]:
+    return {
+        "id": turn.id,
+        "session_id": str(turn.fields["session_id"]),
+        "created_at": to_iso(turn.created_at),
+        "redacted": list(redacted),
+        **({"facts": found.facts} if found.processed else {}),
+        **({"new_facts": [{"id": one.id, "text": one.text} for one in found.new]} if found.new else {}),
+        **({"notes": list(found.notes)} if found.notes else {}),
+    }
+
+
+def turn_added_text(turn: Record, redacted: Sequence[str], found: ExtractionReport) -> str:
+    lines = [f"{turn.id} remembered · session {turn.fields['session_id']} · {to_iso(turn.created_at)}"]
+    lines += [f"redacted: {', '.join(redacted)}"] if redacted else []
+    lines += [f"facts: {found.facts}"] if found.processed else []
+    lines += [f"  {one.id} {summary_of(one)}" for one in found.new]
+    return "\n".join([*lines, *note_lines(found.notes)])
+
+
+def turns_json(turns: Sequence[Record]) -> dict[str, Json]:
+    return to_json({"records": tuple(map(view_record, turns)), "total": len(turns)})
+
+
+def turns_text(turns: Sequence[Record], *, colour: bool = False) -> str:
+    return "\n\n".join([amount(len(turns), "exchange"), *(record_text(view_record(turn), colour) for turn in turns)])
+
+
+def extraction_text(found: ExtractionReport) -> str:
+    facts = amount(found.facts, "new fact")
+    return "\n".join([f"{found.processed} asked, {facts}, {found.remaining} remaining", *note_lines(found.notes)])
+
+
+# ── contacts, projects and skills ────────────────────────────────────────────────────────────────────────────
+
+
+def thing_json(record: Record) -> dict[str, Json]:
+    times = {"created_at": to_iso(record.created_at), "updated_at": to_iso(record.updated_at)}
+    return {"id": record.id, "kind": record.kind, **stored_fields(record), "agent": record.agent, **times}
+
+
+def thing_text(record: Record) -> str:
+    times = f"created {to_iso(record.created_at)} · updated {to_iso(record.updated_at)}"
+    return "\n".join([f"{record.id} · {record.kind} · agent {record.agent} · {times}", *_field_lines(record)])
+
+
+def _field_lines(record: Record) -> list[str]:
+    return [f"{name}: {field_text(value)}" for name, value in stored_fields(record).items()]
+
+
+def thing_added_json(record: Record, notes: Sequence[str] = ()) -> dict[str, Json]:
+    """Notes about the record are a `note`, because `notes` is a field of contacts."""
+    shown = {"id": record.id, **stored_fields(record), **redacted_json({}, record.fields)}
+    return {**shown, "note": "; ".join(notes)} if notes else shown
+
+
+def thing_added_text(record: Record, notes: Sequence[str] = ()) -> str:
+    lines = [f"{record.id} remembered", *_field_lines(record), *redacted_lines({}, record.fields)]
+    return "\n".join([*lines, *note_lines(notes)])
+
+
+def things_json(records: Sequence[Record], total: int) -> dict[str, Json]:
+    return {"records": [thing_json(record) for record in records], "total": total}
+
+
+def things_text(records: Sequence[Record], total: int) -> str:
+    return "\n\n".join([f"{len(records)} of {total}", *map(thing_text, records)])
+
+
+def due_json(due: Sequence[DueSkill]) -> dict[str, Json]:
+    return {"due": [_due_json(one) for one in due]}
+
+
+def _due_json(one: DueSkill) -> dict[str, Json]:
+    fields = stored_fields(one.skill)
+    return {"id": one.skill.id, "name": fields.pop("name", one.skill.title), "since": to_iso(one.since), **fields}
+
+
+def due_text(due: Sequence[DueSkill]) -> str:
+    blocks = ["\n".join([f"{one.skill.id} · due since {to_iso(one.since)}", *_field_lines(one.skill)]) for one in due]
+    return "\n\n".join(blocks) or "nothing is due"

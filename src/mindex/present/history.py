@@ -115,10 +115,6 @@ def _value_text(one: RecordProperty, record: Record) -> str:
 # ── the profile and its versions ──────────────────────────────────────────────────────────────────────────────
 
 
-def profile_json(value: Json, path: str) -> dict[str, Json]:
-    return {"value": value} if path else {"profile": value}
-
-
 def profile_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 

@@ -1,14 +1,13 @@
 """The output formats of `search` and `get` beside text: JSON, markdown, CSV, or only the names of the files."""
 
 import io
+from collections.abc import Callable, Mapping
 
 from mindex.present.answer_view import AnswerView
-from mindex.present.record_view import RecordView
 from mindex.present.records_view import RecordsView
 from mindex.present.text import TRUNCATED
 from mindex.present.to_json import compact_json
 
-FORMATS = ("text", "json", "md", "csv", "files")
 WITHOUT_NOTES = ("csv", "files")  # formats that cannot hold a note: the caller prints it elsewhere
 
 _COLUMNS = (
@@ -19,19 +18,12 @@ _HIT_COLUMNS = ("score", "relevance")  # only of hits: without them the head of 
 
 def formatted(shown: AnswerView | RecordsView, form: str) -> str:
     """Return the output in one of `FORMATS`."""
-    if form == "json":
-        return compact_json(shown)
-    if form == "md":
-        return _markdown(shown)
-    if form == "csv":
-        return _csv(shown)
-    if form == "files":
-        return "\n".join(dict.fromkeys(map(_file, shown.rows)))
-    return shown.text()
+    return FORMATS[form](shown)
 
 
-def _file(row: RecordView) -> str:
-    return row.path or (row.at.rsplit(":", 1)[0] if row.at else row.id)
+def _files(shown: AnswerView | RecordsView) -> str:
+    files = (row.path or (row.at.rsplit(":", 1)[0] if row.at else row.id) for row in shown.rows)
+    return "\n".join(dict.fromkeys(files))
 
 
 def _markdown(shown: AnswerView | RecordsView) -> str:
@@ -65,3 +57,12 @@ def _place_columns(at: str | None) -> dict[str, str]:
     path, colon, lines = (at or "").rpartition(":")
     first, dash, last = lines.partition("-")
     return {"path": path, "first_line": first, "last_line": last} if colon and dash else {}
+
+
+FORMATS: Mapping[str, Callable[[AnswerView | RecordsView], str]] = {
+    "text": lambda shown: shown.text(),
+    "json": compact_json,
+    "md": _markdown,
+    "csv": _csv,
+    "files": _files,
+}

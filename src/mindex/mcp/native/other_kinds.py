@@ -7,8 +7,7 @@ from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.memory import Memory
 from mindex.model import ExtractionReport
-from mindex.present.contacts_projects_skills import thing_added_json, thing_added_text
-from mindex.present.conversations import turn_added_json, turn_added_text
+from mindex.present.entries import thing_added_json, thing_added_text, turn_added_json, turn_added_text
 from mindex.present.history import fields_changed_json, fields_changed_text
 from mindex.present.to_json import Json
 
