@@ -16,7 +16,7 @@ from mindex.mcp.dialects import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
-from mindex.mcp.strict_tool import StrictTool
+from mindex.mcp.tools import StrictTool
 from tests.conftest import HANDBOOK
 
 KEYWORD: dict[str, object] = {"embedding.provider": "none"}

@@ -18,7 +18,7 @@ from mindex.clock import now_ms, parse_time
 from mindex.mcp.dialects.memory_mcp import all_words
 from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, classify, days_kept
-from mindex.mcp.tool_results import indented_json
+from mindex.mcp.tools import indented_json
 from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import TYPES, Answer, Hit, Record

@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
 from mindex.config import load_settings
@@ -103,14 +102,3 @@ class MemoryHost:
             f"{path} lies outside {root}, below which this server may index",
             f"ask the user to run `mindex index {path}`",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """The base of every class with tools: the memory that they work on."""
-
-    host: MemoryHost
-
-    @property
-    def _memory(self) -> Memory:
-        return self.host.memory

@@ -44,7 +44,9 @@ def list_documents(host: MemoryHost) -> list[types.Resource]:
     ]
 
 
-def add_resources(server: MindexServer, host: MemoryHost) -> None:
+def add_resources_prompt_completions(server: MindexServer, host: MemoryHost) -> None:
+    """Register the handlers at the server."""
+
     @server.resource(DOC, name="document", description="An indexed file, as it is now", mime_type="text/markdown")
     def document(path: str) -> str:
         try:
@@ -59,8 +61,6 @@ def add_resources(server: MindexServer, host: MemoryHost) -> None:
             raise ResourceNotFoundError(f"no record '{id}'; search for it first")
         return view_records(found).text()
 
-
-def add_prompt(server: MindexServer, host: MemoryHost) -> None:
     @server.prompt(description="What the memory holds about a topic, ready to use")
     def recall(
         topic: Annotated[str, Field(description="What to recall")],
@@ -77,8 +77,6 @@ def add_prompt(server: MindexServer, host: MemoryHost) -> None:
             "Answer from these passages and name their paths; say where they do not answer, and read more with `get`."
         )
 
-
-def add_completions(server: MindexServer, host: MemoryHost) -> None:
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
         reference: types.PromptReference | types.ResourceTemplateReference,
@@ -95,10 +93,7 @@ def add_completions(server: MindexServer, host: MemoryHost) -> None:
 def _paths(host: MemoryHost, typed: str) -> types.Completion:
     """Return paths that begin as typed: bare, or below their collection's name if that was typed."""
     found = host.memory.collections.documents(typed, limit=_MOST_COMPLETIONS + 1)
-    paths = [
-        document.path if document.path.startswith(typed) else f"{document.collection}/{document.path}"
-        for document in found
-    ]
+    paths = [one.path if one.path.startswith(typed) else f"{one.collection}/{one.path}" for one in found]
     more = len(paths) > _MOST_COMPLETIONS
     return types.Completion(values=list(dict.fromkeys(paths[:_MOST_COMPLETIONS])), has_more=more)
 

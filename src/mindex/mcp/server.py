@@ -15,8 +15,8 @@ from mindex import __version__
 from mindex.errors import MindexError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.resources_prompts_completions import add_completions, add_prompt, add_resources, list_documents
-from mindex.mcp.strict_tool import make_tools
+from mindex.mcp.resources_prompts_completions import add_resources_prompt_completions, list_documents
+from mindex.mcp.tools import make_tools
 
 # Tools, templates and prompts never change while a server runs.
 _AN_HOUR = CacheHint(ttl_ms=3_600_000, scope="public")
@@ -46,9 +46,7 @@ class MindexServer(MCPServer[Any]):
         self._host = host
         self._unknown_tool = dialect.unknown_tool
         self._names = {tool.name for tool in tools}
-        add_resources(self, host)
-        add_prompt(self, host)
-        add_completions(self, host)
+        add_resources_prompt_completions(self, host)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from mindex.mcp.memory_host import MemoryHost
-    from mindex.mcp.strict_tool import OnError
+    from mindex.mcp.tools import OnError
 
 NATIVE = "native"
 # `--tools NAME` → the module with its `DIALECT`. Another dialect is one file and one line here.

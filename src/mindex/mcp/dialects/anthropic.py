@@ -9,9 +9,7 @@ from pydantic import Field
 
 from mindex.errors import MindexError, UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Toolset
-from mindex.mcp.strict_tool import REVISES, Omitted, tool
-from mindex.mcp.tool_results import tool_result
+from mindex.mcp.tools import REVISES, Omitted, Toolset, tool, tool_result
 from mindex.memories.note_files import ROOT, NoteWrite, checked_path
 from mindex.model import Record
 
@@ -67,7 +65,8 @@ class AnthropicTools(Toolset):
             }
             return run[command]()
         except MindexError as error:
-            return _error_result(command, str(error))
+            bare = command == "view" or str(error).startswith("No replacement")
+            return tool_result(str(error) if bare else f"Error: {error}", is_error=True)
 
     @property
     def _agent(self) -> str:
@@ -145,11 +144,6 @@ class AnthropicTools(Toolset):
 
 def _result(text: str, path: str, notes: Sequence[str] = ()) -> CallToolResult:
     return tool_result(text, {"path": path, "text": text}, notes)
-
-
-def _error_result(command: Command, message: str) -> CallToolResult:
-    bare = command == "view" or message.startswith("No replacement")
-    return tool_result(message if bare else f"Error: {message}", is_error=True)
 
 
 def _listing(path: str, files: Mapping[str, Record]) -> str:

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects.memorizer_format import category_of, succeeded, utc_text
-from mindex.mcp.memory_host import Toolset
-from mindex.mcp.tool_results import JsonObject
+from mindex.mcp.tools import JsonObject, Toolset
 from mindex.memories.field_specs import FIELDS
 from mindex.model import Kind, Record
 from mindex.present.to_json import Json

@@ -11,8 +11,7 @@ from pydantic import Field
 
 from mindex.clock import to_iso
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId
-from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
-from mindex.mcp.tool_results import JsonObject
+from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
 from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.model import Record
 

@@ -19,8 +19,7 @@ from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreE
 from mindex.mcp.dialects.memorizer_base import AgentId, MemorizerTools, conversation_row, fact_row, short_row
 from mindex.mcp.dialects.memorizer_facts_conversations_profile import with_default
 from mindex.mcp.dialects.memorizer_format import CATEGORIES, category_of, utc_text
-from mindex.mcp.strict_tool import REFRESHES, tool
-from mindex.mcp.tool_results import JsonObject
+from mindex.mcp.tools import REFRESHES, JsonObject, tool
 from mindex.memories.json_paths import leaves
 from mindex.memory import Memory
 from mindex.model import Record
@@ -43,13 +42,11 @@ class ExportImportTools(MemorizerTools):
         profile = with_default(self._memory.profile.get(agent=self._agent(agent_id)))
         facts = list(self._live_records("memory", agent_id))
         turns = list(islice(self._live_records("turn", agent_id), _MAX_TURNS)) if include_conversations else None
-        files = _as_json(profile, facts, turns) if format == "json" else _as_markdown(profile, facts, turns)
+        files = dict((_as_json if format == "json" else _as_markdown)(profile, facts, turns))
         folder = export_folder(self._memory)
-        written: list[Json] = []
-        for name, text in files:
+        for name, text in files.items():
             _write(folder, name, text)
-            written.append(name)
-        return self._success(export_path=str(folder), files_created=written, exported_at=to_iso(now_ms()))
+        return self._success(export_path=str(folder), files_created=[*files], exported_at=to_iso(now_ms()))
 
     @tool("Take a mended profile.json or file of facts back in.", REFRESHES)
     def import_memory(

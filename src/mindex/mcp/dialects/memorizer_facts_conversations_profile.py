@@ -11,8 +11,7 @@ from mindex.clock import to_iso
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, short_row
 from mindex.mcp.dialects.memorizer_format import FAMILIES, Category, category_of, end_of, plain, start_of, utc_text
-from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
-from mindex.mcp.tool_results import JsonObject
+from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
 from mindex.memories import json_paths
 from mindex.model import AddResult, Answer, Kind, Tier
 from mindex.present.to_json import Json
@@ -189,14 +188,12 @@ class FactConversationProfileTools(MemorizerTools):
 
 
 def _message(added: AddResult, category: Category) -> str:
-    parts = []
-    if added.duplicate:
-        parts.append(f"this fact is stored already, as {category}; its time was refreshed")
-    if added.similar:
-        parts.append("similar facts exist; update or delete those that say the same")
-    if added.redacted:
-        parts.append(f"{_REDACTED}: {', '.join(added.redacted)}")
-    return "; ".join(parts)
+    parts = {
+        f"this fact is stored already, as {category}; its time was refreshed": added.duplicate,
+        "similar facts exist; update or delete those that say the same": added.similar,
+        f"{_REDACTED}: {', '.join(added.redacted)}": added.redacted,
+    }
+    return "; ".join(part for part, holds in parts.items() if holds)
 
 
 def with_default(profile: Any) -> JsonObject:

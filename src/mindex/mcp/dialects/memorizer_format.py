@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from mcp_types import CallToolResult
 
 from mindex.clock import parse_time
-from mindex.mcp.tool_results import JsonObject, compact_json_result
+from mindex.mcp.tools import JsonObject, compact_json_result
 from mindex.search.query import parse
 
 Category = Literal["preference", "background", "pattern", "project", "contact", "decision"]

@@ -12,13 +12,11 @@ from mindex.analyzer import analyze
 from mindex.errors import ConfigError
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools
 from mindex.mcp.dialects.memorizer_format import CATEGORIES, FAMILIES, Category, category_of, end_of, start_of, utc_text
-from mindex.mcp.strict_tool import READS, REFRESHES, REVISES, Omitted, tool
-from mindex.mcp.tool_results import JsonObject
+from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
 from mindex.model import Change, Kind
 from mindex.present.to_json import Json
 
 Source = Literal["facts", "conversations", "profile_changes", "skills", "contacts", "projects"]
-SOURCES: tuple[Source, ...] = get_args(Source)
 _SOURCE_OF: Mapping[Kind, Source] = {
     "memory": "facts",
     "turn": "conversations",
@@ -45,7 +43,7 @@ class MaintenanceTools(MemorizerTools):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         until = date_to or datetime.now(UTC).date().isoformat()
-        sources = categories or [*SOURCES]
+        sources = categories or [*get_args(Source)]
         words, agent = set(analyze(query).words), self._agent(agent_id)
         events: list[Json] = []
         total = 0

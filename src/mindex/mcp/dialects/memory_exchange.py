@@ -12,9 +12,7 @@ from pydantic import Field
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Toolset
-from mindex.mcp.strict_tool import READS, tool
-from mindex.mcp.tool_results import JsonObject, tool_result
+from mindex.mcp.tools import READS, JsonObject, Toolset, tool, tool_result
 from mindex.model import Collection, GetResult, Hit
 from mindex.present.answer_view import view_answer
 from mindex.present.records_view import view_records

@@ -21,9 +21,7 @@ from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
-from mindex.mcp.memory_host import Toolset
-from mindex.mcp.strict_tool import READS, REFRESHES, Omitted, tool
-from mindex.mcp.tool_results import json_result
+from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool
 from mindex.memories.importance import estimate_importance
 from mindex.memories.validation import MAX_BYTES
 from mindex.model import Record

@@ -10,7 +10,7 @@ from itertools import count
 
 from mindex.clock import to_iso
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import family_of
-from mindex.mcp.tool_results import JsonObject, indented_json
+from mindex.mcp.tools import JsonObject, indented_json
 from mindex.model import Answer, Record
 from mindex.present.budget import most_that_fit
 from mindex.present.record_view import summary_of
@@ -24,7 +24,7 @@ _MIN_ECHO = 20
 def memory_row(record: Record, signals: RankingSignals | None) -> JsonObject:
     """Return a memory as Memory MCP shows it in full."""
     last = signals.last_accessed if signals else None
-    row: JsonObject = {
+    return {
         "id": record.id,
         "type": family_of(record.type),
         "summary": summary_of(record),
@@ -32,10 +32,8 @@ def memory_row(record: Record, signals: RankingSignals | None) -> JsonObject:
         "importance": record.importance,
         "created_at": to_iso(record.created_at),
         "last_accessed": to_iso(last or record.created_at),
+        **({"entities": list(record.entities)} if record.entities else {}),
     }
-    if record.entities:
-        row["entities"] = list(record.entities)
-    return row
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,7 @@ from pydantic import Field, ValidationError
 
 from mindex.errors import UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
-from mindex.mcp.memory_host import Toolset
-from mindex.mcp.strict_tool import READS, REFRESHES, Omitted, OnError, tool
-from mindex.mcp.tool_results import JsonObject, json_result
+from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, OnError, Toolset, json_result, tool
 from mindex.model import Hit, Mode, Record
 from mindex.present.to_json import Json
 
@@ -165,17 +163,14 @@ class MudpuppyTools(Toolset):
 
 
 def _hit_row(hit: Hit) -> JsonObject:
-    matched: list[Json] = []
-    if hit.trace.vector_rank is not None:
-        matched.append("vector")
-    if hit.trace.keyword_rank is not None or not matched:  # without a rank: a substring match
-        matched.append("keyword")
+    by_vector = hit.trace.vector_rank is not None
+    by_keyword = hit.trace.keyword_rank is not None or not by_vector  # without a rank: a substring match
     return {
         "id": hit.record.number,
         "content": hit.record.text,
         **_properties(hit.record),
         "score": round(hit.score, 3),
-        "matchedBy": matched,
+        "matchedBy": [*["vector"] * by_vector, *["keyword"] * by_keyword],
         "createdAt": hit.record.created_at,
     }
 

@@ -11,9 +11,7 @@ from pydantic import Field
 
 from mindex.errors import NotFoundError
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.memory_host import Toolset
-from mindex.mcp.strict_tool import READS, tool
-from mindex.mcp.tool_results import JsonObject, compact_json_result
+from mindex.mcp.tools import READS, JsonObject, Toolset, compact_json_result, tool
 from mindex.model import Record
 from mindex.present.record_view import summary_of, view_record
 from mindex.present.to_json import to_json

@@ -10,9 +10,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.mcp.memory_host import Toolset
-from mindex.mcp.strict_tool import READS, REFRESHES, tool
-from mindex.mcp.tool_results import tool_result
+from mindex.mcp.tools import READS, REFRESHES, Toolset, tool, tool_result
 from mindex.model import IndexReport, Progress
 from mindex.present.reports import index_text, status_text
 from mindex.present.to_json import to_json

@@ -7,10 +7,8 @@ from mcp_types import CallToolResult
 from pydantic import BeforeValidator, Field
 
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.memory_host import Toolset
 from mindex.mcp.native import other_kinds
-from mindex.mcp.strict_tool import REFRESHES, REVISES, Omitted, Texts, tool
-from mindex.mcp.tool_results import tool_result
+from mindex.mcp.tools import REFRESHES, REVISES, Omitted, Texts, Toolset, tool, tool_result
 from mindex.model import TYPES, Change
 from mindex.present.entries import add_text
 from mindex.present.history import change_json, change_text
@@ -24,11 +22,7 @@ _REMEMBER = (
 _PROPERTIES = "text type importance confidence tags entities summary context source expires supersedes".split()
 _LATEST = "true"
 
-Importance = Annotated[int | Omitted, Field(description="1-10, default: by rules")]
-Confidence = Annotated[float | Omitted, Field(description="0-1, default 1")]
-Names = Annotated[Texts | Omitted, Field(description="Names in it, default: found")]
 Reason = Annotated[str, Field(description="For the history")]
-Expires = Annotated[str | Omitted, Field(description="30d or a date")]
 Fields = Annotated[
     dict[str, Any] | Omitted,
     Field(
@@ -54,14 +48,14 @@ class WriteTools(Toolset):
         self,
         text: str = "",
         type: Annotated[str, Field(description=f"Default {', '.join(TYPES)}")] = "fact",
-        importance: Importance = None,
-        confidence: Confidence = None,
+        importance: Annotated[int | Omitted, Field(description="1-10, default: by rules")] = None,
+        confidence: Annotated[float | Omitted, Field(description="0-1, default 1")] = None,
         tags: Texts = (),
-        entities: Names = None,
+        entities: Annotated[Texts | Omitted, Field(description="Names in it, default: found")] = None,
         summary: str = "",
         context: Annotated[str, Field(description="What it belongs to")] = "",
         source: Annotated[str, Field(description="Where it comes from")] = "",
-        expires: Expires = None,
+        expires: Annotated[str | Omitted, Field(description="30d or a date")] = None,
         supersedes: Annotated[str, Field(description="Id of the memory this replaces")] = "",
         kind: Annotated[str, Field(description=f"Default {', '.join(other_kinds.KINDS)}")] = "memory",
         fields: Fields = None,

@@ -7,9 +7,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import NotFoundError
-from mindex.mcp.memory_host import Toolset
-from mindex.mcp.strict_tool import READS, Texts, tool
-from mindex.mcp.tool_results import tool_result
+from mindex.mcp.tools import READS, Texts, Toolset, tool, tool_result
 from mindex.model import Mode
 from mindex.present.answer_view import View, view_answer
 from mindex.present.records_view import view_records

@@ -1,21 +1,26 @@
-"""`StrictTool`: validates the arguments of a tool strictly, publishes a lean schema, and turns errors into sentences.
+"""Tools: `@tool(…)` marks a method of a `Toolset` as one, `make_tools` makes them, `tool_result` makes their results.
 
-`@tool(…)` marks a method as a tool; `make_tools` makes the tools of an object's marked methods.
+A `StrictTool` validates its arguments strictly, publishes a lean schema, and turns errors into sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, ToolAnnotations
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BeforeValidator, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from mindex.errors import MindexError
+from mindex.mcp.memory_host import MemoryHost
+from mindex.memory import Memory
+from mindex.present.to_json import Json, compact_json
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
@@ -38,7 +43,20 @@ Omitted: TypeAlias = SkipJsonSchema[None]
 # Returns the result that the clients of a dialect expect for an error, or raises.
 OnError = Callable[[ToolError], CallToolResult]
 
+JsonObject = dict[str, Json]
+
 Method = TypeVar("Method", bound=Callable[..., CallToolResult])
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """The base of every class with tools: the memory that they work on."""
+
+    host: MemoryHost
+
+    @property
+    def _memory(self) -> Memory:
+        return self.host.memory
 
 
 def tool(
@@ -121,12 +139,8 @@ class StrictTool(Tool):
                 continue
             # Names of inner types are pydantic's own: keep the argument, and the place in a list.
             name = ".".join(str(part) for at, part in enumerate(fault["loc"]) if not at or isinstance(part, int))
-            if fault["type"] == "extra_forbidden":
-                faults.append(f"unknown argument '{name}'")
-            elif fault["type"] == "missing":
-                faults.append(f"argument '{name}' is missing")
-            else:
-                faults.append(f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
+            named = {"extra_forbidden": f"unknown argument '{name}'", "missing": f"argument '{name}' is missing"}
+            faults.append(named.get(fault["type"], f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"))
         known = ", ".join(self.parameters.get("properties", ())) or "no arguments"
         return f"{'; '.join(faults)}; {self.name} takes {known}"
 
@@ -142,3 +156,32 @@ def _lean(schema: dict[str, Any]) -> dict[str, Any]:
         for name, part in schema.items()
         if name not in _NOT_PUBLISHED
     }
+
+
+# ── results: a text, and the same content as JSON ──────────────────────────────────────────────────────────────
+
+
+def tool_result(
+    text: str, structured: Mapping[str, Json] | None = None, notes: Sequence[str] = (), *, is_error: bool = False
+) -> CallToolResult:
+    """A result. The notes go into both the text and the JSON, because clients show their model only one of them."""
+    shown: dict[str, Any] | None = None if structured is None else dict(structured)
+    if notes:
+        text = "\n".join([text, *(f"note: {note}" for note in notes)])
+        if shown is not None:
+            shown["notes"] = [*shown.get("notes", ()), *notes]
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=shown, is_error=is_error)
+
+
+def json_result(structured: Mapping[str, Json], *, is_error: bool = False) -> CallToolResult:
+    """A result whose text is the JSON, indented by two, as several dialects write it."""
+    return tool_result(indented_json(structured), structured, is_error=is_error)
+
+
+def compact_json_result(structured: Mapping[str, Json]) -> CallToolResult:
+    """A result whose text is the JSON without blanks."""
+    return tool_result(compact_json(structured), structured)
+
+
+def indented_json(structured: Mapping[str, Json]) -> str:
+    return json.dumps(structured, ensure_ascii=False, indent=2)
