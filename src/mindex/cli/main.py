@@ -127,17 +127,16 @@ def _global_options_first(arguments: list[str]) -> list[str]:
     """Return the arguments with `--json`, `--db X` and `--agent X` in front: people write them at the end."""
     front: list[str] = []
     rest: list[str] = []
-    waiting = list(arguments)
-    while waiting:
-        argument = waiting.pop(0)
+    waiting = iter(arguments)
+    for argument in waiting:
         if argument == "--":
-            return [*front, *rest, "--", *waiting]
-        if argument == "--json" or argument.startswith(("--db=", "--agent=")):
+            rest += [argument, *waiting]
+        elif argument == "--json" or argument.startswith(("--db=", "--agent=")):
             front.append(argument)
         elif argument in ("--db", "--agent"):
-            if not waiting:
+            if (value := next(waiting, None)) is None:
                 return [argument]  # its value is missing: click says so
-            front += [argument, waiting.pop(0)]
+            front += [argument, value]
         else:
             rest.append(argument)
     return [*front, *rest]

@@ -11,8 +11,6 @@ from mindex.cli.output import Context
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import DIALECTS, NATIVE
 
-# The value of `--build-index` without a path.
-_DEFAULT = ""
 _FOLDER = click.Path(path_type=Path)
 
 
@@ -24,7 +22,7 @@ _FOLDER = click.Path(path_type=Path)
 @click.option(
     "--build-index",
     is_flag=False,
-    flag_value=_DEFAULT,
+    flag_value="",  # without a path
     metavar="[PATH]",
     help="Index PATH (default: the source path, or here) in the background.",
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mindex.model import GetResult, Record
 from mindex.present.budget import check_budget, cost_of, fit_records
 from mindex.present.record_view import RecordView, view_record
-from mindex.present.text import record_text
+from mindex.present.text import note_lines, record_text
 from mindex.present.to_json import Json, to_json
 from mindex.values import dataclass
 
@@ -23,9 +23,8 @@ class RecordsView:
 
     def text(self, *, colour: bool = False) -> str:
         blocks = [record_text(row, colour=colour) for row in self.rows]
-        blocks.extend(f"missing: {reference}" for reference in self.missing)
-        blocks.extend(f"note: {note}" for note in self.notes)
-        return "\n\n".join(blocks)
+        missing = [f"missing: {reference}" for reference in self.missing]
+        return "\n\n".join([*blocks, *missing, *note_lines(self.notes)])
 
     @property
     def tokens(self) -> int:

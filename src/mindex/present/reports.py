@@ -85,10 +85,8 @@ def models_text(models: Sequence[ListedModel]) -> str:
         used = [column for column in range(len(rows[0])) if column < 2 or any(row[column] for row in rows[1:])]
         table = aligned([[row[column] for column in used] for row in rows])
         lines += [*([""] if lines else []), f"{role}:", *table]
-        lines += [
-            f"  to get {model.name}: {model.install}" for model in listed if model.install and not model.installed
-        ]
-        lines += [f"  {model.name}: {model.trouble}" for model in listed if model.trouble]
+        lines += [f"  to get {one.name}: {one.install}" for one in listed if one.install and not one.installed]
+        lines += [f"  {one.name}: {one.trouble}" for one in listed if one.trouble]
     return "\n".join(lines)
 
 

@@ -74,9 +74,8 @@ def record_text(row: RecordView, colour: bool = False) -> str:
     tags = [f"tags {', '.join(row.tags)}"] if row.tags else []
     facts = (*_facts(shown, _HEAD), *tags, *_facts(row, {"tokens": "{} tokens"}))
     lines = [" · ".join(filter(None, (paint(row.id, _BOLD, colour), paint(row.place or "", _GREEN, colour), *facts)))]
-    for name, value in (("summary", row.summary), ("context", row.context)):
-        if value and value != row.text:
-            lines.append(f"{name}: {value}")
+    described = {"summary": row.summary, "context": row.context}
+    lines += [f"{name}: {value}" for name, value in described.items() if value and value != row.text]
     if row.anchor:
         lines.append(_anchor(row.anchor))
     lines += [f"{name}: {field_text(value)}" for name, value in (row.fields or {}).items()]
