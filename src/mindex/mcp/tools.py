@@ -158,7 +158,7 @@ def _lean(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# ── results: a text, and the same content as JSON ──────────────────────────────────────────────────────────────
+# ── results: a text, and the same content as JSON ─────────────────────────────────────────────────────────────
 
 
 def tool_result(

@@ -19,7 +19,7 @@ _NOT_YET_ERASED = (
 _AGES = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
 
 
-# ── memories ─────────────────────────────────────────────────────────────────────────────────────────────────
+# ── memories ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def add_text(result: AddResult) -> str:
@@ -92,7 +92,7 @@ def _proposal_text(one: Proposal) -> str:
     return "\n".join([*lines, f"  = {one.result}"])
 
 
-# ── conversations ────────────────────────────────────────────────────────────────────────────────────────────
+# ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def turn_added_json(turn: Record, redacted: Sequence[str], found: ExtractionReport) -> dict[str, Json]:
@@ -128,7 +128,7 @@ def extraction_text(found: ExtractionReport) -> str:
     return "\n".join([f"{found.processed} asked, {facts}, {found.remaining} remaining", *note_lines(found.notes)])
 
 
-# ── contacts, projects and skills ────────────────────────────────────────────────────────────────────────────
+# ── contacts, projects and skills ─────────────────────────────────────────────────────────────────────────────
 
 
 def thing_json(record: Record) -> dict[str, Json]:

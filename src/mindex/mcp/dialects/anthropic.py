@@ -1,6 +1,5 @@
 """The memory tool of Anthropic: six commands on files under `/memories`, with the texts that Claude expects."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -95,7 +94,7 @@ class AnthropicTools(Toolset):
 
         def replaced(text: str) -> str:
             nonlocal line
-            starts = [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)]  # overlapping ones too
+            starts = [at for at in range(len(text)) if text.startswith(old, at)]  # overlapping ones, too
             numbers = [text.count("\n", 0, start) + 1 for start in starts]
             if not starts:
                 raise UsageError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
