@@ -3,15 +3,10 @@
 A provider is added here and in its own module. Nothing heavy is imported: the settings read this table at start-up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from mindex.model import Role
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,21 +15,16 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError, MindexError
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from mindex.model.spaces import space_name
 from mindex.providers.cache_files import drop_small, read_small, small_file, write_small
 from mindex.providers.embed.base import Embedder, EmbedsWithCanary, ReportsTrouble
+from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mindex.model import VectorArray
-    from mindex.store.base import Store
 
 # Never change it: stored canaries are vectors of this very text. It mixes kinds of text, so that tokenizers differ.
 SENTENCE = "Two ferries (No. 7 and 8) leave at 21:30; `def total(prices): return sum(prices)` is no Käse."

@@ -7,12 +7,11 @@ from mindex.config import Settings
 from mindex.embedding.backfill import OnStored
 from mindex.embedding.canary import CanaryEmbedder
 from mindex.embedding.permission import embedder_spec_of
-from mindex.embedding.queue import Report
 from mindex.embedding.reembed import plan_reembed, reembed
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import MindexError, UsageError
-from mindex.model import Check
-from mindex.model.reports import ListedModel, ReembedReport, Role
+from mindex.model import Check, Report, Role
+from mindex.model.reports import ListedModel, ReembedReport
 from mindex.model.spaces import EmbedderSpec, Space, model_title
 from mindex.providers.base import IN_PROCESS, ProviderSettings, Unavailable, full_name
 from mindex.providers.embed.base import Embedder

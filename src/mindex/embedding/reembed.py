@@ -4,26 +4,19 @@ A process that is killed leaves what it embedded, and the next run goes on from 
 anew, too: as another edition of its space.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 
 from mindex.embedding.backfill import Backfill, BackfillResult, OnStored
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
-from mindex.embedding.queue import Report
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.model import Progress
+from mindex.model import Progress, Report, VectorArray
 from mindex.model.reports import ReembedReport
 from mindex.model.spaces import EmbedderSpec, Space, space_name
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 # A dry run reads so many records, and embeds so many of their pieces.
 _SAMPLED_RECORDS = 500

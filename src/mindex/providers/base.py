@@ -1,21 +1,16 @@
 """What providers of every role share: settings, how a model is created, and a stand-in for one that cannot be used."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from mindex.errors import ConfigError, EmbeddingError, GenerationError, MindexError, ProviderError, RerankError
-from mindex.model import Model
+from mindex.model import Model, Role
 from mindex.provider_table import MODULES, PROVIDERS, Provider
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 ERRORS: Mapping[Role, type[ProviderError]] = {
     "embedding": EmbeddingError,

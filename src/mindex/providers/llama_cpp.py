@@ -14,17 +14,14 @@ from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from mindex.errors import ProviderError
+from mindex.model import Role
 from mindex.providers.addresses import Address, parse_address
 from mindex.providers.base import ERRORS, raise_as, usable_cores
 from mindex.providers.gguf import GgufModel
 from mindex.providers.http import Client, Reply, Request, RequestFailed, TimedOut, parse_json
 from mindex.providers.server import DEFAULT_LIMITS, Limits, Rejected, ServerSpec, error_text
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 INSTALL = "run: pip install 'mindex[llama-cpp]'"
 MAX_TOKENS = 512  # of a text that is embedded or scored

@@ -8,7 +8,8 @@ from time import perf_counter
 from typing import Literal, TypeAlias
 
 from mindex.errors import MindexError
-from mindex.model.reports import ListedModel, Role
+from mindex.model import Role
+from mindex.model.reports import ListedModel
 from mindex.model.spaces import Space, model_title, visible
 from mindex.providers import packaged_models
 from mindex.providers.base import ProviderSettings, create_model

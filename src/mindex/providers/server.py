@@ -1,7 +1,5 @@
 """A model on a server: one circuit breaker, retries within a deadline, and an error message for every failure."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -10,18 +8,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field
 from time import monotonic, sleep, time
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from mindex.errors import ProviderError
+from mindex.model import Role
 from mindex.providers.addresses import Address
 from mindex.providers.base import ERRORS
 from mindex.providers.breaker import Breaker, Outage
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, RequestFailed, TimedOut, Unreachable, parse_json
 from mindex.providers.keys import find_key, flaw_of, keyring_way
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 _ATTEMPTS = 4
 _MAX_BYTES = 32 * MEGABYTE

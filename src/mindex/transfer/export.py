@@ -5,19 +5,18 @@ import os
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from mindex.errors import ConflictError, MindexError, UsageError
-from mindex.model import Collection, Progress
+from mindex.model import Collection, Progress, Report
 from mindex.model.transfer import ExportReport, Format
 from mindex.store.base import Store
 from mindex.store.export_rows import ExportRow, ExportSnapshot
 from mindex.transfer import jsonl_export, markdown_export
 
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
-Report = Callable[[Progress], None]
 
 _REPORT_EVERY = 500
 _BUFFERED_CHARACTERS = 4_000_000  # of markdown: an export of any size needs little memory

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from mindex.embedding.queue import EmbeddingQueue, Report
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError, NotFoundError
+from mindex.model import Report
 from mindex.model.transfer import ExportReport, Format, ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store

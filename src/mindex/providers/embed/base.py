@@ -1,16 +1,12 @@
 """The interface of embedding models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from mindex.config import cannot_shorten
+from mindex.model import Model, VectorArray
 from mindex.provider_table import MODULES, SHORTEN_VECTORS
 from mindex.providers.base import ProviderSettings, create_model
-
-if TYPE_CHECKING:  # numpy takes longer to import than a search by keyword takes
-    from mindex.model import Model, VectorArray
 
 
 class Embedder(Protocol):

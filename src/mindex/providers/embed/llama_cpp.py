@@ -1,15 +1,13 @@
 """Embedding models in GGUF files, run by llama.cpp. It is sent tokens, so that texts are cut where the model ends."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mindex.errors import ProviderError
+from mindex.model import Model, VectorArray
 from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean, unavailable
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.fluency import SAMPLE, fluency_of_pieces
@@ -20,9 +18,6 @@ from mindex.providers.embed.remote import EmbeddingInterface, RemoteEmbedder
 from mindex.providers.gguf import GgufModel, describe
 from mindex.providers.llama_cpp import MAX_TOKENS, LlamaServer
 from mindex.providers.model_files import read_facts, write_facts
-
-if TYPE_CHECKING:
-    from mindex.model import Model, VectorArray
 
 # `nomic-embed-text-v1.5.Q8_0` is `nomic-embed-text-v1.5`, however its numbers are stored.
 _STORED_AS = re.compile(r"[.\-_](i?q\d\w*|bf16|fp?(16|32))$", re.IGNORECASE)

