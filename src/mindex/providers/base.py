@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 from mindex.errors import ConfigError, EmbeddingError, GenerationError, MindexError, ProviderError, RerankError
 from mindex.model import Model, Role
-from mindex.provider_table import MODULES, PROVIDERS, Provider
+from mindex.provider_table import BY_ROLE, PROVIDERS, Provider, module_of
 from mindex.values import dataclass
 
 ERRORS: Mapping[Role, type[ProviderError]] = {
@@ -93,11 +93,15 @@ def create_model(role: Role, settings: ProviderSettings) -> Any:
     """
     if settings.provider == "none":
         return None
-    module = MODULES[role].get(settings.provider)
-    if module is not None:
-        return import_module(f"mindex.providers.{module}").create(settings)
-    known = ", ".join(["none", *MODULES[role]])
-    error = ConfigError(f"unknown {role} provider '{settings.provider}'", f"set {role}.provider to one of {known}")
+    provider = settings.provider
+    if role == "embedding" and not PROVIDERS.get(provider, Provider()).embeds:
+        hint = f"set embedding.provider to local, ollama, openai or another, and generation.provider to {provider}"
+        chats = EmbeddingError(f"{provider} has no embedding models, it only chats", hint)
+        return unavailable(role, settings, settings.model or "none", chats)
+    if provider in BY_ROLE[role]:
+        return import_module(module_of(role, provider)).create(settings)
+    known = ", ".join(["none", *BY_ROLE[role]])
+    error = ConfigError(f"unknown {role} provider '{provider}'", f"set {role}.provider to one of {known}")
     if role == "embedding":
         raise error
     return unavailable(role, settings, settings.model, error)

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from mindex.config import cannot_shorten
 from mindex.model import Model, VectorArray
-from mindex.provider_table import MODULES, SHORTEN_VECTORS
+from mindex.provider_table import BY_ROLE, SHORTEN_VECTORS
 from mindex.providers.base import ProviderSettings, create_model
 
 
@@ -59,7 +59,7 @@ def create_embedder(settings: ProviderSettings) -> Embedder | None:
 
     Raises ConfigError for an unknown provider, and for a vector length that the provider cannot return.
     """
-    if settings.dimensions and settings.provider in MODULES["embedding"] and settings.provider not in SHORTEN_VECTORS:
+    if settings.dimensions and settings.provider in BY_ROLE["embedding"] and settings.provider not in SHORTEN_VECTORS:
         raise cannot_shorten(settings.provider, settings.dimensions)
     embedder: Embedder | None = create_model("embedding", settings)
     return embedder
