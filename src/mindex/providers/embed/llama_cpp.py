@@ -12,12 +12,10 @@ from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean, unava
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.fluency import SAMPLE, fluency_of_pieces
 from mindex.providers.embed.known_models import space
-from mindex.providers.embed.model_cards import Card
 from mindex.providers.embed.openai import vectors_of
 from mindex.providers.embed.remote import EmbeddingInterface, RemoteEmbedder
 from mindex.providers.gguf import GgufModel, describe
 from mindex.providers.llama_cpp import MAX_TOKENS, LlamaServer
-from mindex.providers.model_files import read_facts, write_facts
 
 # `nomic-embed-text-v1.5.Q8_0` is `nomic-embed-text-v1.5`, however its numbers are stored.
 _STORED_AS = re.compile(r"[.\-_](i?q\d\w*|bf16|fp?(16|32))$", re.IGNORECASE)
@@ -34,24 +32,6 @@ def create(settings: ProviderSettings) -> Embedder:
     except ProviderError as error:
         return unavailable("embedding", settings, Path(settings.model).stem, error)
     return LlamaEmbedder(file, settings.timeout)
-
-
-class GgufCard:
-    """The card of a GGUF model: its dimensions are in the file, and its background is kept until the file changes."""
-
-    def __init__(self, file: GgufModel) -> None:
-        self._dimensions = file.dimensions
-        self._files = [Path(file.path)]
-
-    def read(self) -> Card | None:
-        facts = read_facts("llama-cpp", self._files) or {}
-        mean, std = facts.get("mean"), facts.get("std")
-        if not isinstance(mean, float) or not isinstance(std, float):
-            return None
-        return Card(self._dimensions, mean, std)
-
-    def write(self, card: Card) -> None:
-        write_facts("llama-cpp", self._files, {"mean": card.mean, "std": card.std})
 
 
 class LlamaEmbedder:
@@ -74,7 +54,6 @@ class LlamaEmbedder:
                 pooling=file.pooling_name,
                 max_tokens=self._max_tokens,
             ),
-            card_file=GgufCard(file),
             query_seconds=timeout,
         )
         self._closing: list[int] | None = None

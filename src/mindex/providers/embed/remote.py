@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import Protocol
 
 from mindex.errors import EmbeddingError
 from mindex.model import Model, VectorArray
@@ -39,14 +38,6 @@ class EmbeddingInterface:
     vectors: Callable[[object], Sequence[object]]
     # Characters of a text that are sent; 0: four for each token that the model reads.
     max_characters: int = 0
-
-
-class CardStore(Protocol):
-    """Where the card of one model is kept between processes."""
-
-    def read(self) -> Card | None: ...
-
-    def write(self, card: Card) -> None: ...
 
 
 @dataclass(slots=True)
@@ -82,12 +73,11 @@ class RemoteEmbedder:
         model: Model,
         dimensions: int = 0,
         *,
-        card_file: CardStore | None = None,
         query_seconds: float = 0.0,
     ) -> None:
         """`dimensions` is the length that requests name; 0 where they leave it to the model.
 
-        `card_file` and `query_seconds` replace the defaults: a file in the cache folder, and 8 seconds.
+        `query_seconds` replaces the default of 8 seconds.
         """
         self._server = server
         self._interface = interface
@@ -95,9 +85,7 @@ class RemoteEmbedder:
         self._dimensions = dimensions
         self._max_characters = interface.max_characters or model.max_tokens * _CHARACTERS_PER_TOKEN
         self._query_seconds = query_seconds
-        self._card_file: CardStore = card_file or CardFile(
-            model.provider, str(server.spec.address), model.name, dimensions
-        )
+        self._card_file = CardFile(model.provider, str(server.spec.address), model.name, dimensions)
         self._card: Card | None = None
         self._reads_card_file = True
         self._is_answering = False
@@ -307,6 +295,15 @@ class RemoteEmbedder:
 
     def _error(self, what: str, hint: str) -> EmbeddingError:
         return EmbeddingError(f"{self._server.spec.model_title} {what}", hint)
+
+
+def list_in(answer: object, *names: str) -> list[object]:
+    """Return the list below these names of an answer. Raises ValueError where there is none."""
+    for name in names:
+        answer = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(answer, list):
+        raise ValueError("answers without embeddings")
+    return answer
 
 
 def rows_by_index(rows: Sequence[object]) -> list[object]:
