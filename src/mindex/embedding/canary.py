@@ -143,11 +143,8 @@ class CanaryEmbedder:
         if trouble := inner.trouble() if isinstance(inner, ReportsTrouble) else "":
             return trouble
         kept = self._store.vectors.canary(self.model) if isinstance(inner, EmbedsWithCanary) else None
-        if kept is None:
-            return ""
-        with suppress(OSError):
-            return str((read_small(self._verdict(kept)) or {}).get("said", ""))
-        return ""
+        verdict = read_small(self._verdict(kept)) if kept is not None else None
+        return str((verdict or {}).get("said", ""))
 
     def _verdict(self, kept: VectorArray) -> Path:
         """The file that notes that the model is no longer the one of this canary; other processes read it."""

@@ -9,6 +9,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -107,7 +108,8 @@ class Client:
             ) from None
 
     def close(self) -> None:
-        self._httpx.close()
+        with suppress(Exception):  # a request may still be under way, and its caller is gone
+            self._httpx.close()
 
     def send(self, request: Request, seconds: float, max_bytes: int) -> Reply:
         """Return the reply, whatever its status. Raises RequestFailed when none has arrived, whole, within `seconds`.
@@ -126,14 +128,19 @@ class Client:
                 if reply.status not in _REDIRECTS:
                     return reply
                 request = _redirected(request, reply)
-        except httpx2.TimeoutException as error:
-            raise self._timed_out(error) from None
-        except httpx2.TransportError as error:
-            raise self._broken(error) from None
+        except httpx2.ConnectTimeout:
+            raise self._unreachable("it does not take the connection") from None
+        except httpx2.TimeoutException:
+            raise TimedOut from None
+        except (httpx2.ProxyError, httpx2.ConnectError) as error:
+            raise self._unreachable(_ERRNO.sub("", str(error)) or "no connection") from None
+        except (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError, ValueError):
+            raise RequestFailed("cannot be asked: its address is malformed", down=False) from None
         except httpx2.DecodingError:
             raise RequestFailed("answers with something that is no JSON", again=True) from None
-        except (httpx2.InvalidURL, UnicodeError, ValueError):
-            raise RequestFailed("cannot be asked: its address is malformed", down=False) from None
+        except httpx2.TransportError:
+            through = f" (through the proxy {self.proxy})" if self.proxy else ""
+            raise RequestFailed(f"broke its answer off{through}", again=True) from None
         raise RequestFailed("redirects in a circle", down=False)
 
     def _exchange(self, request: Request, deadline: float, max_bytes: int) -> Reply:
@@ -151,22 +158,6 @@ class Client:
             response.close()
         return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
-    def _timed_out(self, error: httpx2.TimeoutException) -> RequestFailed:
-        import httpx2
-
-        if isinstance(error, httpx2.ConnectTimeout):
-            return self._unreachable("it does not take the connection")
-        return TimedOut()
-
-    def _broken(self, error: httpx2.TransportError) -> RequestFailed:
-        import httpx2
-
-        if isinstance(error, httpx2.ProxyError | httpx2.ConnectError):
-            return self._unreachable(_ERRNO.sub("", str(error)) or "no connection")
-        if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError):
-            return RequestFailed("cannot be asked: its address is malformed", down=False)
-        return RequestFailed("broke its answer off" + self.through, again=True)
-
     def _unreachable(self, why: str) -> RequestFailed:
         if self.proxy:
             return RequestFailed(
@@ -174,10 +165,6 @@ class Client:
                 "check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY",
             )
         return Unreachable(why)
-
-    @property
-    def through(self) -> str:
-        return f" (through the proxy {self.proxy})" if self.proxy else ""
 
 
 def parse_json(body: bytes) -> object:

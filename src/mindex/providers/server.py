@@ -5,7 +5,6 @@ import re
 import threading
 import weakref
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import field
 from time import monotonic, sleep, time
 from typing import Protocol
@@ -154,7 +153,8 @@ class Server:
         outage = self._breaker.admit(seconds, insists=limits.insists)
         if outage is not None:  # nothing has been imported yet, and nothing sent
             raise self._outage_error(outage)
-        request = Request("POST", spec.address.at(path), self._headers(spec.address), _encoded(body))
+        content = json.dumps(body, allow_nan=False).encode()
+        request = Request("POST", spec.address.at(path), self._headers(spec.address), content)
         try:
             answer = self._send(request, spec.address, seconds, limits)
         except RequestFailed as failure:
@@ -231,9 +231,7 @@ class Server:
         if 200 <= status < 300:
             return self._without_error(parse_json(reply.body), reply)
         reason = self._server_message(reply.body)
-        if status in (400, 413, 422) or (
-            status >= 500 and (re.search(_TOO_LONG, reason) or re.search(_NOT_A_NUMBER, reason))
-        ):
+        if status in (400, 413, 422) or (status >= 500 and re.search(f"{_TOO_LONG}|{_NOT_A_NUMBER}", reason)):
             raise Rejected(status, reason)
         if status in (401, 403):
             raise self._key_refused(status)
@@ -267,8 +265,8 @@ class Server:
     def _client_for(self, address: Address) -> Client:
         with self._lock:
             if self._client is None:
-                self._client = client = Client(address)
-                weakref.finalize(self, _close, client)
+                self._client = Client(address)
+                weakref.finalize(self, self._client.close)
             return self._client
 
     # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -277,7 +275,8 @@ class Server:
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "mindex"}
         spec = self.spec
         if self._key is None:
-            self._key = self._find_key()
+            keyring = spec.asks_keyring
+            self._key = find_key(spec.role, spec.given_key, spec.key_variables, keyring=keyring) if spec.keyed else ""
         key, flaw = self._key, flaw_of(self._key)
         if flaw:
             raise spec.error(f"the key for {spec.provider} holds {flaw}", f"set it again without: {self._key_places}")
@@ -290,12 +289,6 @@ class Server:
         elif address.basic:
             headers["authorization"] = address.basic
         return headers
-
-    def _find_key(self) -> str:
-        spec = self.spec
-        if not spec.keyed:
-            return ""
-        return find_key(spec.role, spec.given_key, spec.key_variables, keyring=spec.asks_keyring)
 
     @property
     def _key_places(self) -> str:
@@ -338,15 +331,6 @@ class Server:
             text = text.replace(secret, "…") if secret else text
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= 200 else f"{text[:199]}…"
-
-
-def _close(client: Client) -> None:
-    with suppress(Exception):  # a request may still be under way, and its caller is gone
-        client.close()
-
-
-def _encoded(body: Mapping[str, object]) -> bytes:
-    return json.dumps(body, allow_nan=False).encode()
 
 
 def error_text(body: bytes) -> str:

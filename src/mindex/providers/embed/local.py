@@ -72,11 +72,7 @@ class LocalEmbedder:
     """
 
     def __init__(
-        self,
-        model: Model = MINILM,
-        files: Callable[[], ModelFiles] = minilm_files,
-        *,
-        cache_dir: Path | None = None,
+        self, model: Model = MINILM, files: Callable[[], ModelFiles] = minilm_files, *, cache_dir: Path | None = None
     ) -> None:
         """`files` is called when the model is opened. `cache_dir` holds its ready copy; the default is good."""
         self.model = model
@@ -170,15 +166,13 @@ def pool(hidden: NDArray[Any], mask: NDArray[Any], pooling: str) -> NDArray[Any]
     import numpy as np  # 100 ms to import, only for a loaded model
 
     hidden = hidden.astype(np.float32, copy=False)
+    pooled: NDArray[Any]
     if pooling == "cls":
-        first: NDArray[Any] = hidden[:, 0]
-        return first
-    if pooling == "last":
-        last: NDArray[Any] = hidden[np.arange(len(hidden)), mask.sum(axis=1) - 1]
-        return last
-    if pooling == "max":
-        highest: NDArray[Any] = np.where(mask[:, :, None] == 1, hidden, -np.inf).max(axis=1)
-        return highest
-    # The mean's length does not matter: it is scaled to 1.
-    mean: NDArray[Any] = np.einsum("bth,bt->bh", hidden, mask.astype(np.float32))
-    return mean
+        pooled = hidden[:, 0]
+    elif pooling == "last":
+        pooled = hidden[np.arange(len(hidden)), mask.sum(axis=1) - 1]
+    elif pooling == "max":
+        pooled = np.where(mask[:, :, None] == 1, hidden, -np.inf).max(axis=1)
+    else:  # the mean, whose length does not matter: it is scaled to 1
+        pooled = np.einsum("bth,bt->bh", hidden, mask.astype(np.float32))
+    return pooled

@@ -69,10 +69,7 @@ class CardFile:
         self._path: Path = small_file("cards", provider, url, model, *shortened)
 
     def read(self) -> Card | None:
-        try:
-            found = read_small(self._path) or {}
-        except OSError:
-            return None
+        found = read_small(self._path) or {}
         dimensions, mean, std = (found.get(name) for name in ("dimensions", "mean", "std"))
         if not isinstance(dimensions, int) or not isinstance(mean, int | float) or not isinstance(std, int | float):
             return None
