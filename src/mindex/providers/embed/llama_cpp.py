@@ -4,11 +4,10 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from mindex.errors import ProviderError
 from mindex.model import Model, VectorArray
-from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean, unavailable
+from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.fluency import SAMPLE, fluency_of_pieces
 from mindex.providers.embed.known_models import space
@@ -22,15 +21,15 @@ _STORED_AS = re.compile(r"[.\-_](i?q\d\w*|bf16|fp?(16|32))$", re.IGNORECASE)
 
 
 def create(settings: ProviderSettings) -> Embedder:
-    """Return the embedder for the GGUF file that `settings.model` names; llama.cpp is started at first use."""
-    try:
-        file = describe(settings.model, "embedding.model")
-        if file.judges:
-            raise ProviderError(f"{file.path} is a reranker and gives no vectors", "let rerank.model name it")
-        if not file.dimensions:
-            raise ProviderError(f"{file.path} does not say how long its vectors are", "use another GGUF file")
-    except ProviderError as error:
-        return unavailable("embedding", settings, Path(settings.model).stem, error)
+    """Return the embedder for the GGUF file that `settings.model` names; llama.cpp is started at first use.
+
+    Raises ProviderError for a file that is no embedding model.
+    """
+    file = describe(settings.model, "embedding.model")
+    if file.judges:
+        raise ProviderError(f"{file.path} is a reranker and gives no vectors", "let rerank.model name it")
+    if not file.dimensions:
+        raise ProviderError(f"{file.path} does not say how long its vectors are", "use another GGUF file")
     return LlamaEmbedder(file, settings.timeout)
 
 
