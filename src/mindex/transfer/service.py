@@ -71,12 +71,8 @@ class Transfer:
             report=report,
         )
         if imported.added and embed and not dry_run:
-            self._embed(report)
+            if self._queue.in_background:  # in a server
+                self._queue.embed_all()
+            else:
+                self._queue.backfill(report=report)  # a model that fails is no error
         return imported
-
-    def _embed(self, report: Report | None) -> None:
-        """In batches now, or, in a server, in the background. A model that fails is no error."""
-        if self._queue.in_background:
-            self._queue.embed_all()
-        else:
-            self._queue.backfill(report=report)
