@@ -289,10 +289,8 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
 
 
 def cannot_shorten(provider: str, dimensions: object) -> ConfigError:
-    return ConfigError(
-        f"the provider {provider} cannot be asked for {dimensions} dimensions",
-        f"set embedding.dimensions to 0, or embedding.provider to one of {_SHORTENERS}",
-    )
+    message = f"the provider {provider} cannot be asked for {dimensions} dimensions"
+    return ConfigError(message, f"set embedding.dimensions to 0, or embedding.provider to one of {_SHORTENERS}")
 
 
 def bare_address(url: str, keeps: str = "") -> str | None:

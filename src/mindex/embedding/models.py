@@ -82,9 +82,8 @@ class Models:
         spec, settings = self._target(provider, model, url, dimensions)
         embedder = self._providers.embedder(settings)
         if embedder is None:
-            raise UsageError(
-                "`none` embeds nothing", "name a provider, or set embedding.provider to none to do without"
-            )
+            hint = "name a provider, or set embedding.provider to none to do without"
+            raise UsageError("`none` embeds nothing", hint)
         if dry_run:
             return plan_reembed(self._store, embedder, force=force)
         done = reembed(self._store, embedder, spec, force=force, report=report, on_stored=self._on_stored)

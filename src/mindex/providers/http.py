@@ -102,10 +102,8 @@ class Client:
                 verify=_certificates(address, bool(proxy)),
             )
         except (ValueError, ImportError, httpx2.InvalidURL):
-            raise RequestFailed(
-                f"cannot be reached through the proxy {self.proxy}: it is not one that can be used",
-                "check HTTPS_PROXY and HTTP_PROXY",
-            ) from None
+            message = f"cannot be reached through the proxy {self.proxy}: it is not one that can be used"
+            raise RequestFailed(message, "check HTTPS_PROXY and HTTP_PROXY") from None
 
     def close(self) -> None:
         with suppress(Exception):  # a request may still be under way, and its caller is gone
@@ -160,10 +158,8 @@ class Client:
 
     def _unreachable(self, why: str) -> RequestFailed:
         if self.proxy:
-            return RequestFailed(
-                f"cannot be reached: the proxy {self.proxy} does not work ({why})",
-                "check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY",
-            )
+            message = f"cannot be reached: the proxy {self.proxy} does not work ({why})"
+            return RequestFailed(message, "check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY")
         return Unreachable(why)
 
 
@@ -210,11 +206,8 @@ def _redirected(request: Request, reply: Reply) -> Request:
     here, there = urlsplit(request.url), urlsplit(target)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
         host = there.hostname or "nowhere"
-        raise RequestFailed(
-            f"redirects to {there.scheme or 'http'}://{host}, where nothing was sent",
-            "set the address to where the server really is",
-            down=False,
-        )
+        message = f"redirects to {there.scheme or 'http'}://{host}, where nothing was sent"
+        raise RequestFailed(message, "set the address to where the server really is", down=False)
     return Request(request.method, target, request.headers, request.body)
 
 

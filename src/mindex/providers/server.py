@@ -193,11 +193,9 @@ class Server:
             raise self._outage_error(outage)
 
     def _outage_error(self, outage: Outage) -> ProviderError:
+        message = f"{self.spec} has failed {outage.failures} times, last: {outage.last}"
         again = f"tried again in {self._breaker.left(outage)} seconds"
-        return self.spec.error(
-            f"{self.spec} has failed {outage.failures} times, last: {outage.last}",
-            f"{again}; {outage.hint}" if outage.hint else again,
-        )
+        return self.spec.error(message, f"{again}; {outage.hint}" if outage.hint else again)
 
     def refusal(self, rejected: Rejected) -> ProviderError:
         hint = f"check {self.spec.role}.model and {self.spec.role}.url"
@@ -241,19 +239,12 @@ class Server:
             raise self.spec.error(f"{self.spec} does not know this address (404)", f"check {self.spec.role}.url")
         if status == 407:
             raise RequestFailed("cannot be reached: the proxy wants a login (407)", "put it into HTTPS_PROXY")
+        wait = _retry_after(reply)
         if status == 429:
-            wait = _retry_after(reply)
-            raise RequestFailed(
-                "gets too many requests (429)",
-                f"try again in {wait:.0f} s" if wait >= 1 else "try again later",
-                again=True,
-                wait=wait,
-                down=False,
-            )
+            hint = f"try again in {wait:.0f} s" if wait >= 1 else "try again later"
+            raise RequestFailed("gets too many requests (429)", hint, again=True, wait=wait, down=False)
         if status >= 500 or status == 408:
-            raise RequestFailed(
-                f"failed ({status}: {reason})", "look into its log", again=True, wait=_retry_after(reply)
-            )
+            raise RequestFailed(f"failed ({status}: {reason})", "look into its log", again=True, wait=wait)
         raise self.spec.error(f"{self.spec} answers with status {status} ({reason})", "check its address")
 
     def _without_error(self, answer: object, reply: Reply) -> object:

@@ -105,18 +105,13 @@ def _dimensions(folder: ModelFolder, engine: Engine, pooling: str) -> int:
     """Return the length of the model's vectors. Raises ProviderError where its settings say another."""
     output, _ = engine.run([engine.tokenizer.encode("length").ids])
     if output.ndim != (2 if pooling == POOLED else 3) or not 1 < output.shape[-1] <= MAX_DIMENSIONS:
-        raise ProviderError(
-            f"the model {folder.weights} answers with '{engine.output}' of shape {list(output.shape)}: "
-            "it is no embedding model",
-            folder.hint,
-        )
+        answer = f"'{engine.output}' of shape {list(output.shape)}"
+        raise ProviderError(f"the model {folder.weights} answers with {answer}: it is no embedding model", folder.hint)
     dimensions = int(output.shape[-1])
     settings = folder.settings("1_Pooling/config.json")
     for key in ("word_embedding_dimension", "embedding_dimension"):
-        named = settings.get(key)
-        if isinstance(named, int) and named != dimensions:
-            raise ProviderError(
-                f"the model in {folder.path} makes {dimensions} dimensions, its 1_Pooling/config.json says {named}",
-                "put files of one and the same model into the folder",
-            )
+        said = settings.get(key)
+        if isinstance(said, int) and said != dimensions:
+            message = f"the model in {folder.path} makes {dimensions} dimensions, its 1_Pooling/config.json says {said}"
+            raise ProviderError(message, "put files of one and the same model into the folder")
     return dimensions

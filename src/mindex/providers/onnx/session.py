@@ -105,8 +105,7 @@ def _is_sealed(copy: Path) -> bool:
             status = os.fstat(file.fileno())
     except (OSError, struct.error):
         return False
-    sealed: bool = (magic, length, second * 10**9) == (_MAGIC, status.st_size - _SEAL.size, status.st_mtime_ns)
-    return sealed
+    return (magic, length, second * 10**9) == (_MAGIC, status.st_size - _SEAL.size, status.st_mtime_ns)
 
 
 def _save_copy(model: Path, copy: Path) -> bool:
@@ -176,7 +175,4 @@ def _options(packed: bool = False) -> SessionOptions:
 
 def _open(model: Path, options: SessionOptions) -> InferenceSession:
     # No list of providers but the processor's own: others answer with slightly different vectors.
-    session: InferenceSession = import_runtime().InferenceSession(
-        str(model), options, providers=["CPUExecutionProvider"]
-    )
-    return session
+    return import_runtime().InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
