@@ -10,15 +10,24 @@ _RELATIVE = re.compile(r"(\d{1,6})\s*(h|d|w|m|y)")
 _HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30, "y": 24 * 365}
 _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?")
 DAY_MS = 86_400_000
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def to_iso(moment: int) -> str:
-    """Milliseconds as ISO 8601 in UTC, to the second: 2026-03-01T12:00:00Z."""
-    return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def to_iso(moment: int, timespec: str = "seconds") -> str:
+    """Milliseconds as ISO 8601 in UTC, to the second: 2026-03-01T12:00:00Z. `milliseconds` loses nothing."""
+    return (_EPOCH + moment * _MILLISECOND).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+def from_iso(text: str) -> int:
+    """Read ISO 8601; a time without a zone is UTC. Raises ValueError or OverflowError for any other text."""
+    parsed = datetime.fromisoformat(text)
+    return ((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND
 
 
 def parse_time(text: str, *, now: int | None = None) -> int:
@@ -36,7 +45,7 @@ def parse_time(text: str, *, now: int | None = None) -> int:
             moment_at = datetime.fromisoformat(value)
         if moment_at.tzinfo is None:
             moment_at = moment_at.astimezone()
-        return (moment_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+        return (moment_at - _EPOCH) // _MILLISECOND
     except (ValueError, OverflowError):
         raise UsageError(f"'{text}' is not a time", "write 7d, 2w, 2026-03, 2026-03-01 or 2026-03-01T12:00Z") from None
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
+from math import inf
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -48,34 +49,25 @@ def _one_of(*choices: str) -> Callable[[object], str]:
     return parse
 
 
-def _converted(value: object, kind: type[T], expected: str) -> T:
+def _converted(kind: type[T], expected: str, least: float, most: float, limits: str, value: object) -> T:
     """The value as a number of this kind: one of the file, or its text."""
     if isinstance(value, bool) or not isinstance(value, int | kind | str):
         raise ValueError(f"{expected} is expected")
     try:
-        return kind(value)
+        number = kind(value)
     except ValueError:
         raise ValueError(f"{expected} is expected, not '{value}'") from None
+    if not least <= number <= most:
+        raise ValueError(f"{limits} is expected")
+    return number
 
 
 def _whole(least: int) -> Callable[[object], int]:
-    def parse(value: object) -> int:
-        number = _converted(value, int, "a whole number")
-        if number < least:
-            raise ValueError(f"at least {least} is expected")
-        return number
-
-    return parse
+    return partial(_converted, int, "a whole number", least, inf, f"at least {least}")
 
 
-def _number(least: float, most: float = float("inf")) -> Callable[[object], float]:
-    def parse(value: object) -> float:
-        number = _converted(value, float, "a number")
-        if not least <= number <= most:
-            raise ValueError(f"a number from {least:g} to {most:g} is expected")
-        return number
-
-    return parse
+def _number(least: float, most: float = inf) -> Callable[[object], float]:
+    return partial(_converted, float, "a number", least, most, f"a number from {least:g} to {most:g}")
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -214,14 +206,10 @@ class Settings:
         return self._values[key].origin != "default"
 
     def texts(self, key: str) -> tuple[str, ...]:
-        value = self._values[key].value
-        assert isinstance(value, tuple)
-        return value
+        return self._values[key].value  # type: ignore[return-value]  # the table parsed it
 
     def pairs(self, key: str) -> Mapping[str, str]:
-        value = self._values[key].value
-        assert isinstance(value, Mapping)
-        return value
+        return self._values[key].value  # type: ignore[return-value]  # the table parsed it
 
     @cached_property
     def database(self) -> str:
@@ -231,8 +219,7 @@ class Settings:
 
     @property
     def secrets_mode(self) -> SecretsMode:
-        mode: SecretsMode = self.text("secrets.mode")  # type: ignore[assignment]  # the table parsed it
-        return mode
+        return self.text("secrets.mode")  # type: ignore[return-value]  # the table parsed it
 
     @property
     def workspace(self) -> Path | None:
@@ -302,10 +289,8 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
 
 
 def cannot_shorten(provider: str, dimensions: object) -> ConfigError:
-    return ConfigError(
-        f"the provider {provider} cannot be asked for {dimensions} dimensions",
-        f"set embedding.dimensions to 0, or embedding.provider to one of {_SHORTENERS}",
-    )
+    message = f"the provider {provider} cannot be asked for {dimensions} dimensions"
+    return ConfigError(message, f"set embedding.dimensions to 0, or embedding.provider to one of {_SHORTENERS}")
 
 
 def bare_address(url: str, keeps: str = "") -> str | None:

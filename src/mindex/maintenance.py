@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from mindex.clock import parse_time
-from mindex.embedding.queue import EmbeddingQueue, Report
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import EmbeddingError, MindexError, UsageError
 from mindex.memories.author import Author
@@ -16,7 +16,7 @@ from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.merge import apply_merge
 from mindex.memories.service import EntryService
 from mindex.memories.validation import validate_limit, validate_type
-from mindex.model import Consolidation, Filters, MemoryStatistics, Proposal, Record, SecretFinding
+from mindex.model import Consolidation, Filters, MemoryStatistics, Proposal, Record, Report, SecretFinding
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator
 from mindex.values import dataclass

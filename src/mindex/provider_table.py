@@ -3,15 +3,10 @@
 A provider is added here and in its own module. Nothing heavy is imported: the settings read this table at start-up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from mindex.model import Role
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +17,7 @@ class Provider:
     key_variables: tuple[str, ...] = ()  # environment variables that usually hold its key
     in_process: bool = False  # runs on this machine: it takes time to load, but has no address and does not hang
     has_packages: bool = False  # offers models that are installed as packages, beside those that are files
+    module: str = ""  # the provider whose modules it shares; by default they have its own name
     embeds: bool = True  # False: it can be named as an embedder, and says that it is none
     shortens_vectors: bool = False  # can return shorter vectors than its model has
     # Whether the vectors of an export are taken over without asking the model for its canary.
@@ -42,51 +38,36 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "llama-cpp": Provider(in_process=True),
     "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",), shortens_vectors=True),
-    "azure": Provider(key_variables=("AZURE_OPENAI_API_KEY",), shortens_vectors=True),
+    "azure": Provider(key_variables=("AZURE_OPENAI_API_KEY",), module="openai", shortens_vectors=True),
     "ollama": Provider("http://127.0.0.1:11434", ("OLLAMA_API_KEY",), shortens_vectors=True),
-    "lmstudio": Provider("http://127.0.0.1:1234/v1"),
-    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), embeds=False),
+    "lmstudio": Provider("http://127.0.0.1:1234/v1", module="openai"),
+    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), module="openai", embeds=False),
     "cloudflare": Provider("https://api.cloudflare.com", ("CLOUDFLARE_API_TOKEN",)),
     "http": Provider(),
 }
 
-# The modules below `mindex.providers` that offer `create(settings)`, by role and provider. Messages keep this order.
-MODULES: Mapping[Role, Mapping[str, str]] = {
-    "embedding": {
-        "local": "embed.local",
-        "ollama": "embed.ollama",
-        "lmstudio": "embed.openai",
-        "openai": "embed.openai",
-        "azure": "embed.openai",
-        "groq": "embed.groq",
-        "cloudflare": "embed.cloudflare",
-        "llama-cpp": "embed.llama_cpp",
-    },
-    "rerank": {
-        "local": "rerank.local",
-        "http": "rerank.http",
-        "cloudflare": "rerank.cloudflare",
-        "llama-cpp": "rerank.llama_cpp",
-    },
-    "generation": {
-        "openai": "generate.openai",
-        "lmstudio": "generate.openai",
-        "groq": "generate.openai",
-        "azure": "generate.openai",
-        "ollama": "generate.ollama",
-        "llama-cpp": "generate.llama_cpp",
-    },
+# The providers of each role, in the order in which messages name them.
+BY_ROLE: Mapping[Role, tuple[str, ...]] = {
+    "embedding": ("local", "ollama", "lmstudio", "openai", "azure", "groq", "cloudflare", "llama-cpp"),
+    "rerank": ("local", "http", "cloudflare", "llama-cpp"),
+    "generation": ("openai", "lmstudio", "groq", "azure", "ollama", "llama-cpp"),
 }
+_PACKAGES: Mapping[Role, str] = {"embedding": "embed", "rerank": "rerank", "generation": "generate"}
 
 # Every name that `embedding.provider` may have; one that has no embedders comes last.
-EMBEDDING_PROVIDERS = tuple(sorted(MODULES["embedding"], key=lambda name: not PROVIDERS[name].embeds))
+EMBEDDING_PROVIDERS = tuple(sorted(BY_ROLE["embedding"], key=lambda name: not PROVIDERS[name].embeds))
 SHORTEN_VECTORS = tuple(name for name, provider in PROVIDERS.items() if provider.shortens_vectors)
 
 
 def provider_names(role: Role) -> str:
     """Return the providers that can serve a role, as the help of a setting lists them."""
-    names = [name for name in MODULES[role] if role != "embedding" or PROVIDERS[name].embeds]
+    names = [name for name in BY_ROLE[role] if role != "embedding" or PROVIDERS[name].embeds]
     return f"{', '.join(names)} or none"
+
+
+def module_of(role: Role, provider: str) -> str:
+    """Return the module whose `create(settings)` makes the models of a provider in a role."""
+    return f"mindex.providers.{_PACKAGES[role]}.{PROVIDERS[provider].module or provider.replace('-', '_')}"
 
 
 def default_url(provider: str) -> str:

@@ -1,17 +1,14 @@
 """Reading and searching records of the in-memory engine: every search reads all records in scope."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mindex.analyzer import COLUMNS, analyze_record
 from mindex.clock import now_ms
 from mindex.errors import EmbeddingError
-from mindex.model import Filters, KeywordNode, Model, Record
+from mindex.model import Filters, KeywordNode, Model, Record, VectorArray
 from mindex.store.base import (
     KeywordQuery,
     KeywordResult,
@@ -27,9 +24,6 @@ from mindex.store.rules.filters import admits, holds_literally
 from mindex.store.rules.spaces import require_role
 from tests.contract.memory_engine_entries import session_of
 from tests.contract.memory_engine_tables import Connection, Tables
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 
 class MemoryRetrieval:

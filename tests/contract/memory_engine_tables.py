@@ -9,18 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError
 from mindex.ids import new_id
-from mindex.model import Change, Collection, Document, Model, Record
+from mindex.model import Change, Collection, Document, Model, Record, VectorArray
 from mindex.store.export_rows import Extraction, Link
 from mindex.store.rules.spaces import SpaceRoles
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 # How long a writer waits for another one, in seconds.
 _WAIT = 30.0

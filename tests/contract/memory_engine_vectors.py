@@ -1,23 +1,17 @@
 """Vectors and embedding spaces of the in-memory engine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mindex.errors import EmbeddingError
 from mindex.ids import embedded_text_hash
-from mindex.model import Model, Record, RecordVectors
+from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.export_rows import ExportedVectors
 from mindex.store.rules import spaces as rules
 from mindex.store.rules.spaces import SpaceRoles, describe_space, described_space
 from tests.contract.memory_engine_tables import Connection, StoredSpace, StoredVectors, Tables
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 
 class MemoryVectors:

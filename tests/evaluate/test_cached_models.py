@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,14 +11,11 @@ from mindex.evaluate.cached_models import CachedEmbedder, CachedGenerator, Cache
 from mindex.evaluate.measured_memory import MeasuredMemory
 from mindex.evaluate.populate import populated_set
 from mindex.evaluate.question_sets import read_set
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from mindex.providers.generate.base import Prompt
 from mindex.store.base import Store
 from mindex.store.open import open_store
 from tests.running import wait_until
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 
 class Counting:

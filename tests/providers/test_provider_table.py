@@ -6,20 +6,20 @@ from importlib import import_module
 
 import pytest
 
-from mindex.provider_table import MODULES, PROVIDERS, default_url, trusts_imported_vectors
+from mindex.model import Role
+from mindex.provider_table import BY_ROLE, PROVIDERS, default_url, module_of, trusts_imported_vectors
 from mindex.providers.embed.local import MINILM
 
-ROWS = [(provider, module) for modules in MODULES.values() for provider, module in modules.items()]
+ROWS: list[tuple[Role, str]] = [(role, provider) for role, providers in BY_ROLE.items() for provider in providers]
 
 
-@pytest.mark.parametrize(("provider", "module"), ROWS)
-def test_every_module_in_the_table_creates_models(provider: str, module: str) -> None:
-    assert provider in PROVIDERS
-    assert callable(import_module(f"mindex.providers.{module}").create)
+@pytest.mark.parametrize(("role", "provider"), ROWS)
+def test_every_provider_in_the_table_has_a_module_that_creates_models(role: Role, provider: str) -> None:
+    assert callable(import_module(module_of(role, provider)).create)
 
 
 def test_every_provider_serves_a_role() -> None:
-    assert {provider for provider, _ in ROWS} == set(PROVIDERS)
+    assert {provider for _, provider in ROWS} == set(PROVIDERS)
 
 
 def test_only_vectors_of_models_with_a_verified_checksum_are_imported_without_a_canary() -> None:

@@ -1,7 +1,5 @@
 """One request to a server: its time, size, retries, redirects and proxies, and the messages of its errors."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import subprocess
@@ -15,7 +13,7 @@ from email.utils import formatdate
 import pytest
 
 from mindex.errors import EmbeddingError, GenerationError, RerankError
-from mindex.model.reports import Role
+from mindex.model import Role
 from mindex.providers import server as module
 from mindex.providers.addresses import parse_address
 from mindex.providers.http import MEGABYTE

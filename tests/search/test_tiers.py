@@ -1,24 +1,18 @@
 """Three tiers, and every answer says which one it came from and why."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from tests.conftest import write
 from tests.running import within
 from tests.search.asking import moment
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 
 class Stub:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.transfer.service import Transfer
+from mindex.embedding.queue import EmbeddingQueue
 from tests.running import is_one_error, run, run_here
 
 
@@ -104,7 +104,7 @@ def test_imported_records_are_embedded_unless_no_embed_is_given(
 ) -> None:
     run_here("export", export_file)
     embedded: list[bool] = []
-    monkeypatch.setattr(Transfer, "_embed", lambda *_: embedded.append(True))
+    monkeypatch.setattr(EmbeddingQueue, "backfill", lambda *_, **__: embedded.append(True))
     run_here("import", export_file, "--db", "b.db", "--no-embed")
     run_here("import", export_file, "--db", "c.db", "--dry-run")
     assert embedded == []

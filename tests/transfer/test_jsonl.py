@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mindex.clock import from_iso, to_iso
 from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.memory import Memory
 from mindex.model import Model, RecordVectors
 from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow
 from mindex.transfer import jsonl_export
 from mindex.transfer.format_detection import load_importer
-from mindex.transfer.iso_times import iso_from_ms, ms_from_iso
 from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, encode_history, encode_row
 from tests.transfer.conftest import OpenMemory, fill
 
@@ -144,7 +144,7 @@ def test_any_sequence_of_changes_survives_the_round_trip(operations: list[tuple[
 
 @given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
 def test_a_time_keeps_its_milliseconds(moment: int) -> None:
-    assert ms_from_iso(iso_from_ms(moment)) == moment
+    assert from_iso(to_iso(moment, "milliseconds")) == moment
 
 
 def test_a_history_distinguishes_1_from_true(memory: Memory) -> None:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.ids import embedded_text_hash
-from mindex.model import Model, Progress, Record, RecordVectors
+from mindex.model import Model, Progress, Record, RecordVectors, Report
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
@@ -48,7 +48,7 @@ class Backfill:
     limit: int | None = None
     ids: Sequence[str] = ()
     entries_only: bool = False
-    report: Callable[[Progress], None] | None = None
+    report: Report | None = None
     on_stored: OnStored | None = None
     stop: Callable[[], bool] = lambda: False
     embedded: int = field(default=0, init=False)

@@ -15,21 +15,16 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError, MindexError
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from mindex.model.spaces import space_name
 from mindex.providers.cache_files import drop_small, read_small, small_file, write_small
 from mindex.providers.embed.base import Embedder, EmbedsWithCanary, ReportsTrouble
+from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mindex.model import VectorArray
-    from mindex.store.base import Store
 
 # Never change it: stored canaries are vectors of this very text. It mixes kinds of text, so that tokenizers differ.
 SENTENCE = "Two ferries (No. 7 and 8) leave at 21:30; `def total(prices): return sum(prices)` is no Käse."
@@ -148,11 +143,8 @@ class CanaryEmbedder:
         if trouble := inner.trouble() if isinstance(inner, ReportsTrouble) else "":
             return trouble
         kept = self._store.vectors.canary(self.model) if isinstance(inner, EmbedsWithCanary) else None
-        if kept is None:
-            return ""
-        with suppress(OSError):
-            return str((read_small(self._verdict(kept)) or {}).get("said", ""))
-        return ""
+        verdict = read_small(self._verdict(kept)) if kept is not None else None
+        return str((verdict or {}).get("said", ""))
 
     def _verdict(self, kept: VectorArray) -> Path:
         """The file that notes that the model is no longer the one of this canary; other processes read it."""

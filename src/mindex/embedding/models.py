@@ -7,12 +7,11 @@ from mindex.config import Settings
 from mindex.embedding.backfill import OnStored
 from mindex.embedding.canary import CanaryEmbedder
 from mindex.embedding.permission import embedder_spec_of
-from mindex.embedding.queue import Report
 from mindex.embedding.reembed import plan_reembed, reembed
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import MindexError, UsageError
-from mindex.model import Check
-from mindex.model.reports import ListedModel, ReembedReport, Role
+from mindex.model import Check, Report, Role
+from mindex.model.reports import ListedModel, ReembedReport
 from mindex.model.spaces import EmbedderSpec, Space, model_title
 from mindex.providers.base import IN_PROCESS, ProviderSettings, Unavailable, full_name
 from mindex.providers.embed.base import Embedder
@@ -83,9 +82,8 @@ class Models:
         spec, settings = self._target(provider, model, url, dimensions)
         embedder = self._providers.embedder(settings)
         if embedder is None:
-            raise UsageError(
-                "`none` embeds nothing", "name a provider, or set embedding.provider to none to do without"
-            )
+            hint = "name a provider, or set embedding.provider to none to do without"
+            raise UsageError("`none` embeds nothing", hint)
         if dry_run:
             return plan_reembed(self._store, embedder, force=force)
         done = reembed(self._store, embedder, spec, force=force, report=report, on_stored=self._on_stored)

@@ -12,7 +12,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from mindex.errors import MindexError
-from mindex.model import Change, Progress
+from mindex.model import Change, Report
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from mindex.embedding.backfill import BackfillResult, OnStored
     from mindex.embedding.selection import EmbedderSelection
     from mindex.store.base import Store
-
-Report = Callable[[Progress], None]
 
 # A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
 _SECONDS_PER_ENTRY = 8.0

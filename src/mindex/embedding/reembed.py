@@ -4,26 +4,19 @@ A process that is killed leaves what it embedded, and the next run goes on from 
 anew, too: as another edition of its space.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 
 from mindex.embedding.backfill import Backfill, BackfillResult, OnStored
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
-from mindex.embedding.queue import Report
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.model import Progress
+from mindex.model import Progress, Report, VectorArray
 from mindex.model.reports import ReembedReport
 from mindex.model.spaces import EmbedderSpec, Space, space_name
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 # A dry run reads so many records, and embeds so many of their pieces.
 _SAMPLED_RECORDS = 500
@@ -94,10 +87,8 @@ def _embed_canary(embedder: Embedder) -> VectorArray:
     embedder.load()
     vectors = embedder.embed([SENTENCE])
     if len(vectors) != 1 or len(vectors[0]) != embedder.model.dimensions:
-        raise EmbeddingError(
-            f"{embedder.model.name} answers with {len(vectors[0])} dimensions, not {embedder.model.dimensions}",
-            "check embedding.model",
-        )
+        message = f"{embedder.model.name} answers with {len(vectors[0])} dimensions, not {embedder.model.dimensions}"
+        raise EmbeddingError(message, "check embedding.model")
     found: VectorArray = vectors[0]
     return found
 
@@ -123,10 +114,8 @@ def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
     if begun is None and not force and (active is None or agrees(active)):
         return active.model.edition if active is not None else 0
     if begun is None and not force:
-        raise EmbeddingError(
-            f"{space_name(model)} has become another model than the one that this memory was embedded with",
-            "run `mindex reembed --force` to embed everything again",
-        )
+        message = f"{space_name(model)} has become another model than the one that this memory was embedded with"
+        raise EmbeddingError(message, "run `mindex reembed --force` to embed everything again")
     return max((space.model.edition for space in spaces), default=-1) + 1
 
 
@@ -151,17 +140,13 @@ def _fill(
         part = Backfill(store, embedder, embedder_spec, report=report_total, on_stored=on_stored).run()
         embedded += part.embedded
         if part.replaced:
-            raise SpaceChangedError(
-                f"another process began another change of model; the one to {space_name(model)} is given up",
-                "run `mindex reembed` again if it is wanted",
-            )
+            message = f"another process began another change of model; the one to {space_name(model)} is given up"
+            raise SpaceChangedError(message, "run `mindex reembed` again if it is wanted")
         if part.remaining <= part.rejected and store.vectors.switch_space(model):
             return replace(part, embedded=embedded)
         if part.note:
-            raise EmbeddingError(
-                f"{part.remaining} records have no vector of {space_name(model)} yet ({part.note})",
-                "the old model serves meanwhile; run `mindex reembed` again to go on",
-            )
+            message = f"{part.remaining} records have no vector of {space_name(model)} yet ({part.note})"
+            raise EmbeddingError(message, "the old model serves meanwhile; run `mindex reembed` again to go on")
         if not part.embedded:
             pauses += 1
             if pauses == _MOST_PAUSES:

@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING
 
 from mindex.config import Settings
 from mindex.errors import ConfigError, EmbeddingError
-from mindex.model import Model
-from mindex.model.spaces import model_title, visible
-from mindex.providers.base import Unavailable
+from mindex.model import Model, Tier
+from mindex.model.spaces import EmbedderSpec, Space, model_title, visible
+from mindex.providers.base import ProviderSettings, Unavailable
 from mindex.providers.embed.base import Embedder, ReportsTrouble
+from mindex.providers.factory import Providers
+from mindex.store.base import Store
 from mindex.values import dataclass
 
-if TYPE_CHECKING:  # a keyword search uses none of these (tests/test_costs.py)
-    from mindex.model import EmbeddingStatus, Tier
-    from mindex.model.reports import ReembedProgress
-    from mindex.model.spaces import EmbedderSpec, Space
-    from mindex.providers.base import ProviderSettings
-    from mindex.providers.factory import Providers
-    from mindex.store.base import Store
+if TYPE_CHECKING:  # a keyword search uses neither (tests/test_costs.py)
+    from mindex.model.reports import EmbeddingStatus, ReembedProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +179,7 @@ class EmbedderSelection:
 
     def status(self) -> EmbeddingStatus:
         """The active model, how many records wait for a vector, how far a change of model is. Calls no server."""
-        from mindex.model import EmbeddingStatus  # reports are imported when one is made
+        from mindex.model.reports import EmbeddingStatus  # reports are imported when one is made
 
         active = self.active()
         if active.embedder is None:

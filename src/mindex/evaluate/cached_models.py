@@ -1,28 +1,22 @@
 """Models with a cache that evaluation runs share: every vector, score and answer is computed once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mindex.config import cache_folder
 from mindex.errors import StoreError
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from mindex.providers.embed.base import Embedder
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
 from mindex.store.open import open_store
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 # A vector of the built-in model takes 1.5 kB: some hundred MB at the most.
 _MOST_ROWS = 250_000

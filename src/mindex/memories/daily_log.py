@@ -4,13 +4,13 @@ import errno
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from mindex.atomic_write import replaced_file
 from mindex.daily_log_format import LOG_FOLDER, is_line_of, local_day, log_header, log_line, log_name
 from mindex.model import Record
 
@@ -103,21 +103,7 @@ def _drop_line(path: Path, record: Record) -> bool:
     # One memory, one line: two agents may have added the same text within a second.
     exact = log_line(record)
     del lines[next((number for number in matching if texts[number] == exact), matching[0])]
-    _replace(path.resolve(), b"".join(lines))
+    with replaced_file(path.resolve()) as file:
+        file.write(b"".join(lines))
+        shutil.copymode(path, file.name)
     return True
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file's content atomically: a reader sees all of the new content or all of the old."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        shutil.copymode(path, temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -1,18 +1,12 @@
 """Clusters of memories that say nearly the same, by their links and by their vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from mindex.memories.conflicts import contradict
 from mindex.memories.merge_loss_check import missing_facts
 from mindex.memories.near_duplicates import NEAR_COSINE, NEAR_LINK
-from mindex.model import Model, Record
+from mindex.model import Model, Record, VectorArray
 from mindex.store.base import Store
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 _MOST_MEMBERS = 10
 _BLOCK = 512  # rows compared at once

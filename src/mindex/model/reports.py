@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal, TypeAlias
 
 from mindex.model.records import Record
 from mindex.model.results import Tier
+from mindex.model.vectors import Role
 from mindex.values import dataclass
-
-Role: TypeAlias = Literal["embedding", "rerank", "generation"]
 
 
 @dataclass(frozen=True, slots=True)

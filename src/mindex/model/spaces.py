@@ -1,6 +1,6 @@
 """Embedding spaces: the one that is searched, the one that is being filled, and how the embedder of each is made."""
 
-from mindex.model.records import Model
+from mindex.model.vectors import Model
 from mindex.values import dataclass
 
 

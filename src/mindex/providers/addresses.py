@@ -1,19 +1,14 @@
 """Addresses of servers. The secrets that a URL may hold, a login or a query, are kept apart and never shown."""
 
-from __future__ import annotations
-
 import base64
 from contextlib import suppress
 from dataclasses import field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mindex.providers.cache_files import small_file, write_small
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SHORTEST_SECRET = 6
 

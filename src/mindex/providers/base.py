@@ -1,21 +1,17 @@
 """What providers of every role share: settings, how a model is created, and a stand-in for one that cannot be used."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
 
 from mindex.errors import ConfigError, EmbeddingError, GenerationError, MindexError, ProviderError, RerankError
-from mindex.model import Model
-from mindex.provider_table import MODULES, PROVIDERS, Provider
+from mindex.model import Model, Role
+from mindex.provider_table import BY_ROLE, PROVIDERS, Provider, module_of
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 ERRORS: Mapping[Role, type[ProviderError]] = {
     "embedding": EmbeddingError,
@@ -93,19 +89,28 @@ def unavailable(role: Role, settings: ProviderSettings, name: str, error: Mindex
 def create_model(role: Role, settings: ProviderSettings) -> Any:
     """Import the provider's module now and return the model that it creates; None for the provider `none`.
 
-    Raises ConfigError for an unknown embedding provider, before anything is stored. In another role it is only a model
-    that cannot be used.
+    A model that cannot be created is an Unavailable one. Raises ConfigError for an unknown embedding provider, before
+    anything is stored; in another role it is only a model that cannot be used.
     """
-    if settings.provider == "none":
+    provider = settings.provider
+    if provider == "none":
         return None
-    module = MODULES[role].get(settings.provider)
-    if module is not None:
-        return import_module(f"mindex.providers.{module}").create(settings)
-    known = ", ".join(["none", *MODULES[role]])
-    error = ConfigError(f"unknown {role} provider '{settings.provider}'", f"set {role}.provider to one of {known}")
-    if role == "embedding":
-        raise error
-    return unavailable(role, settings, settings.model, error)
+    if provider not in BY_ROLE[role]:
+        known = ", ".join(["none", *BY_ROLE[role]])
+        unknown = ConfigError(f"unknown {role} provider '{provider}'", f"set {role}.provider to one of {known}")
+        if role == "embedding":
+            raise unknown
+        return unavailable(role, settings, settings.model, unknown)
+    if role == "embedding" and not PROVIDERS[provider].embeds:
+        hint = f"set embedding.provider to local, ollama, openai or another, and generation.provider to {provider}"
+        chats = EmbeddingError(f"{provider} has no embedding models, it only chats", hint)
+        return unavailable(role, settings, settings.model or "none", chats)
+    try:
+        return import_module(module_of(role, provider)).create(settings)
+    except ProviderError as error:
+        path = Path(settings.model)
+        name = path.name if PROVIDERS[provider].has_packages else path.stem  # of a folder, or of a file
+        return unavailable(role, settings, name, error)
 
 
 @contextmanager

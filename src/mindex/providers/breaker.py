@@ -89,12 +89,9 @@ class Breaker:
     def _state(self) -> Outage:
         if not self._filed:
             return self._own
-        try:
-            found = read_small(self._path)
-        except OSError:
-            self._filed = False
-            return self._own
-        return Outage() if found is None else _parsed(found)
+        found = read_small(self._path)
+        self._filed = found is not None
+        return self._own if found is None else _parsed(found)
 
     def _keep(self, outage: Outage) -> None:
         self._own = outage

@@ -15,20 +15,19 @@ _MAX_BYTES = 20_000
 
 def small_file(kind: str, *key: str) -> Path:
     """Return the path of the file of this kind for this key; it need not exist."""
-    return (
-        cache_folder() / kind / f"{hashlib.sha256(chr(0).join(key).encode('utf-8', 'replace')).hexdigest()[:24]}.json"
-    )
+    digest = hashlib.sha256("\0".join(key).encode("utf-8", "replace")).hexdigest()
+    return cache_folder() / kind / f"{digest[:24]}.json"
 
 
 def read_small(path: Path) -> dict[str, object] | None:
-    """Return the file's values; None when there is no file, no values when it is damaged. Raises OSError."""
+    """Return the file's values: none when there is no file, or it is damaged. None when it cannot be read."""
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(_MAX_BYTES))
-    except FileNotFoundError:
-        return None
-    except (ValueError, RecursionError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return {}
+    except OSError:
+        return None
     return found if isinstance(found, dict) else {}
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -101,13 +102,12 @@ class Client:
                 verify=_certificates(address, bool(proxy)),
             )
         except (ValueError, ImportError, httpx2.InvalidURL):
-            raise RequestFailed(
-                f"cannot be reached through the proxy {self.proxy}: it is not one that can be used",
-                "check HTTPS_PROXY and HTTP_PROXY",
-            ) from None
+            message = f"cannot be reached through the proxy {self.proxy}: it is not one that can be used"
+            raise RequestFailed(message, "check HTTPS_PROXY and HTTP_PROXY") from None
 
     def close(self) -> None:
-        self._httpx.close()
+        with suppress(Exception):  # a request may still be under way, and its caller is gone
+            self._httpx.close()
 
     def send(self, request: Request, seconds: float, max_bytes: int) -> Reply:
         """Return the reply, whatever its status. Raises RequestFailed when none has arrived, whole, within `seconds`.
@@ -126,14 +126,19 @@ class Client:
                 if reply.status not in _REDIRECTS:
                     return reply
                 request = _redirected(request, reply)
-        except httpx2.TimeoutException as error:
-            raise self._timed_out(error) from None
-        except httpx2.TransportError as error:
-            raise self._broken(error) from None
+        except httpx2.ConnectTimeout:
+            raise self._unreachable("it does not take the connection") from None
+        except httpx2.TimeoutException:
+            raise TimedOut from None
+        except (httpx2.ProxyError, httpx2.ConnectError) as error:
+            raise self._unreachable(_ERRNO.sub("", str(error)) or "no connection") from None
+        except (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError, ValueError):
+            raise RequestFailed("cannot be asked: its address is malformed", down=False) from None
         except httpx2.DecodingError:
             raise RequestFailed("answers with something that is no JSON", again=True) from None
-        except (httpx2.InvalidURL, UnicodeError, ValueError):
-            raise RequestFailed("cannot be asked: its address is malformed", down=False) from None
+        except httpx2.TransportError:
+            through = f" (through the proxy {self.proxy})" if self.proxy else ""
+            raise RequestFailed(f"broke its answer off{through}", again=True) from None
         raise RequestFailed("redirects in a circle", down=False)
 
     def _exchange(self, request: Request, deadline: float, max_bytes: int) -> Reply:
@@ -151,33 +156,11 @@ class Client:
             response.close()
         return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
-    def _timed_out(self, error: httpx2.TimeoutException) -> RequestFailed:
-        import httpx2
-
-        if isinstance(error, httpx2.ConnectTimeout):
-            return self._unreachable("it does not take the connection")
-        return TimedOut()
-
-    def _broken(self, error: httpx2.TransportError) -> RequestFailed:
-        import httpx2
-
-        if isinstance(error, httpx2.ProxyError | httpx2.ConnectError):
-            return self._unreachable(_ERRNO.sub("", str(error)) or "no connection")
-        if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError):
-            return RequestFailed("cannot be asked: its address is malformed", down=False)
-        return RequestFailed("broke its answer off" + self.through, again=True)
-
     def _unreachable(self, why: str) -> RequestFailed:
         if self.proxy:
-            return RequestFailed(
-                f"cannot be reached: the proxy {self.proxy} does not work ({why})",
-                "check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY",
-            )
+            message = f"cannot be reached: the proxy {self.proxy} does not work ({why})"
+            return RequestFailed(message, "check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY")
         return Unreachable(why)
-
-    @property
-    def through(self) -> str:
-        return f" (through the proxy {self.proxy})" if self.proxy else ""
 
 
 def parse_json(body: bytes) -> object:
@@ -223,11 +206,8 @@ def _redirected(request: Request, reply: Reply) -> Request:
     here, there = urlsplit(request.url), urlsplit(target)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
         host = there.hostname or "nowhere"
-        raise RequestFailed(
-            f"redirects to {there.scheme or 'http'}://{host}, where nothing was sent",
-            "set the address to where the server really is",
-            down=False,
-        )
+        message = f"redirects to {there.scheme or 'http'}://{host}, where nothing was sent"
+        raise RequestFailed(message, "set the address to where the server really is", down=False)
     return Request(request.method, target, request.headers, request.body)
 
 

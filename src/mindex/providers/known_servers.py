@@ -1,20 +1,15 @@
 """How each provider's server is reached: its address, its key, and what to do when it or a model is missing."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from mindex.model import Role
 from mindex.provider_table import PROVIDERS, default_url
 from mindex.providers.addresses import Address, parse_address
 from mindex.providers.base import ProviderSettings
 from mindex.providers.server import ServerSpec
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 _OPENAI_ENDS = r"/(embeddings|chat/completions)"
 # A model's name that becomes part of a path: it must not lead out of it, nor begin a query.

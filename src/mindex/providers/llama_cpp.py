@@ -14,17 +14,14 @@ from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from mindex.errors import ProviderError
+from mindex.model import Role
 from mindex.providers.addresses import Address, parse_address
 from mindex.providers.base import ERRORS, raise_as, usable_cores
 from mindex.providers.gguf import GgufModel
 from mindex.providers.http import Client, Reply, Request, RequestFailed, TimedOut, parse_json
 from mindex.providers.server import DEFAULT_LIMITS, Limits, Rejected, ServerSpec, error_text
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 INSTALL = "run: pip install 'mindex[llama-cpp]'"
 MAX_TOKENS = 512  # of a text that is embedded or scored
@@ -192,19 +189,18 @@ class LlamaProcess:
         chats = self._role == "generation"
         poolings = {"embedding": self._model.pooling, "rerank": _RANK_POOLING}
         return _Child(
-            {
-                "model": self._model.path,
-                "tokens": min(self._model.tokens, _MAX_CHAT_TOKENS if chats else MAX_TOKENS),
-                "pooling": poolings.get(self._role),
-                "threads": max(1, min(_MAX_THREADS, usable_cores() // 2)),
-            }
+            model=self._model.path,
+            tokens=min(self._model.tokens, _MAX_CHAT_TOKENS if chats else MAX_TOKENS),
+            pooling=poolings.get(self._role),
+            threads=max(1, min(_MAX_THREADS, usable_cores() // 2)),
         )
 
 
 class _Child:
     """A running llama_process.py. `ready` is set once it serves, or once `trouble` says why it does not."""
 
-    def __init__(self, settings: Mapping[str, object]) -> None:
+    def __init__(self, **settings: object) -> None:
+        """`settings` are those that llama_process.py reads."""
         self._key = secrets.token_urlsafe(24)
         self._address = Address("")
         self._client: Client | None = None

@@ -8,7 +8,8 @@ from time import perf_counter
 from typing import Literal, TypeAlias
 
 from mindex.errors import MindexError
-from mindex.model.reports import ListedModel, Role
+from mindex.model import Role
+from mindex.model.reports import ListedModel
 from mindex.model.spaces import Space, model_title, visible
 from mindex.providers import packaged_models
 from mindex.providers.base import ProviderSettings, create_model
@@ -132,10 +133,7 @@ def with_speed(
     """Return the model with its speed on this machine: measured now with `settings`; without, as measured before."""
     file = small_file(_SPEEDS, model.role, model.provider, model.name)
     if settings is None:
-        try:
-            values = read_small(file) or {}
-        except OSError:
-            values = {}
+        values = read_small(file) or {}
         return replace(model, speed={name: value for name, value in values.items() if isinstance(value, int | float)})
     if report is not None:
         report(model_title(model.provider, model.name))

@@ -1,27 +1,22 @@
 """A model on a server: one circuit breaker, retries within a deadline, and an error message for every failure."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
 import weakref
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import field
 from time import monotonic, sleep, time
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from mindex.errors import ProviderError
+from mindex.model import Role
 from mindex.providers.addresses import Address
 from mindex.providers.base import ERRORS
 from mindex.providers.breaker import Breaker, Outage
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, RequestFailed, TimedOut, Unreachable, parse_json
 from mindex.providers.keys import find_key, flaw_of, keyring_way
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model.reports import Role
 
 _ATTEMPTS = 4
 _MAX_BYTES = 32 * MEGABYTE
@@ -158,7 +153,8 @@ class Server:
         outage = self._breaker.admit(seconds, insists=limits.insists)
         if outage is not None:  # nothing has been imported yet, and nothing sent
             raise self._outage_error(outage)
-        request = Request("POST", spec.address.at(path), self._headers(spec.address), _encoded(body))
+        content = json.dumps(body, allow_nan=False).encode()
+        request = Request("POST", spec.address.at(path), self._headers(spec.address), content)
         try:
             answer = self._send(request, spec.address, seconds, limits)
         except RequestFailed as failure:
@@ -197,11 +193,9 @@ class Server:
             raise self._outage_error(outage)
 
     def _outage_error(self, outage: Outage) -> ProviderError:
+        message = f"{self.spec} has failed {outage.failures} times, last: {outage.last}"
         again = f"tried again in {self._breaker.left(outage)} seconds"
-        return self.spec.error(
-            f"{self.spec} has failed {outage.failures} times, last: {outage.last}",
-            f"{again}; {outage.hint}" if outage.hint else again,
-        )
+        return self.spec.error(message, f"{again}; {outage.hint}" if outage.hint else again)
 
     def refusal(self, rejected: Rejected) -> ProviderError:
         hint = f"check {self.spec.role}.model and {self.spec.role}.url"
@@ -235,9 +229,7 @@ class Server:
         if 200 <= status < 300:
             return self._without_error(parse_json(reply.body), reply)
         reason = self._server_message(reply.body)
-        if status in (400, 413, 422) or (
-            status >= 500 and (re.search(_TOO_LONG, reason) or re.search(_NOT_A_NUMBER, reason))
-        ):
+        if status in (400, 413, 422) or (status >= 500 and re.search(f"{_TOO_LONG}|{_NOT_A_NUMBER}", reason)):
             raise Rejected(status, reason)
         if status in (401, 403):
             raise self._key_refused(status)
@@ -247,19 +239,12 @@ class Server:
             raise self.spec.error(f"{self.spec} does not know this address (404)", f"check {self.spec.role}.url")
         if status == 407:
             raise RequestFailed("cannot be reached: the proxy wants a login (407)", "put it into HTTPS_PROXY")
+        wait = _retry_after(reply)
         if status == 429:
-            wait = _retry_after(reply)
-            raise RequestFailed(
-                "gets too many requests (429)",
-                f"try again in {wait:.0f} s" if wait >= 1 else "try again later",
-                again=True,
-                wait=wait,
-                down=False,
-            )
+            hint = f"try again in {wait:.0f} s" if wait >= 1 else "try again later"
+            raise RequestFailed("gets too many requests (429)", hint, again=True, wait=wait, down=False)
         if status >= 500 or status == 408:
-            raise RequestFailed(
-                f"failed ({status}: {reason})", "look into its log", again=True, wait=_retry_after(reply)
-            )
+            raise RequestFailed(f"failed ({status}: {reason})", "look into its log", again=True, wait=wait)
         raise self.spec.error(f"{self.spec} answers with status {status} ({reason})", "check its address")
 
     def _without_error(self, answer: object, reply: Reply) -> object:
@@ -271,8 +256,8 @@ class Server:
     def _client_for(self, address: Address) -> Client:
         with self._lock:
             if self._client is None:
-                self._client = client = Client(address)
-                weakref.finalize(self, _close, client)
+                self._client = Client(address)
+                weakref.finalize(self, self._client.close)
             return self._client
 
     # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -281,7 +266,8 @@ class Server:
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "mindex"}
         spec = self.spec
         if self._key is None:
-            self._key = self._find_key()
+            keyring = spec.asks_keyring
+            self._key = find_key(spec.role, spec.given_key, spec.key_variables, keyring=keyring) if spec.keyed else ""
         key, flaw = self._key, flaw_of(self._key)
         if flaw:
             raise spec.error(f"the key for {spec.provider} holds {flaw}", f"set it again without: {self._key_places}")
@@ -294,12 +280,6 @@ class Server:
         elif address.basic:
             headers["authorization"] = address.basic
         return headers
-
-    def _find_key(self) -> str:
-        spec = self.spec
-        if not spec.keyed:
-            return ""
-        return find_key(spec.role, spec.given_key, spec.key_variables, keyring=spec.asks_keyring)
 
     @property
     def _key_places(self) -> str:
@@ -342,15 +322,6 @@ class Server:
             text = text.replace(secret, "…") if secret else text
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= 200 else f"{text[:199]}…"
-
-
-def _close(client: Client) -> None:
-    with suppress(Exception):  # a request may still be under way, and its caller is gone
-        client.close()
-
-
-def _encoded(body: Mapping[str, object]) -> bytes:
-    return json.dumps(body, allow_nan=False).encode()
 
 
 def error_text(body: bytes) -> str:

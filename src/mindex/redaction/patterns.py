@@ -70,10 +70,7 @@ _SECRET = (
     + _STAGE
 )
 _CJK_WORDS = ("密码", "密碼", "パスワード", "비밀번호")
-_PASSWORD_WORDS = (
-    *"pass pwd psk kennwort contrase mot senha parola wachtwoord hasło пароль".split(),
-    *_CJK_WORDS,
-)
+_PASSWORD_WORDS = (*"pass pwd psk kennwort contrase mot senha parola wachtwoord hasło пароль".split(), *_CJK_WORDS)
 _SECRET_WORDS = tuple("secret token api access private auth signing encryption master account client license".split())
 
 # A value without quotes: `&`, `,` and `;` end it only before another field, a space or the line's end.

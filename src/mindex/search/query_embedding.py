@@ -1,21 +1,16 @@
 """The vector of a query: from the cache, from the model, or none, with the reason."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError
+from mindex.model import VectorArray
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 # Before the key of a text that is no query: a model may read the two differently.
 _ANSWERS = "an answer\n"

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mindex.errors import SpaceChangedError
-from mindex.model import Filters, Model, Query, Record
+from mindex.model import Filters, Model, Query, Record, VectorArray
 from mindex.search.fuse import Candidates, standardised
 from mindex.search.keyword_scoring import KeywordCandidates, KeywordWeights, keyword_candidates
 from mindex.search.query import ParsedQuery, parse, parse_plain
@@ -21,7 +21,6 @@ from mindex.store.rules.filters import admits
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
-    from mindex.model import VectorArray
     from mindex.search.expand import Variants
     from mindex.search.query_embedding import QueryEmbedder
 

@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import UnsupportedError
-from mindex.model import Change, Collection, Document, Filters, Model, Record, RecordVectors
+from mindex.model import Change, Collection, Document, Filters, Model, Record, RecordVectors, VectorArray
 from mindex.store.results import Access as Access
 from mindex.store.results import AddOutcome as AddOutcome
 from mindex.store.results import ChunkCounts as ChunkCounts
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from mindex.model import Check, MemoryStatistics, PurgeResult, VectorArray
+    from mindex.model import Check, MemoryStatistics, PurgeResult
     from mindex.model.spaces import EmbedderSpec, Space
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 

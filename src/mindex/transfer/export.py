@@ -1,36 +1,29 @@
 """Export all entries, as they are at one moment, to a file, a folder or a stream: complete or not at all."""
 
 import contextlib
-import os
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from mindex.atomic_write import replaced_file
 from mindex.errors import ConflictError, MindexError, UsageError
-from mindex.model import Collection, Progress
+from mindex.model import Collection, Progress, Report
 from mindex.model.transfer import ExportReport, Format
 from mindex.store.base import Store
 from mindex.store.export_rows import ExportRow, ExportSnapshot
 from mindex.transfer import jsonl_export, markdown_export
 
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
-Report = Callable[[Progress], None]
 
 _REPORT_EVERY = 500
 _BUFFERED_CHARACTERS = 4_000_000  # of markdown: an export of any size needs little memory
 
 
 def export(
-    store: Store,
-    target: Path | IO[bytes],
-    format_: Format = "jsonl",
-    *,
-    agent: str = "*",
-    vectors: bool = False,
-    report: Report | None = None,
+    store: Store, target: Path | IO[bytes], format_: Format, *, agent: str, vectors: bool, report: Report | None
 ) -> ExportReport:
     """Write the entries of one agent or of all. An earlier export at the target stays until the new one is complete.
 
@@ -76,7 +69,7 @@ def _name(target: Path | IO[bytes]) -> str:
 def _export_jsonl(
     snapshot: ExportSnapshot, target: Path | IO[bytes], collections: tuple[Collection, ...]
 ) -> ExportReport:
-    opened = _replaced_file(target) if isinstance(target, Path) else contextlib.nullcontext(target)
+    opened = _opened(target) if isinstance(target, Path) else contextlib.nullcontext(target)
     with opened as file:
         for lines in jsonl_export.export_lines(snapshot):
             file.write(lines)
@@ -85,8 +78,8 @@ def _export_jsonl(
 
 
 @contextlib.contextmanager
-def _replaced_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside the target that replaces it once all is written. Only its owner may read it."""
+def _opened(target: Path) -> Iterator[IO[bytes]]:
+    """Open the target, or a file that replaces it once all is written. Only its owner may read that."""
     target = target.resolve()  # a link stays one
     if target.is_dir():
         raise UsageError(f"{target} is a folder", "name a file, or use --format markdown")
@@ -96,15 +89,8 @@ def _replaced_file(target: Path) -> Iterator[IO[bytes]]:
         return
     if target.exists() and target.stat().st_size:
         _refuse_foreign_file(target, "choose another name, or remove it")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with replaced_file(target) as file:
+        yield file
 
 
 def _refuse_foreign_file(file: Path, hint: str) -> None:

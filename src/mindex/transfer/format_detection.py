@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from mindex.errors import NotFoundError, UsageError
+from mindex.errors import UsageError
 from mindex.transfer.importer_base import Importer
 
 # In the order in which they are tried; `a-b` is in `importers/a_b.py`.
@@ -23,9 +23,7 @@ def load_importer(name: str) -> Importer:
 
 
 def detect_importer(path: Path) -> Importer:
-    """Return the importer that recognises a file or folder. Raises when there is none, or nothing at the path."""
-    if not path.exists():
-        raise NotFoundError(f"{path} is not there", "check the path")
+    """Return the importer that recognises a file or folder. Raises UsageError when there is none."""
     for name in IMPORTERS:
         importer = load_importer(name)
         if importer.recognises(path):

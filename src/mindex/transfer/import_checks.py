@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from math import isfinite
 
+from mindex.clock import FIRST_MS, LAST_MS
 from mindex.memories import validation
 from mindex.memories.field_specs import FIELDS, validate_fields
 from mindex.memories.skill_schedule import validate_trigger
@@ -12,7 +13,6 @@ from mindex.model import KINDS, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.import_redaction import free_texts
-from mindex.transfer.iso_times import FIRST_MS, LAST_MS
 from mindex.transfer.jsonl_rows import InvalidRow
 
 _ID = re.compile(r"[a-z0-9]{4,64}")

@@ -5,14 +5,14 @@ only what is missing.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindex.config import SecretsMode
 from mindex.errors import MindexError, StoreError
 from mindex.memories.field_specs import UNIQUE
-from mindex.model import Progress
+from mindex.model import Progress, Report
 from mindex.model.transfer import ImportReport
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
@@ -25,8 +25,6 @@ from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 _BATCH = 500
 _BATCH_CHARACTERS = 4_000_000
 _SEARCHED_TOGETHER = 50  # rows that are searched for secrets at once
-
-Report = Callable[[Progress], None]
 
 
 def import_rows(

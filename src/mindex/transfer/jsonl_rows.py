@@ -9,13 +9,14 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from mindex.clock import from_iso, to_iso
 from mindex.errors import MindexError
 from mindex.model import Change, Record
 from mindex.model.record_properties import RecordProperty, in_order
 from mindex.store.export_rows import ExportedVectors, ExportRow, Extraction, Link
-from mindex.transfer.iso_times import iso_from_ms, ms_from_iso
 
 Json = dict[str, Any]
 
@@ -26,8 +27,9 @@ _LINK = {"to": "text", "kind": "text", "weight": "number", "at": "time"}
 _VECTORS = {"model": "text", "dimensions": "whole number", "fluency": "number", "data": "base64"}
 _EXTRACTION = {"at": "time", "facts": "whole number"}
 _CHANGE = {"change": "whole number", "at": "time", "by": "text", "action": "text", "reason": "text"}
+_exact_iso = partial(to_iso, timespec="milliseconds")
 _ENCODERS: Mapping[str, Callable[[Any], Any]] = {
-    "time": iso_from_ms, "texts": list, "number": float, "object": dict, "base64": lambda data: b64encode(data).decode()
+    "time": _exact_iso, "texts": list, "number": float, "object": dict, "base64": lambda data: b64encode(data).decode()
 }  # fmt: skip
 _TYPES: Mapping[str, tuple[type, ...]] = {"text": (str,), "number": (int, float), "whole number": (int,)}
 
@@ -78,9 +80,9 @@ def encode_history(record: Record, history: Sequence[Change]) -> list[Json]:
     encoded: list[Json] = []
     state = record
     for change in reversed(history):
-        entry: Json = {"change": change.change, "at": iso_from_ms(change.at), "by": change.by, "action": change.action}
-        if change.reason:
-            entry["reason"] = change.reason
+        entry = {name: encode_value(kind, getattr(change, name)) for name, kind in _CHANGE.items()}
+        if not change.reason:
+            del entry["reason"]
         if later := _differences(change.after, state):  # usually a time that was refreshed without a change
             entry["after"] = later
         if change.before is not None:
@@ -128,7 +130,7 @@ def _extraction(line: Mapping[str, Any]) -> Extraction | None:
 
 
 def _decode_object(kinds: Mapping[str, str], values: Mapping[str, Any]) -> list[Any]:
-    return [_decode_part(kind, name, values.get(name)) for name, kind in kinds.items()]
+    return [_decode(kind, values.get(name), f"'{name}'") for name, kind in kinds.items()]
 
 
 def decode_history(record: Record, entries: Sequence[Mapping[str, Any]]) -> tuple[Change, ...]:
@@ -156,20 +158,7 @@ def _changed(record: Record, values: object) -> Record:
 def _decode_value(of: RecordProperty, value: Any) -> Any:
     if value is None and of.value in ("time", "integer", "number"):
         return None
-    if of.value == "time":
-        return _parse_time(value)
-    if of.value == "texts":
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise InvalidRow(f"the {of.name} are not a list of texts")
-        return tuple(value)
-    if of.value == "object":
-        if not isinstance(value, dict):
-            raise InvalidRow(f"the {of.name} are not an object")
-        return value
-    _check_type("text" if of.value == "text" else "number", value, f"the {of.name}")
-    if of.value == "integer":
-        _check_type("whole number", value, f"the {of.name}")
-    return value
+    return _decode(of.value, value, f"the {of.name}")
 
 
 def objects(line: Mapping[str, Any], name: str, label: str) -> list[Mapping[str, Any]]:
@@ -180,27 +169,33 @@ def objects(line: Mapping[str, Any], name: str, label: str) -> list[Mapping[str,
     return value
 
 
-def _decode_part(kind: str, name: str, value: Any) -> Any:
+def _decode(kind: str, value: Any, label: str) -> Any:
+    """Return a value of some kind from JSON. Raises InvalidRow with the label."""
     if kind == "time":
         return _parse_time(value)
     if kind == "base64":
         try:
             return b64decode(value, validate=True)  # raises TypeError for what is no text
         except (TypeError, ValueError):
-            raise InvalidRow(f"'{name}' is not base64") from None
-    _check_type(kind, value, f"'{name}'")
+            raise InvalidRow(f"{label} is not base64") from None
+    if kind == "texts":
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise InvalidRow(f"{label} are not a list of texts")
+        return tuple(value)
+    if kind == "object":
+        if not isinstance(value, dict):
+            raise InvalidRow(f"{label} are not an object")
+        return value
+    for needed in ("number", "whole number") if kind == "integer" else (kind,):
+        if isinstance(value, bool) or not isinstance(value, _TYPES[needed]):
+            raise InvalidRow(f"{label} is not a {needed}")
     return value
-
-
-def _check_type(kind: str, value: object, label: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, _TYPES[kind]):
-        raise InvalidRow(f"{label} is not a {kind}")
 
 
 def _parse_time(value: object) -> int:
     if not isinstance(value, str):
         raise InvalidRow(f"{value!r:.40} is not a time")
     try:
-        return ms_from_iso(value)
+        return from_iso(value)
     except (ValueError, OverflowError):
         raise InvalidRow(f"'{value:.40}' is not a time") from None

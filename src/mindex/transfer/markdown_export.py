@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from mindex.clock import to_iso
 from mindex.ids import short_hash
 from mindex.model import Collection, Record
 from mindex.model.record_properties import in_order
-from mindex.transfer.iso_times import iso_from_ms
 from mindex.transfer.jsonl_rows import encode_value
 
 MARK = "exported by: mindex"
@@ -55,7 +55,7 @@ def area(record: Record) -> str:
     if record.kind == "memory":
         return f"memories/{record.type or 'untyped'}.md"
     if record.kind == "turn":
-        return f"conversations/{iso_from_ms(record.created_at)[:7]}.md"
+        return f"conversations/{to_iso(record.created_at)[:7]}.md"
     return _AREAS.get(record.kind, f"{record.kind}s.md")
 
 

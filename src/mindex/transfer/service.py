@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from mindex.embedding.queue import EmbeddingQueue, Report
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError, NotFoundError
+from mindex.model import Report
 from mindex.model.transfer import ExportReport, Format, ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
@@ -70,12 +71,8 @@ class Transfer:
             report=report,
         )
         if imported.added and embed and not dry_run:
-            self._embed(report)
+            if self._queue.in_background:  # in a server
+                self._queue.embed_all()
+            else:
+                self._queue.backfill(report=report)  # a model that fails is no error
         return imported
-
-    def _embed(self, report: Report | None) -> None:
-        """In batches now, or, in a server, in the background. A model that fails is no error."""
-        if self._queue.in_background:
-            self._queue.embed_all()
-        else:
-            self._queue.backfill(report=report)

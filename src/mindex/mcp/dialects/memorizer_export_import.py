@@ -5,7 +5,6 @@ The lossless export is `mindex export`. These are files that users of Memorizer-
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from mindex.atomic_write import replaced_file
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
 from mindex.mcp.dialects.memorizer_base import AgentId, MemorizerTools, conversation_row, fact_row, short_row
@@ -169,13 +169,8 @@ def _write(folder: Path, name: str, text: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.parent.resolve().is_relative_to(folder.resolve()):
             raise ForbiddenPathError(f"{target.parent} leads out of {folder}", "replace the link by a folder")
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".export-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
-                file.write(text)
-            Path(temporary).replace(target)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        with replaced_file(target) as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise StoreError(f"{target} cannot be written ({error})", f"set {FOLDER_VARIABLE} to another folder") from error
 

@@ -1,16 +1,12 @@
 """The interface of embedding models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from mindex.config import cannot_shorten
-from mindex.provider_table import MODULES, SHORTEN_VECTORS
+from mindex.model import Model, VectorArray
+from mindex.provider_table import BY_ROLE, SHORTEN_VECTORS
 from mindex.providers.base import ProviderSettings, create_model
-
-if TYPE_CHECKING:  # numpy takes longer to import than a search by keyword takes
-    from mindex.model import Model, VectorArray
 
 
 class Embedder(Protocol):
@@ -63,7 +59,7 @@ def create_embedder(settings: ProviderSettings) -> Embedder | None:
 
     Raises ConfigError for an unknown provider, and for a vector length that the provider cannot return.
     """
-    if settings.dimensions and settings.provider in MODULES["embedding"] and settings.provider not in SHORTEN_VECTORS:
+    if settings.dimensions and settings.provider in BY_ROLE["embedding"] and settings.provider not in SHORTEN_VECTORS:
         raise cannot_shorten(settings.provider, settings.dimensions)
     embedder: Embedder | None = create_model("embedding", settings)
     return embedder

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.remote import EmbeddingInterface, remote_embedder
+from mindex.providers.embed.remote import EmbeddingInterface, list_in, remote_embedder
 
 DEFAULT = "@cf/baai/bge-base-en-v1.5"
 _POOLING = "cls"
@@ -20,10 +20,7 @@ def _body(texts: Sequence[str]) -> dict[str, object]:
 
 
 def _vectors(answer: object) -> Sequence[object]:
-    result = answer.get("result") if isinstance(answer, dict) else None
-    if not isinstance(result, dict) or not isinstance(result.get("data"), list):
-        raise ValueError("answers without embeddings")
-    if result.get("pooling", _POOLING) != _POOLING:
+    vectors = list_in(answer, "result", "data")
+    if isinstance(answer, dict) and answer["result"].get("pooling", _POOLING) != _POOLING:
         raise ValueError(f"answers with another pooling than {_POOLING}")
-    rows: list[object] = result["data"]
-    return rows
+    return vectors

@@ -1,62 +1,36 @@
 """Embedding models in GGUF files, run by llama.cpp. It is sent tokens, so that texts are cut where the model ends."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mindex.errors import ProviderError
-from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean, unavailable
+from mindex.model import Model, VectorArray
+from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.fluency import SAMPLE, fluency_of_pieces
 from mindex.providers.embed.known_models import space
-from mindex.providers.embed.model_cards import Card
 from mindex.providers.embed.openai import vectors_of
 from mindex.providers.embed.remote import EmbeddingInterface, RemoteEmbedder
 from mindex.providers.gguf import GgufModel, describe
 from mindex.providers.llama_cpp import MAX_TOKENS, LlamaServer
-from mindex.providers.model_files import read_facts, write_facts
-
-if TYPE_CHECKING:
-    from mindex.model import Model, VectorArray
 
 # `nomic-embed-text-v1.5.Q8_0` is `nomic-embed-text-v1.5`, however its numbers are stored.
 _STORED_AS = re.compile(r"[.\-_](i?q\d\w*|bf16|fp?(16|32))$", re.IGNORECASE)
 
 
 def create(settings: ProviderSettings) -> Embedder:
-    """Return the embedder for the GGUF file that `settings.model` names; llama.cpp is started at first use."""
-    try:
-        file = describe(settings.model, "embedding.model")
-        if file.judges:
-            raise ProviderError(f"{file.path} is a reranker and gives no vectors", "let rerank.model name it")
-        if not file.dimensions:
-            raise ProviderError(f"{file.path} does not say how long its vectors are", "use another GGUF file")
-    except ProviderError as error:
-        return unavailable("embedding", settings, Path(settings.model).stem, error)
+    """Return the embedder for the GGUF file that `settings.model` names; llama.cpp is started at first use.
+
+    Raises ProviderError for a file that is no embedding model.
+    """
+    file = describe(settings.model, "embedding.model")
+    if file.judges:
+        raise ProviderError(f"{file.path} is a reranker and gives no vectors", "let rerank.model name it")
+    if not file.dimensions:
+        raise ProviderError(f"{file.path} does not say how long its vectors are", "use another GGUF file")
     return LlamaEmbedder(file, settings.timeout)
-
-
-class GgufCard:
-    """The card of a GGUF model: its dimensions are in the file, and its background is kept until the file changes."""
-
-    def __init__(self, file: GgufModel) -> None:
-        self._dimensions = file.dimensions
-        self._files = [Path(file.path)]
-
-    def read(self) -> Card | None:
-        facts = read_facts("llama-cpp", self._files) or {}
-        mean, std = facts.get("mean"), facts.get("std")
-        if not isinstance(mean, float) or not isinstance(std, float):
-            return None
-        return Card(self._dimensions, mean, std)
-
-    def write(self, card: Card) -> None:
-        write_facts("llama-cpp", self._files, {"mean": card.mean, "std": card.std})
 
 
 class LlamaEmbedder:
@@ -79,7 +53,6 @@ class LlamaEmbedder:
                 pooling=file.pooling_name,
                 max_tokens=self._max_tokens,
             ),
-            card_file=GgufCard(file),
             query_seconds=timeout,
         )
         self._closing: list[int] | None = None

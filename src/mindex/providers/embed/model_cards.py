@@ -1,16 +1,11 @@
 """A model card: the measured properties of an embedding model, made once of unrelated texts and kept in a file."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from mindex.model import VectorArray
 from mindex.providers.cache_files import read_small, small_file, write_small
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 MAX_DIMENSIONS = 65_536
 _MIN_DEVIATION = 0.02
@@ -74,10 +69,7 @@ class CardFile:
         self._path: Path = small_file("cards", provider, url, model, *shortened)
 
     def read(self) -> Card | None:
-        try:
-            found = read_small(self._path) or {}
-        except OSError:
-            return None
+        found = read_small(self._path) or {}
         dimensions, mean, std = (found.get(name) for name in ("dimensions", "mean", "std"))
         if not isinstance(dimensions, int) or not isinstance(mean, int | float) or not isinstance(std, int | float):
             return None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.remote import EmbeddingInterface, remote_embedder
+from mindex.providers.embed.remote import EmbeddingInterface, list_in, remote_embedder
 
 DEFAULT = "nomic-embed-text"
 
@@ -18,11 +18,5 @@ def create(settings: ProviderSettings) -> Embedder:
         # By default it cuts what is too long, silently.
         return {"model": model, "input": list(texts), "truncate": False, **shortened}
 
-    return remote_embedder(settings, model, EmbeddingInterface("/api/embed", body, _vectors))
-
-
-def _vectors(answer: object) -> Sequence[object]:
-    rows = answer.get("embeddings") if isinstance(answer, dict) else None
-    if not isinstance(rows, list):
-        raise ValueError("answers without embeddings")
-    return rows
+    interface = EmbeddingInterface("/api/embed", body, lambda answer: list_in(answer, "embeddings"))
+    return remote_embedder(settings, model, interface)

@@ -1,5 +1,6 @@
 """An embedding model in a folder: the settings in its files, and what is measured by running it."""
 
+import re
 from dataclasses import asdict, replace
 
 from mindex.errors import EmbeddingError, ProviderError
@@ -17,14 +18,9 @@ _MIN_TOKENS = 4
 _USUAL_TOKENS = 256
 # What is embedded is at most a kilobyte long. A window that is never filled would only cost memory.
 _MAX_TOKENS = 512
-_POOLING = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean",  # differs in length alone, and all are scaled to 1
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_lasttoken": "last",
-}
-_POOLING_NAMES = {"cls": "cls", "mean": "mean", "mean_sqrt_len_tokens": "mean", "max": "max", "lasttoken": "last"}
+# `mean_sqrt_len` differs from the mean in length alone, and all are scaled to 1.
+_POOLING = {"cls": "cls", "mean": "mean", "mean_sqrt_len": "mean", "max": "max", "lasttoken": "last"}
+_AROUND_POOLING = re.compile(r"^pooling_mode_|_tokens?$")  # `pooling_mode_cls_token: true`, or `pooling_mode: "cls"`
 
 
 def open_folder(name: str) -> tuple[Model, ModelFiles]:
@@ -87,9 +83,9 @@ def _pooling(folder: ModelFolder) -> str:
     mode = settings.get("pooling_mode")
     flags = {key for key in settings if key.startswith("pooling_mode_") and settings[key]}
     modes = {mode} if isinstance(mode, str) else flags
-    known = {(_POOLING | _POOLING_NAMES).get(str(mode), "") for mode in modes}
+    known = {_POOLING.get(_AROUND_POOLING.sub("", mode), "") for mode in modes}
     if len(known) != 1 or "" in known:
-        names = ", ".join(sorted(map(str, modes)))
+        names = ", ".join(sorted(modes))
         message = f"the model in {folder.path} pools in a way that mindex does not know ({names})"
         raise ProviderError(message, "use a model that pools by the first token, the last, the mean or the maximum")
     return known.pop()
@@ -109,18 +105,13 @@ def _dimensions(folder: ModelFolder, engine: Engine, pooling: str) -> int:
     """Return the length of the model's vectors. Raises ProviderError where its settings say another."""
     output, _ = engine.run([engine.tokenizer.encode("length").ids])
     if output.ndim != (2 if pooling == POOLED else 3) or not 1 < output.shape[-1] <= MAX_DIMENSIONS:
-        raise ProviderError(
-            f"the model {folder.weights} answers with '{engine.output}' of shape {list(output.shape)}: "
-            "it is no embedding model",
-            folder.hint,
-        )
+        answer = f"'{engine.output}' of shape {list(output.shape)}"
+        raise ProviderError(f"the model {folder.weights} answers with {answer}: it is no embedding model", folder.hint)
     dimensions = int(output.shape[-1])
     settings = folder.settings("1_Pooling/config.json")
     for key in ("word_embedding_dimension", "embedding_dimension"):
-        named = settings.get(key)
-        if isinstance(named, int) and named != dimensions:
-            raise ProviderError(
-                f"the model in {folder.path} makes {dimensions} dimensions, its 1_Pooling/config.json says {named}",
-                "put files of one and the same model into the folder",
-            )
+        said = settings.get(key)
+        if isinstance(said, int) and said != dimensions:
+            message = f"the model in {folder.path} makes {dimensions} dimensions, its 1_Pooling/config.json says {said}"
+            raise ProviderError(message, "put files of one and the same model into the folder")
     return dimensions

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.remote import EmbeddingInterface, remote_embedder, rows_by_index
+from mindex.providers.embed.remote import EmbeddingInterface, list_in, remote_embedder, rows_by_index
 
 # LM Studio's comes with it. Azure has none: there, a model is the name of a deployment.
 _DEFAULTS = {"openai": "text-embedding-3-small", "lmstudio": "text-embedding-nomic-embed-text-v1.5"}
@@ -22,7 +22,4 @@ def create(settings: ProviderSettings) -> Embedder:
 
 def vectors_of(answer: object) -> Sequence[object]:
     """Return the vectors of an answer in the order of the texts. Raises ValueError where there are none."""
-    rows = answer.get("data") if isinstance(answer, dict) else None
-    if not isinstance(rows, list):
-        raise ValueError("answers without embeddings")
-    return rows_by_index(rows)
+    return rows_by_index(list_in(answer, "data"))

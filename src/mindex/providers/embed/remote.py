@@ -7,19 +7,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import EmbeddingError
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from mindex.providers.base import STAND_IN, ProviderSettings, clean_for_server
 from mindex.providers.embed.known_models import space
 from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, Card, CardFile, background_of
 from mindex.providers.known_servers import server_spec
 from mindex.providers.server import DEFAULT_LIMITS, Limits, ModelServer, Rejected, Server
 from mindex.values import dataclass
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 _TEXTS_PER_REQUEST = 32
 # A request holds as much as is answered in a quarter of the time-out, so that slow servers stay within it.
@@ -42,14 +38,6 @@ class EmbeddingInterface:
     vectors: Callable[[object], Sequence[object]]
     # Characters of a text that are sent; 0: four for each token that the model reads.
     max_characters: int = 0
-
-
-class CardStore(Protocol):
-    """Where the card of one model is kept between processes."""
-
-    def read(self) -> Card | None: ...
-
-    def write(self, card: Card) -> None: ...
 
 
 @dataclass(slots=True)
@@ -85,12 +73,11 @@ class RemoteEmbedder:
         model: Model,
         dimensions: int = 0,
         *,
-        card_file: CardStore | None = None,
         query_seconds: float = 0.0,
     ) -> None:
         """`dimensions` is the length that requests name; 0 where they leave it to the model.
 
-        `card_file` and `query_seconds` replace the defaults: a file in the cache folder, and 8 seconds.
+        `query_seconds` replaces the default of 8 seconds.
         """
         self._server = server
         self._interface = interface
@@ -98,9 +85,7 @@ class RemoteEmbedder:
         self._dimensions = dimensions
         self._max_characters = interface.max_characters or model.max_tokens * _CHARACTERS_PER_TOKEN
         self._query_seconds = query_seconds
-        self._card_file: CardStore = card_file or CardFile(
-            model.provider, str(server.spec.address), model.name, dimensions
-        )
+        self._card_file = CardFile(model.provider, str(server.spec.address), model.name, dimensions)
         self._card: Card | None = None
         self._reads_card_file = True
         self._is_answering = False
@@ -310,6 +295,15 @@ class RemoteEmbedder:
 
     def _error(self, what: str, hint: str) -> EmbeddingError:
         return EmbeddingError(f"{self._server.spec.model_title} {what}", hint)
+
+
+def list_in(answer: object, *names: str) -> list[object]:
+    """Return the list below these names of an answer. Raises ValueError where there is none."""
+    for name in names:
+        answer = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(answer, list):
+        raise ValueError("answers without embeddings")
+    return answer
 
 
 def rows_by_index(rows: Sequence[object]) -> list[object]:

@@ -1,10 +1,9 @@
 """Language models in GGUF files, run by llama.cpp. Its grammar holds a JSON answer to the schema, token by token."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from mindex.errors import ProviderError
-from mindex.providers.base import ProviderSettings, unavailable
+from mindex.providers.base import ProviderSettings
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.generate.chat import Body, ChatGenerator, ChatInterface, chat_body
 from mindex.providers.gguf import describe
@@ -12,14 +11,14 @@ from mindex.providers.llama_cpp import LlamaServer
 
 
 def create(settings: ProviderSettings) -> Generator:
-    """Return the language model in the GGUF file that `settings.model` names; llama.cpp is started at first use."""
-    try:
-        file = describe(settings.model, "generation.model")
-        if file.judges or not file.writes:
-            message = f"{file.path} is no language model: it reads and does not write"
-            raise ProviderError(message, "let generation.model name another GGUF file")
-    except ProviderError as error:
-        return unavailable("generation", settings, Path(settings.model).stem, error)
+    """Return the language model in the GGUF file that `settings.model` names; llama.cpp is started at first use.
+
+    Raises ProviderError for a file that is no language model.
+    """
+    file = describe(settings.model, "generation.model")
+    if file.judges or not file.writes:
+        message = f"{file.path} is no language model: it reads and does not write"
+        raise ProviderError(message, "let generation.model name another GGUF file")
     interface = ChatInterface("/v1/chat/completions", _body, drops_parameters=False)
     return ChatGenerator(LlamaServer("generation", file, settings.timeout), interface)
 

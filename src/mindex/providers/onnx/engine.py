@@ -134,10 +134,9 @@ class Engine:
         self._texts_per_run = 1 if files.scales_by_run else _TEXTS_PER_RUN
         self._inputs = {value.name: value.type for value in session.get_inputs()}
         if unknown := set(self._inputs).difference(_INPUTS):
-            raise ProviderError(
-                f"the {files.called} {files.weights} wants what mindex does not give: {', '.join(sorted(unknown))}",
-                files.hint,
-            )
+            names = ", ".join(sorted(unknown))
+            message = f"the {files.called} {files.weights} wants what mindex does not give: {names}"
+            raise ProviderError(message, files.hint)
         shapes = {value.name: value.shape for value in session.get_outputs()}
         self.output = next((name for name in outputs if name in shapes), next(iter(shapes)))
         self.shape: list[object] = list(shapes[self.output] or ())  # numbers, and names of dimensions that vary
@@ -159,9 +158,8 @@ class Engine:
         kinds = np.zeros(shape, dtype=np.int64)
         for row, tokens in enumerate(encoded):
             ids[row, : len(tokens)] = tokens
-            mask[row, : max(1, len(tokens))] = (
-                1  # an empty text, where the tokenizer adds nothing, is one token of padding
-            )
+            # An empty text, where the tokenizer adds nothing, is one token of padding.
+            mask[row, : max(1, len(tokens))] = 1
             if types:
                 kinds[row, : len(tokens)] = types[row]
         arrays = dict(zip(_INPUTS, (ids, mask, kinds), strict=True))

@@ -16,12 +16,7 @@ from mindex.providers.onnx.session import weights_beside
 _WEIGHTS = ("model", "model_fp32", "model_fp16", "model_quantized", "model_int8", "model_uint8", "model_q8", "model_q4")
 _MAX_BYTES = 1_000_000
 _SHA256_DIGITS = 64
-_SETTINGS = (
-    "modules.json",
-    "1_Pooling/config.json",
-    "sentence_bert_config.json",
-    "config_sentence_transformers.json",
-)
+_SETTINGS = ("modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ import platform
 import re
 import struct
 import sys
-import tempfile
 import time
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from mindex.atomic_write import replaced_file
 from mindex.providers.model_files import checksum
 
 if TYPE_CHECKING:
@@ -105,31 +105,23 @@ def _is_sealed(copy: Path) -> bool:
             status = os.fstat(file.fileno())
     except (OSError, struct.error):
         return False
-    sealed: bool = (magic, length, second * 10**9) == (_MAGIC, status.st_size - _SEAL.size, status.st_mtime_ns)
-    return sealed
+    return (magic, length, second * 10**9) == (_MAGIC, status.st_size - _SEAL.size, status.st_mtime_ns)
 
 
 def _save_copy(model: Path, copy: Path) -> bool:
     """Save a ready copy of the model; several processes may do so at once, the last one wins with an equal file."""
-    temporary: Path | None = None
+    options = _options()
+    # The level above this one may choose a layout for this very processor; a home folder can be on several.
+    options.graph_optimization_level = import_runtime().GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.add_session_config_entry("session.save_model_format", "ORT")
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f"{copy.stem}.", suffix=".tmp", dir=copy.parent)
-        os.close(handle)
-        temporary = Path(name)
-        options = _options()
-        # The level above this one may choose a layout for this very processor; a home folder can be on several.
-        options.graph_optimization_level = import_runtime().GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-        options.add_session_config_entry("session.save_model_format", "ORT")
-        options.optimized_model_filepath = name
-        _open(model, options)
-        _seal(temporary)
-        temporary.replace(copy)
+        with replaced_file(copy) as temporary:
+            options.optimized_model_filepath = temporary.name
+            _open(model, options)
+            _seal(Path(temporary.name))
         _remove_old(copy)
     except Exception:  # a full disk, a read-only folder, a runtime that cannot save: it works without a copy
-        if temporary:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
         # Another process may have put its copy there and be using it, which on Windows forbids replacing it.
         return _is_sealed(copy)
     return True
@@ -139,15 +131,13 @@ def _seal(file: Path) -> None:
     second = int(time.time()) // 2 * 2  # some file systems count in steps of two
     with file.open("ab") as end:
         end.write(_SEAL.pack(_MAGIC, end.tell(), second))
-        end.flush()
-        os.fsync(end.fileno())
     os.utime(file, ns=(second * 10**9, second * 10**9))
 
 
 def _remove_old(copy: Path) -> None:
     """Remove copies of old versions and temporary files of killed processes: each is 90 MB."""
     for file in copy.parent.iterdir():
-        oldest = {".ort": _STALE_AFTER, ".tmp": _DAY}.get(file.suffix)
+        oldest = {".ort": _STALE_AFTER, ".part": _DAY, ".tmp": _DAY}.get(file.suffix)
         with contextlib.suppress(OSError):
             if oldest and file != copy and file.stat().st_mtime < time.time() - oldest:
                 file.unlink()
@@ -185,7 +175,4 @@ def _options(packed: bool = False) -> SessionOptions:
 
 def _open(model: Path, options: SessionOptions) -> InferenceSession:
     # No list of providers but the processor's own: others answer with slightly different vectors.
-    session: InferenceSession = import_runtime().InferenceSession(
-        str(model), options, providers=["CPUExecutionProvider"]
-    )
-    return session
+    return import_runtime().InferenceSession(str(model), options, providers=["CPUExecutionProvider"])

@@ -1,11 +1,10 @@
 """Rerankers in GGUF files, run by llama.cpp. Texts are cut by tokens, since it refuses what is too long."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from time import monotonic
 
 from mindex.errors import ProviderError
-from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean_for_server, unavailable
+from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean_for_server
 from mindex.providers.gguf import GgufModel, describe
 from mindex.providers.llama_cpp import MAX_TOKENS, LlamaServer
 from mindex.providers.rerank.base import Reranker
@@ -16,13 +15,13 @@ _TOKENS_AROUND = 8  # what a model puts before, between and after query and text
 
 
 def create(settings: ProviderSettings) -> Reranker:
-    """Return the reranker in the GGUF file that `settings.model` names; llama.cpp is started at first use."""
-    try:
-        file = describe(settings.model, "rerank.model")
-        if not file.judges:  # llama.cpp would score with whatever number comes first
-            raise ProviderError(f"{file.path} is no reranker: nothing in it gives scores", "use another GGUF file")
-    except ProviderError as error:
-        return unavailable("rerank", settings, Path(settings.model).stem, error)
+    """Return the reranker in the GGUF file that `settings.model` names; llama.cpp is started at first use.
+
+    Raises ProviderError for a file that is no reranker.
+    """
+    file = describe(settings.model, "rerank.model")
+    if not file.judges:  # llama.cpp would score with whatever number comes first
+        raise ProviderError(f"{file.path} is no reranker: nothing in it gives scores", "use another GGUF file")
     return LlamaReranker(file, settings.timeout)
 
 

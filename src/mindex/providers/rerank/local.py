@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from mindex.errors import ProviderError, RerankError
-from mindex.providers.base import ProviderSettings, raise_as, unavailable
+from mindex.providers.base import ProviderSettings, raise_as
 from mindex.providers.model_files import is_path, read_facts, write_facts
 from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, OutOfTime, open_engine
 from mindex.providers.packaged_models import RERANKER, RERANKERS
@@ -28,19 +27,16 @@ _DOUBTS = {"ms-marco-MiniLM-L-12-v2": (-8.0, -2.0)}
 
 
 def create(settings: ProviderSettings) -> Reranker:
-    """Return the reranker for `settings.model`; cheap, since the model is loaded when it is first needed."""
+    """Return the reranker for `settings.model`; the model is loaded when it is first needed. Raises RerankError."""
     wanted = settings.model or RERANKERS[0].name
     for package in RERANKERS:
         if wanted == package.name:
             return LocalReranker(package.name, package.files, _DOUBTS.get(package.name))
-    try:
-        if not is_path(wanted):
-            names = ", ".join(package.name for package in RERANKERS)
-            message = f"the local provider has no reranker '{wanted}'"
-            raise RerankError(message, f"set rerank.model to one of {names}, or to a folder")
-        name, files = open_folder(wanted)
-    except RerankError as error:
-        return unavailable("rerank", settings, Path(wanted).name if is_path(wanted) else wanted, error)
+    if not is_path(wanted):
+        names = ", ".join(package.name for package in RERANKERS)
+        message = f"the local provider has no reranker '{wanted}'"
+        raise RerankError(message, f"set rerank.model to one of {names}, or to a folder")
+    name, files = open_folder(wanted)
     return LocalReranker(name, lambda: files)
 
 
@@ -100,11 +96,8 @@ class LocalReranker:
         engine = open_engine(files, ("logits",))
         logits, _ = engine.run([encode_pair(engine, engine.encode("a", whole=False), "b").ids])
         if logits.ndim != 2 or logits.shape[1] not in (1, 2):
-            raise ProviderError(
-                f"the model {files.weights} answers with '{engine.output}' of shape {list(logits.shape)}: "
-                "it is no cross-encoder",
-                files.hint,
-            )
+            answer = f"'{engine.output}' of shape {list(logits.shape)}"
+            raise ProviderError(f"the model {files.weights} answers with {answer}: it is no cross-encoder", files.hint)
         if not engine.tokenizer.num_special_tokens_to_add(True):
             raise ProviderError(f"the tokenizer {files.tokenizer} does not say how it joins a pair", files.hint)
         return engine

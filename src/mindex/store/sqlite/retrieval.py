@@ -1,13 +1,10 @@
 """Reading and searching records in a SQLite file."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
-from mindex.model import Filters, Model, Record
+from mindex.model import Filters, Model, Record, VectorArray
 from mindex.store.results import (
     KeywordQuery,
     KeywordResult,
@@ -20,9 +17,6 @@ from mindex.store.results import (
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import batches, condition, marks
-
-if TYPE_CHECKING:
-    from mindex.model import VectorArray
 
 _SIGNALS = """
 SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at,

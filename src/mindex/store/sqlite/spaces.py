@@ -3,19 +3,13 @@
 Beside these, `meta` holds the canary of each space: what its model made of one fixed sentence.
 """
 
-from __future__ import annotations
-
 import base64
 import sqlite3
-from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
-from mindex.model import Model
+from mindex.model import Model, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.rules.spaces import SpaceRoles, describe_space, described_space
-
-if TYPE_CHECKING:  # numpy costs more than a whole keyword search
-    from mindex.model import VectorArray
 
 _SET = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _LACKS = """

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mindex.model import Model, Record, RecordVectors
+from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.store.rules import spaces as rules
 from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import batches, marks
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
-    from mindex.model import VectorArray
     from mindex.model.spaces import EmbedderSpec, Space
 
 _COUNT_EMBEDDED = "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)"

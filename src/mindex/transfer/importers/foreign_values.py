@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Any
 
-from mindex.clock import to_iso
+from mindex.clock import FIRST_MS, LAST_MS, from_iso, to_iso
 from mindex.model import TYPES
-from mindex.transfer.iso_times import FIRST_MS, LAST_MS, ms_from_iso
 
 _SECONDS_END = 1e11  # as seconds the year 5138, as milliseconds 1973: no program wrote either
 _AROUND = ' \t\r\n[]"'  # an item of a list that was cut off
@@ -37,7 +36,7 @@ def time_ms(value: Any, default: int = 0) -> int:
     number = value if isinstance(value, int | float) else _number_in(text(value).strip())
     try:
         if number is None:
-            found = ms_from_iso(text(value).strip())
+            found = from_iso(text(value).strip())
         else:
             found = round(number * 1000) if abs(number) < _SECONDS_END else int(number)
     except (ValueError, OverflowError):

@@ -58,10 +58,8 @@ def _header(path: Path) -> dict[str, Any] | None:
     if not isinstance(found, dict) or not isinstance(found.get("mindex"), int):
         return None
     if found["mindex"] > FORMAT:
-        raise UsageError(
-            f"{path} was written by a newer mindex (format {found['mindex']}, this one reads {FORMAT})",
-            "upgrade with `pip install -U mindex`",
-        )
+        message = f"{path} was written by a newer mindex (format {found['mindex']}, this one reads {FORMAT})"
+        raise UsageError(message, "upgrade with `pip install -U mindex`")
     return found
 
 
