@@ -60,13 +60,6 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _primary_code(error) in _BUSY
 
 
-def _pause() -> None:
-    """Wait for a random moment, so that two processes that wait for each other do not collide again."""
-    from random import uniform  # only where two processes collide
-
-    time.sleep(uniform(0.005, 0.05))
-
-
 class _Mine(threading.local):
     """The transaction that a thread has opened for several writes, when it began, and its batch id."""
 
@@ -124,15 +117,7 @@ class Database:
         """Switching to WAL needs a moment alone and does not heed the busy time-out, so it is tried again."""
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal" or not may_be_ours(connection):
             return
-        deadline = time.monotonic() + self.wait
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if not is_busy(error) or time.monotonic() > deadline:
-                    raise
-                _pause()
+        self._execute_when_free(connection, "PRAGMA journal_mode = WAL", self.wait)
 
     def _open_reader(self) -> sqlite3.Connection:
         if not self.read_only:
@@ -253,20 +238,26 @@ class Database:
 
     def _begin(self, connection: sqlite3.Connection, wait: float) -> None:
         """Take the write lock; SQLite may still return busy at once (a stale snapshot), so try until the deadline."""
-        deadline = time.monotonic() + wait
         connection.execute(f"PRAGMA busy_timeout = {min(_SLICE_MS, int(wait * 1000))}")
         try:
-            while True:
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                    return
-                except sqlite3.OperationalError as error:
-                    if not is_busy(error) or time.monotonic() > deadline:
-                        raise
-                    self._check_open()
-                    _pause()
+            self._execute_when_free(connection, "BEGIN IMMEDIATE", wait)
         finally:
             connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
+
+    def _execute_when_free(self, connection: sqlite3.Connection, statement: str, wait: float) -> None:
+        """Try a statement again while another connection holds the lock, until the deadline or until it is closed."""
+        deadline = time.monotonic() + wait
+        while True:
+            try:
+                connection.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise
+                self._check_open()
+                from random import uniform  # only where two processes collide
+
+                time.sleep(uniform(0.005, 0.05))  # random: two that wait for each other do not collide again
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:

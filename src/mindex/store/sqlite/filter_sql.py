@@ -1,17 +1,15 @@
 """Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Iterator
 
 from mindex.analyzer import fold
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.rules.filters import is_glob
+from mindex.store.sqlite.queries import marks, read_value
 from mindex.values import dataclass
 
 Parameter = str | int | float
-T = TypeVar("T")
 
 # Two probes of an index; `agent NOT IN ('', ?)` would walk all of it.
 _FOREIGN = """
@@ -102,25 +100,10 @@ def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) 
     """
     if filters != Filters(agent=filters.agent, include_expired=filters.include_expired):
         return False
-    if filters.agent != "*" and connection.execute(_FOREIGN, (filters.agent,)).fetchone():
+    if filters.agent != "*" and read_value(connection, _FOREIGN, filters.agent):
         return False
-    if filters.include_expired:
-        return True
-    return not connection.execute("SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1", (now,)).fetchone()
-
-
-# SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
-_BATCH = 500
-
-
-def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
-    iterator = iter(values)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
-
-def marks(values: Sequence[object]) -> str:
-    return f"({','.join('?' * len(values))})"
+    expired = "SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1"
+    return filters.include_expired or not read_value(connection, expired, now)
 
 
 def match_expression(node: KeywordNode) -> str:

@@ -14,7 +14,7 @@ from mindex.ids import content_hash
 from mindex.model import Record
 from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
 from mindex.store.sqlite import keyword
-from mindex.store.sqlite.filter_sql import batches, marks
+from mindex.store.sqlite.queries import marks, read_among
 
 # ── columns ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -87,11 +87,9 @@ def from_snapshot(text: str) -> Record:
 
 def read_records(connection: sqlite3.Connection, ids: Sequence[str], *, retired: bool = False) -> tuple[Record, ...]:
     """Records in the order of the ids; with `retired` also those that are not live."""
-    found: dict[str, Record] = {}
     live = "" if retired else "r.retired_at IS NULL AND"
-    for batch in batches(ids):
-        rows = connection.execute(f"{SELECT} WHERE {live} r.id IN {marks(batch)}", batch)
-        found.update((row[0], to_record(row)) for row in rows)
+    rows = read_among(connection, f"{SELECT} WHERE {live} r.id IN {{marks}}", ids)
+    found = {row[0]: to_record(row) for row in rows}
     return tuple(found[id_] for id_ in ids if id_ in found)
 
 
