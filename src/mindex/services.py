@@ -146,7 +146,7 @@ class Services:
     def notes(self) -> Notes:
         from mindex.memories.note_files import Notes
 
-        return Notes(self.store, self.redactor, self.agent)
+        return Notes(self.author)
 
     @cached_property
     def timeline(self) -> Timeline:

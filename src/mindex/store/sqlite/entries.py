@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import now_ms
 from mindex.model import Change, Record
-from mindex.store.base import Access, AddOutcome, RetryPolicy
+from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
@@ -103,32 +103,22 @@ class SqliteEntries:
     def _now(self) -> int:
         return self._database.moment or now_ms()
 
+    def _statements(self, connection: sqlite3.Connection) -> SqliteEntryStatements:
+        return SqliteEntryStatements(connection, self._now(), self._database.batch)
+
     def add(
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[AddOutcome, ...]:
         with self._engine.write(durable=True) as connection:
-            statements = SqliteEntryStatements(connection)
-            batch = self._database.batch
+            statements = self._statements(connection)
             return tuple(
-                rules.add(statements, record, by=by, reason=reason, unique=unique, once=once, batch=batch)
-                for record in records
+                rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
             )
 
-    def revise(
-        self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
-    ) -> Change:
+    def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
         with self._engine.write(durable=True) as connection:
-            return rules.revise(
-                SqliteEntryStatements(connection),
-                id_,
-                change,
-                by=by,
-                action=action,
-                reason=reason,
-                now=self._now(),
-                unique=unique,
-                batch=self._database.batch,
-            )
+            statements = self._statements(connection)
+            return rules.revise(statements, id_, change, by=by, action=action, reason=reason, unique=unique)
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         from mindex.store.sqlite.purge import purge
@@ -171,20 +161,18 @@ class SqliteEntries:
             return tuple(read_column(connection, query, *values))
 
     def history(self, id_: str) -> tuple[Change, ...]:
-        with self._database.read() as connection:
-            return read_history(connection, id_)
+        return self._changes("record = ?", id_)
 
     def change(self, number: int) -> Change | None:
-        with self._database.read() as connection:
-            row = connection.execute(f"{_HISTORY} WHERE change = ?", (number,)).fetchone()
-            return _to_change(row) if row else None
+        found = self._changes("change = ?", number)
+        return found[0] if found else None
 
     def batch(self, batch: str) -> tuple[Change, ...]:
-        if not batch:
-            return ()
+        return self._changes("batch = ? AND batch != ''", batch)
+
+    def _changes(self, where: str, value: str | int) -> tuple[Change, ...]:
         with self._database.read() as connection:
-            rows = connection.execute(f"{_HISTORY} WHERE batch = ? AND batch != '' ORDER BY change", (batch,))
-            return tuple(map(_to_change, rows))
+            return read_changes(connection, where, value)
 
     def changes_between(self, after: int, before: int) -> Iterator[Change]:
         beyond = 0
@@ -237,11 +225,8 @@ class SqliteEntries:
     ) -> tuple[RestoreOutcome, ...]:
         from mindex.store.rules.import_entries import restore
 
-        if preview is not None:
-            with self._database.read() as connection:
-                return restore(SqliteEntryStatements(connection), rows, restore_options, now_ms(), preview)
-        with self._engine.write(durable=True) as connection:
-            return restore(SqliteEntryStatements(connection), rows, restore_options, now_ms())
+        with self._engine.write(durable=True) if preview is None else self._database.read() as connection:
+            return restore(self._statements(connection), rows, restore_options, preview)
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         rows = [(source, link.target, link.kind, link.weight, link.created_at) for source, link in links]
@@ -280,9 +265,9 @@ class SqliteEntries:
             connection.execute(_MARK_UNANSWERED, (id_, now_ms()))
 
 
-def read_history(connection: sqlite3.Connection, id_: str) -> tuple[Change, ...]:
-    """The changes of one record, oldest first."""
-    return tuple(map(_to_change, connection.execute(f"{_HISTORY} WHERE record = ? ORDER BY change", (id_,))))
+def read_changes(connection: sqlite3.Connection, where: str, value: str | int) -> tuple[Change, ...]:
+    """The changes that a condition with one parameter selects, oldest first."""
+    return tuple(map(_to_change, connection.execute(f"{_HISTORY} WHERE {where} ORDER BY change", (value,))))
 
 
 def _to_change(row: tuple[Any, ...]) -> Change:

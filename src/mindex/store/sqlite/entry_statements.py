@@ -40,8 +40,10 @@ SELECT m.key, r.key, ?3, ?4 FROM models m, records r WHERE m.fingerprint = ?2 AN
 class SqliteEntryStatements:
     """Implements `EntryStatements` and `RestoreStatements` in the transaction of one connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, now: int = 0, batch: str = "") -> None:
         self._connection = connection
+        self.now = now
+        self.batch = batch
 
     def lock_agent(self, agent: str) -> None:
         """Nothing: a SQLite file has one writer at a time."""

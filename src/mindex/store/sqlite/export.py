@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from mindex.model import Record
 from mindex.store.export_rows import ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link
 from mindex.store.sqlite import record_rows
-from mindex.store.sqlite.entries import read_history
+from mindex.store.sqlite.entries import read_changes
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
 from mindex.store.sqlite.queries import batches, marks, read_column, read_value
 
@@ -53,4 +53,4 @@ def _row(connection: sqlite3.Connection, record: Record, vectors: bool) -> Expor
     spaces = tuple(ExportedVectors(*row) for row in stored)
     row = connection.execute(_EXTRACTION, (record.id,)).fetchone() if record.kind == "turn" else None
     extraction = Extraction(*row) if row else None
-    return ExportRow(record, read_history(connection, record.id), links, spaces, extraction)
+    return ExportRow(record, read_changes(connection, "record = ?", record.id), links, spaces, extraction)
