@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import now_ms
-from mindex.store.cache_kinds import CONTEXT_CACHE, TEXT_CACHES, context_key
+from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.queries import read_among, read_value
 
@@ -80,7 +80,7 @@ class SqliteCaches:
     def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
         self._background.flush()
         with self._database.write() as connection:
-            return _clear(connection, kinds)
+            return clear(connection, kinds)
 
 
 def count_values(connection: sqlite3.Connection) -> dict[str, int]:
@@ -93,12 +93,8 @@ def forget_contexts(connection: sqlite3.Connection, collection: str) -> None:
     connection.execute(f"DELETE FROM cache WHERE {_WITH_PREFIX}", (CONTEXT_CACHE, context_key(collection)))
 
 
-def forget_texts(connection: sqlite3.Connection) -> None:
-    """Remove every value that is made of a text: one that is purged may be among them."""
-    _clear(connection, TEXT_CACHES)
-
-
-def _clear(connection: sqlite3.Connection, kinds: Sequence[str]) -> dict[str, int]:
+def clear(connection: sqlite3.Connection, kinds: Sequence[str]) -> dict[str, int]:
+    """See `CacheStore.clear`."""
     gone = {kind: count for kind, count in count_values(connection).items() if not kinds or kind in kinds}
     connection.executemany("DELETE FROM cache WHERE kind = ?", [(kind,) for kind in gone])
     return gone

@@ -75,8 +75,7 @@ class SqliteFiles:
 
     def documents(self, collection: str) -> dict[str, Document]:
         with self._database.read() as connection:
-            rows = connection.execute(f"{_DOCUMENT} WHERE c.name = ?", (collection,))
-            return {document.path: document for document in map(_to_document, rows)}
+            return {document.path: document for document in _select(connection, "c.name = ?", collection)}
 
     def find_documents(self, path: str) -> tuple[Document, ...]:
         with self._database.snapshot() as connection:
@@ -206,7 +205,7 @@ def _add_chunk(connection: sqlite3.Connection, document: int, chunk: PlacedChunk
     ).lastrowid  # fmt: skip
     assert key is not None
     keyword.index(connection, key, record)
-    record_rows.put_tags(connection, key, record.tags)
+    record_rows.put_names(connection, "tags", key, record.tags)
     record_rows.note_changes(connection, [key])
 
 
@@ -217,7 +216,7 @@ def _keep_chunk(connection: sqlite3.Connection, key: int, chunk: PlacedChunk) ->
         describe = "UPDATE records SET tags = ?, title = ? WHERE key = ? RETURNING context"
         (context,) = read_column(connection, describe, encode(record.tags), record.title, key)
         connection.execute("DELETE FROM tags WHERE record = ?", (key,))
-        record_rows.put_tags(connection, key, record.tags)
+        record_rows.put_names(connection, "tags", key, record.tags)
         keyword.remove(connection, [key])
         keyword.index(connection, key, replace(record, context=context))
     if chunk.reembed:

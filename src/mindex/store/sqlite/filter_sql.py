@@ -30,7 +30,7 @@ Demand = tuple[str, tuple[Parameter, ...]]
 
 def condition(filters: Filters, now: int) -> Condition:
     """All that the filters demand of a live record."""
-    demands = [*_of_place(filters), *_of_content(filters), *_of_time(filters, now)]
+    demands = [*_of_place(filters), *_of_content(filters), *_of_bounds(filters, now)]
     clauses = ["r.retired_at IS NULL", *(clause for clause, _ in demands)]
     return Condition(" AND ".join(clauses), tuple(value for _, values in demands for value in values))
 
@@ -64,25 +64,23 @@ def _of_content(filters: Filters) -> Iterator[Demand]:
         yield f"r.key IN (SELECT record FROM entities WHERE entity IN {marks(names)})", names
     if filters.session:
         yield "r.kind = 'turn' AND json_extract(r.fields, '$.session_id') = ?", (filters.session,)
-    if filters.min_importance is not None:
-        yield "r.importance >= ?", (filters.min_importance,)
-    if filters.min_confidence is not None:
-        yield "r.confidence >= ?", (filters.min_confidence,)
     if filters.matching is not None:
         expression = match_expression(filters.matching)
         yield "r.key IN (SELECT rowid FROM records_fts WHERE records_fts MATCH ?)", (expression,)
 
 
-def _of_time(filters: Filters, now: int) -> Iterator[Demand]:
-    if filters.after is not None:
-        yield "r.created_at >= ?", (filters.after,)
-    if filters.before is not None:
-        yield "r.created_at < ?", (filters.before,)
+def _of_bounds(filters: Filters, now: int) -> Iterator[Demand]:
+    bounds = (
+        ("r.importance >= ?", filters.min_importance),
+        ("r.confidence >= ?", filters.min_confidence),
+        ("r.created_at >= ?", filters.after),
+        ("r.created_at < ?", filters.before),
+        ("r.id NOT IN (SELECT record FROM history WHERE at > ?)", filters.as_of),
+    )
+    yield from ((clause, (bound,)) for clause, bound in bounds if bound is not None)
     if not filters.include_expired:
         moment = now if filters.as_of is None else filters.as_of
         yield "(r.expires_at IS NULL OR r.expires_at > ?)", (moment,)
-    if filters.as_of is not None:
-        yield "r.id NOT IN (SELECT record FROM history WHERE at > ?)", (filters.as_of,)
 
 
 def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mindex.model import PurgeResult
 from mindex.model.consolidation import FROM
+from mindex.store.cache_kinds import TEXT_CACHES
 from mindex.store.sqlite import caches, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.queries import batches, marks, read_column, read_value
@@ -35,7 +36,7 @@ def purge(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
                 connection.execute(f"DELETE FROM {table} WHERE {column} IN {marks(keys)}", keys)
             record_rows.remove_rows(connection, keys)
             removed += len(keys)
-        caches.forget_texts(connection)
+        caches.clear(connection, TEXT_CACHES)  # a text that is purged may be among them
         # Deleted words stay in the segments of the index until they are merged.
         connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
     engine.vectors.pack(force=True)
