@@ -19,7 +19,7 @@ from mindex.store.base import Store
 
 if TYPE_CHECKING:
     from mindex.embedding.models import Models
-    from mindex.ingest.collection_service import Collections
+    from mindex.ingest.collections import Collections
     from mindex.ingest.service import IndexService
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
@@ -76,7 +76,7 @@ class Services:
 
     @cached_property
     def collections(self) -> Collections:
-        from mindex.ingest.collection_service import Collections
+        from mindex.ingest.collections import Collections
 
         return Collections(self.store, self.settings)
 
