@@ -30,10 +30,7 @@ _MOST_SIMILAR = 5
 _CANDIDATES = 30
 _BULK = 500
 # Kinds whose text is made of their fields, with the command that changes those.
-_UPDATE_COMMANDS = {kind: f"{kind} update" for kind in THING_KINDS} | {
-    "profile": "profile set",
-    "turn": "conversation add",
-}
+_COMMANDS = {"profile": "profile set", "turn": "conversation add"} | {kind: f"{kind} update" for kind in THING_KINDS}
 _MADE_OF_FIELDS = {"text", "title", "type", "summary", "fields"}
 
 
@@ -171,10 +168,10 @@ class EntryWriter:
 
         with self._store.entries.transaction():  # two updates that supersede each other must not both succeed
             existing = find_entry(self._store, id_)
-            if existing.kind in _UPDATE_COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
+            if existing.kind in _COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
                 raise UsageError(
                     f"the words of a {existing.kind} are made of its fields",
-                    f"change those with `mindex {_UPDATE_COMMANDS[existing.kind]}`",
+                    f"change those with `mindex {_COMMANDS[existing.kind]}`",
                 )
             other = find_entry(self._store, superseded).id if superseded else ""
             if other:
