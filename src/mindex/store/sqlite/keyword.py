@@ -52,8 +52,7 @@ _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, 
 
 def index(connection: sqlite3.Connection, key: int, record: Record) -> None:
     """Make a record findable by its words; it must not be in the index yet."""
-    columns = analyze_record(record)
-    connection.execute(_ADD, (key, columns.title, columns.text, columns.summary, columns.tags, columns.identifiers))
+    connection.execute(_ADD, (key, *analyze_record(record)))
 
 
 def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:

@@ -238,7 +238,7 @@ def _catch_up(connection: sqlite3.Connection, model: int, index: VectorIndex, se
     if seq == 0 and not len(index):
         rows = connection.execute("SELECT record, fluency, data FROM vectors WHERE model = ?", (model,))
     else:
-        index.remove(np.array(read_column(connection, _CHANGED, model, seq), np.int64))
+        index.remove(np.fromiter((key for (key,) in connection.execute(_CHANGED, (model, seq))), np.int64))
         rows = connection.execute(
             f"SELECT record, fluency, data FROM vectors WHERE model = ?1 AND record IN ({_CHANGED})", (model, seq)
         )
@@ -266,6 +266,5 @@ def _allowed(connection: sqlite3.Connection, filters: Filters) -> Keys | None:
     if sees_everything(connection, filters, now):
         return None
     scope = condition(filters, now)
-    return np.array(
-        read_column(connection, f"SELECT r.key FROM records r WHERE {scope.sql}", *scope.parameters), np.int64
-    )
+    rows = connection.execute(f"SELECT r.key FROM records r WHERE {scope.sql}", scope.parameters)
+    return np.fromiter((key for (key,) in rows), np.int64)
