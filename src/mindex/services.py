@@ -179,6 +179,6 @@ class Services:
 
 def _link_near_duplicates(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Called with records whose vectors were just stored."""
-    from mindex.memories.near_duplicate_links import link_near_duplicates  # it needs numpy
+    from mindex.memories.near_duplicates import link_near_duplicates  # only what embeds needs it
 
     link_near_duplicates(store, model, stored)

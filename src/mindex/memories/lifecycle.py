@@ -189,8 +189,7 @@ class EntryWriter:
         return self._retire(record.id, "forget", reason)
 
     def _retire(self, id_: str, action: str, reason: str, superseded_by: str = "") -> Change:
-        now = now_ms()
-        retired = partial(replace, retired_at=now, superseded_by=superseded_by)
+        retired = partial(replace, retired_at=now_ms(), superseded_by=superseded_by)
         return self._author.revise(id_, retired, action, reason)
 
     def supersede(self, loser: Record, winner: str, reason: str) -> Change:
