@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import Stemmer
 
@@ -204,8 +205,7 @@ def analyze_query(text: str) -> tuple[QueryWord, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(NamedTuple):
     """A record's tokens by searchable column, joined by spaces: the content of every engine's keyword index."""
 
     title: str
@@ -217,7 +217,7 @@ class Columns:
 
 # The weight of a word by its column; `tags` include context, entities and path.
 COLUMN_WEIGHTS = {"title": 1.0, "text": 1.0, "summary": 0.5, "tags": 0.5, "identifiers": 1.0}
-COLUMNS = tuple(COLUMN_WEIGHTS)
+COLUMNS = Columns._fields
 
 
 def analyze_record(record: Record) -> Columns:

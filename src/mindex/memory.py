@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Unpack
 
 from mindex.config import Settings, default_database, load_settings
@@ -22,7 +22,7 @@ from mindex.store.open import open_store
 
 if TYPE_CHECKING:
     from mindex.embedding.models import Models
-    from mindex.ingest.collection_service import Collections
+    from mindex.ingest.collections import Collections
     from mindex.ingest.service import IndexOptions
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
@@ -164,12 +164,7 @@ class Memory:
         return self._services.index.index(*folders, **options)
 
     def watch(
-        self,
-        stop: threading.Event,
-        *,
-        refreshed: Callable[[IndexReport], None] | None = None,
-        poll: bool = False,
-        only: str = "",
+        self, stop: Event, *, refreshed: Callable[[IndexReport], None] | None = None, poll: bool = False, only: str = ""
     ) -> None:
         """Keep every collection, or `only` one, up to date until `stop` is set."""
         self._services.index.watch(stop, refreshed=refreshed, poll=poll, only=only)

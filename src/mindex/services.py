@@ -19,7 +19,7 @@ from mindex.store.base import Store
 
 if TYPE_CHECKING:
     from mindex.embedding.models import Models
-    from mindex.ingest.collection_service import Collections
+    from mindex.ingest.collections import Collections
     from mindex.ingest.service import IndexService
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
@@ -76,7 +76,7 @@ class Services:
 
     @cached_property
     def collections(self) -> Collections:
-        from mindex.ingest.collection_service import Collections
+        from mindex.ingest.collections import Collections
 
         return Collections(self.store, self.settings)
 
@@ -146,7 +146,7 @@ class Services:
     def notes(self) -> Notes:
         from mindex.memories.note_files import Notes
 
-        return Notes(self.store, self.redactor, self.agent)
+        return Notes(self.author)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -179,6 +179,6 @@ class Services:
 
 def _link_near_duplicates(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Called with records whose vectors were just stored."""
-    from mindex.memories.near_duplicate_links import link_near_duplicates  # it needs numpy
+    from mindex.memories.near_duplicates import link_near_duplicates  # only what embeds needs it
 
     link_near_duplicates(store, model, stored)

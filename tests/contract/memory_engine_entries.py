@@ -48,27 +48,20 @@ class MemoryEntries:
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[AddOutcome, ...]:
         with self._connection.write() as tables:
-            statements, batch = MemoryEntryStatements(tables), self._connection.batch
+            statements = self._statements(tables)
             return tuple(
-                rules.add(statements, record, by=by, reason=reason, unique=unique, once=once, batch=batch)
-                for record in records
+                rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
             )
 
     def revise(
         self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
     ) -> Change:
         with self._connection.write() as tables:
-            return rules.revise(
-                MemoryEntryStatements(tables),
-                id_,
-                change,
-                by=by,
-                action=action,
-                reason=reason,
-                now=self._connection.moment,
-                unique=unique,
-                batch=self._connection.batch,
-            )
+            statements = self._statements(tables)
+            return rules.revise(statements, id_, change, by=by, action=action, reason=reason, unique=unique)
+
+    def _statements(self, tables: Tables) -> MemoryEntryStatements:
+        return MemoryEntryStatements(tables, self._connection.moment, self._connection.batch)
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         database = self._connection.database
@@ -187,10 +180,10 @@ class MemoryEntries:
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
     ) -> tuple[RestoreOutcome, ...]:
         if preview is not None:
-            statements = MemoryEntryStatements(self._connection.read())
-            return restore(statements, rows, restore_options, now_ms(), preview)
+            statements = self._statements(self._connection.read())
+            return restore(statements, rows, restore_options, preview)
         with self._connection.write() as tables:
-            return restore(MemoryEntryStatements(tables), rows, restore_options, now_ms())
+            return restore(self._statements(tables), rows, restore_options, None)
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         with self._connection.write() as tables:
@@ -237,8 +230,10 @@ class MemoryEntries:
 class MemoryEntryStatements:
     """Implements `EntryStatements` and `RestoreStatements` on the tables of one transaction."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, now: int, batch: str) -> None:
         self._tables = tables
+        self.now = now
+        self.batch = batch
 
     def lock_agent(self, agent: str) -> None:
         """Nothing: there is one writer at a time."""

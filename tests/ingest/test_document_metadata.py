@@ -5,11 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.ingest.chunker import chunk_markdown
-from mindex.ingest.document_metadata import MAX_TAGS, chunk_tags, describe, domain_of_current_file, domain_of_path
+from mindex.ingest.document_metadata import (
+    MAX_TAGS,
+    chunk_tags,
+    document_links,
+    document_tags,
+    domain_of_current_file,
+    domain_of_path,
+    is_instruction,
+)
 
 
 def links(text: str, path: str = "guide/setup.md") -> tuple[str, ...]:
-    return describe(path, chunk_markdown(text)).links
+    return document_links(path, chunk_markdown(text))
 
 
 @pytest.mark.parametrize(
@@ -31,12 +39,12 @@ def test_domain_is_named_by_the_path(path: str, expected: str) -> None:
     [("style.instructions.md", True), ("a/Style.Instructions.MD", True), ("instructions.md", False), ("a.md", False)],
 )
 def test_instruction_files_are_flagged(path: str, expected: bool) -> None:
-    assert describe(path, chunk_markdown("Use tabs.")).instruction is expected
+    assert is_instruction(path) is expected
 
 
 def test_tags_are_the_front_matters_and_the_names_in_backticks() -> None:
     text = "---\ntags: [cache, Redis]\n---\nThe `PolicyController` reads `user_id` from `redis.conf`, see `redis`.\n"
-    assert describe("a.md", chunk_markdown(text)).tags == (
+    assert document_tags(chunk_markdown(text)) == (
         "cache",
         "Redis",
         "PolicyController",

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from mcp import Client
+from mindex.ingest.service import IndexService
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
@@ -120,7 +121,7 @@ def test_watching_indexes_first_and_then_follows_the_files(
     host, _ = serve(source=docs, watch=True)
     seen = threading.Condition()
     reports: list[IndexReport] = []
-    index = host.memory._services.index.index
+    index = IndexService.index
 
     def heard(*arguments: object, **options: object) -> IndexReport:
         outcome = index(*arguments, **options)  # type: ignore[arg-type]
@@ -129,7 +130,7 @@ def test_watching_indexes_first_and_then_follows_the_files(
             seen.notify_all()
         return outcome
 
-    monkeypatch.setattr(host.memory._services.index, "index", heard)
+    monkeypatch.setattr(IndexService, "index", heard)
     host.start()
     with seen:
         assert seen.wait_for(lambda: len(reports) >= 2, LONG)  # built, then looked at by the watch

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from mindex.errors import ConflictError, StoreError, UsageError
+from mindex.memories.author import Author
 from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.note_files import Notes
 from mindex.memories.profile import MAX_BYTES
@@ -110,7 +111,7 @@ def test_a_directory_of_notes_moves_whole_or_not_at_all(
     opened: Callable[[], Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened()
-    notes = Notes(memory.store, Redactor(), "test")
+    notes = Notes(Author(memory.store, Redactor(), "test"))
     for name in "abc":
         notes.create("main", f"/memories/old/{name}", f"text {name}")
     there = list(notes.files("main"))
@@ -133,7 +134,7 @@ def test_a_path_does_not_become_a_file_and_a_directory_at_once(
 
     def below() -> None:
         try:
-            Notes(other.store, Redactor(), "test").create("main", "/memories/a/b", "below")
+            Notes(Author(other.store, Redactor(), "test")).create("main", "/memories/a/b", "below")
         except ConflictError as error:
             refused.append(error)
 
@@ -146,7 +147,7 @@ def test_a_path_does_not_become_a_file_and_a_directory_at_once(
             thread.join(0.5)
 
     monkeypatch.setattr(Notes, "_refuse_taken", slow)
-    notes = Notes(memory.store, Redactor(), "test")
+    notes = Notes(Author(memory.store, Redactor(), "test"))
     notes.create("main", "/memories/a", "a file")
     thread.join(30)
     assert (list(notes.files("main")), len(refused)) == (["/memories/a"], 1)

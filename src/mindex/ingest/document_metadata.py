@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import translate
 from itertools import pairwise
 from posixpath import dirname, normpath
@@ -32,27 +31,20 @@ _WIKI = re.compile(r"(?<!!)\[\[(?P<target>[^\[\]|#\n]+)[^\[\]\n]*\]\]")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:|//")
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    """`tags` are of the whole file; `chunk_tags` finds a chunk's own. `links` are paths below the root."""
-
-    domain: str
-    instruction: bool
-    tags: tuple[str, ...]
-    links: tuple[str, ...]
+def document_tags(parsed: ParsedDocument) -> tuple[str, ...]:
+    """Return the tags of a whole file; `chunk_tags` finds a chunk's own."""
+    names = (name for chunk in parsed.chunks for name in _names(_prose(chunk.text)))
+    return unique((*parsed.front_matter.tags, *names), MAX_TAGS)
 
 
-def describe(path: str, parsed: ParsedDocument) -> Description:
-    """Return the metadata of the file at `path`, which is relative to the root, with `/`."""
-    prose = [_prose(chunk.text) for chunk in parsed.chunks]
-    names = (name for text in prose for name in _names(text))
-    targets = (target for text in prose for target in _links(text, path))
-    return Description(
-        domain=domain_of_path(path),
-        instruction=path.lower().endswith(".instructions.md"),
-        tags=unique((*parsed.front_matter.tags, *names), MAX_TAGS),
-        links=unique((target for target in targets if target != path), MAX_LINKS),
-    )
+def document_links(path: str, parsed: ParsedDocument) -> tuple[str, ...]:
+    """Return the links of the file at `path` as paths; all of them are relative to the root, with `/`."""
+    targets = (target for chunk in parsed.chunks for target in _links(_prose(chunk.text), path))
+    return unique((target for target in targets if target != path), MAX_LINKS)
+
+
+def is_instruction(path: str) -> bool:
+    return path.lower().endswith(".instructions.md")
 
 
 def chunk_tags(text: str) -> tuple[str, ...]:

@@ -11,12 +11,12 @@ from mindex.errors import MindexError
 from mindex.ids import short_hash
 from mindex.ingest.chunker import CHUNKER_VERSION, chunk_markdown, chunk_text
 from mindex.ingest.daily_log_lines import cut_at_log_lines, without_log_lines
-from mindex.ingest.document_metadata import chunk_tags, describe
+from mindex.ingest.document_metadata import chunk_tags, document_links, document_tags, domain_of_path, is_instruction
 from mindex.ingest.file_changes import FileChanges, find_changes, fingerprint
 from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
 from mindex.ingest.front_matter import unique
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.model import Collection, CollectionReport, Document, Progress, Record, Report, SkippedFile
+from mindex.model import Collection, CollectionReport, Document, Progress, Report, SkippedFile
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 
@@ -139,8 +139,6 @@ class Indexer:
         except (BinaryFile, MindexError) as error:
             return SkippedFile(file.path, str(error))
         parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)
-        description = describe(file.path, parsed)
-        now = now_ms()
         name = parsed.title or file.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         document = Document(
             id=id_,
@@ -150,37 +148,22 @@ class Indexer:
             size=file.size,
             mtime_ns=file.mtime_ns,
             title=name,
-            domain=description.domain,
-            instruction=description.instruction,
-            tags=description.tags,
-            links=description.links,
-            indexed_at=now,
+            domain=domain_of_path(file.path),
+            instruction=is_instruction(file.path),
+            tags=document_tags(parsed),
+            links=document_links(file.path, parsed),
+            indexed_at=now_ms(),
         )
         repeats: Counter[str] = Counter()
         records = []
         for chunk in cut_at_log_lines(file.location, decoded, parsed.chunks):
             section = " > ".join(chunk.breadcrumb)
-            title = section or name
+            title = (section or name) + (f" (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else "")
             key = f"{section}\n{chunk.text}"
             repeats[key] += 1
-            records.append(
-                Record(
-                    id=short_hash(id_, section, chunk.text, str(repeats[key])),
-                    kind="chunk",
-                    text=chunk.text,
-                    title=f"{title} (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else title,
-                    tags=unique((*parsed.front_matter.tags, *chunk_tags(chunk.text)), _MAX_TAGS),
-                    created_at=file.mtime_ns // 1_000_000,
-                    updated_at=now,
-                    document=id_,
-                    collection=collection,
-                    path=file.path,
-                    first_line=chunk.first_line,
-                    last_line=chunk.last_line,
-                    domain=description.domain,
-                    instruction=description.instruction,
-                )
-            )
+            record_id = short_hash(id_, section, chunk.text, str(repeats[key]))
+            tags = unique((*parsed.front_matter.tags, *chunk_tags(chunk.text)), _MAX_TAGS)
+            records.append(document.record(record_id, chunk.text, title, tags, chunk.first_line, chunk.last_line))
         return DocumentUpdate(document, tuple(records))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING, TypedDict
 
@@ -51,24 +51,16 @@ class _ContextOutcome:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class IndexService:
     """Indexes folders into one store. User files are read, never written."""
 
-    def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        redactor: Redactor,
-        selection: EmbedderSelection,
-        queue: EmbeddingQueue,
-        providers: Providers,
-    ) -> None:
-        self._store = store
-        self._settings = settings
-        self._redactor = redactor
-        self._selection = selection
-        self._queue = queue
-        self._providers = providers
+    _store: Store
+    _settings: Settings
+    _redactor: Redactor
+    _selection: EmbedderSelection
+    _queue: EmbeddingQueue
+    _providers: Providers
 
     def index(
         self,
@@ -145,12 +137,7 @@ class IndexService:
         return done.embedded, done.remaining, done.note
 
     def watch(
-        self,
-        stop: threading.Event,
-        *,
-        refreshed: Callable[[IndexReport], None] | None = None,
-        poll: bool = False,
-        only: str = "",
+        self, stop: Event, *, refreshed: Callable[[IndexReport], None] | None = None, poll: bool = False, only: str = ""
     ) -> None:
         """See `Memory.watch`."""
 

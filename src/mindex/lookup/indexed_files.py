@@ -56,22 +56,8 @@ class IndexedFiles:
         if first > max(1, len(lines)):
             raise NotFoundError(f"{document.path} has {amount(len(lines), 'line')}", "ask for lines that are there")
         last = len(lines) if last is None else min(max(first, last), len(lines))
-        return Record(
-            id=document.id,
-            kind="chunk",
-            text="\n".join(lines[first - 1 : last]),
-            title=document.title,
-            tags=document.tags,
-            created_at=document.mtime_ns // 1_000_000,
-            updated_at=document.indexed_at,
-            document=document.id,
-            collection=document.collection,
-            path=document.path,
-            first_line=first,
-            last_line=last,
-            domain=document.domain,
-            instruction=document.instruction,
-        )
+        text = "\n".join(lines[first - 1 : last])
+        return document.record(document.id, text, document.title, document.tags, first, last)
 
     def _lines(self, document: Document) -> list[str]:
         root = next((Path(c.root) for c in self._files.collections() if c.name == document.collection), None)

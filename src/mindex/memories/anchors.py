@@ -11,8 +11,6 @@ from typing import Literal
 from mindex.errors import NotFoundError, UsageError
 from mindex.model import Record
 
-State = Literal["fresh", "drifted", "gone"]
-
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?")
 # What every shown hit may cost: the size of its file, the length of its span, the places compared when it has moved.
 _MAX_BYTES = 2 * 1024 * 1024
@@ -25,7 +23,7 @@ class AnchorState:
     """The state of an anchor; `at` is where its lines are now, or were last."""
 
     at: str
-    state: State
+    state: Literal["fresh", "drifted", "gone"]
 
 
 def make_anchor(reference: str, base: Path) -> dict[str, object]:

@@ -1,11 +1,9 @@
 """The author of changes: the agent that writes entries, as the settings name it."""
 
-from collections.abc import Callable
-
 from mindex.errors import UsageError
-from mindex.model import Change, Record
+from mindex.model import Change
 from mindex.redaction.redactor import Redactor
-from mindex.store.base import Store
+from mindex.store.base import Revision, Store
 from mindex.values import dataclass
 
 _LONGEST = 200
@@ -28,9 +26,7 @@ class Author:
             raise UsageError("that is not a name for an agent", f"use at most {_LONGEST} plain characters")
         return name
 
-    def revise(
-        self, id_: str, change: Callable[[Record], Record], action: str, reason: str = "", *, unique: str = ""
-    ) -> Change:
+    def revise(self, id_: str, change: Revision, action: str, reason: str = "", *, unique: str = "") -> Change:
         """Change an entry and note the change in its history, with the reason redacted; see `EntryStore.revise`."""
         reason = self.redactor.redact_text(reason)
         return self.store.entries.revise(id_, change, by=self.name, action=action, reason=reason, unique=unique)

@@ -1,7 +1,6 @@
 """A language model writes the text that replaces several memories; a text that loses something is rejected."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 from mindex.errors import MindexError
 from mindex.memories.conflicts import contradict
@@ -25,9 +24,6 @@ _RULES = (
 _MERGE = "You merge memories that say nearly the same into one memory of one or two sentences." + _RULES
 _SUMMARIZE = "You write one short memory that stands for many small ones about the same thing." + _RULES
 _SCHEMA = object_schema(text={"type": "string"})
-
-# Returns why a text cannot replace the originals; empty when it can.
-_Check: TypeAlias = Callable[[str, Sequence[Record]], str]
 
 
 class ConsolidationWriter:
@@ -60,7 +56,8 @@ class ConsolidationWriter:
         """Return a text that is shorter than all of the memories together; empty when the model wrote none."""
         return self._write(_SUMMARIZE, originals, _is_shorter)
 
-    def _write(self, system: str, originals: Sequence[Record], check: _Check) -> str:
+    def _write(self, system: str, originals: Sequence[Record], check: Callable[[str, Sequence[Record]], str]) -> str:
+        """`check` returns why a text cannot replace the originals; empty when it can."""
         if self._generator is None or not self.available:
             return ""
         listed = "\n".join(f"{number}. {one_line(record.text)}" for number, record in enumerate(originals, start=1))

@@ -56,13 +56,11 @@ class Things:
         if not fields:
             raise UsageError("there is nothing to change", "give the fields that change")
         changes = validate_fields(self.kind, self._redacted(fields), partial=True)
-        change = self._author.revise(
-            self.get(id_).id,
-            lambda record: self._with_fields(record, {**record.fields, **changes}),
-            "update",
-            reason,
-            unique=UNIQUE[self.kind],
-        )
+
+        def revised(record: Record) -> Record:
+            return self._with_fields(record, {**record.fields, **changes})
+
+        change = self._author.revise(self.get(id_).id, revised, "update", reason, unique=UNIQUE[self.kind])
         return self._queue.embed_after(change)
 
     def get(self, id_: str) -> Record:

@@ -1,6 +1,6 @@
 """Conversations: each turn is one record, found by its text with speaker and date in front."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mindex.clock import now_ms, parse_time
 from mindex.embedding.queue import EmbeddingQueue
@@ -11,7 +11,7 @@ from mindex.memories.entries import find_entry, list_all
 from mindex.memories.fact_extraction import FactExtraction
 from mindex.memories.turns import make_turn
 from mindex.memories.validation import validate_text
-from mindex.model import ExtractionReport, Filters, Progress, Record
+from mindex.model import ExtractionReport, Filters, Record, Report
 from mindex.values import dataclass
 
 _LONGEST_NAME = 100
@@ -79,12 +79,7 @@ class Conversations:
         return tuple(sorted(found, key=lambda turn: (turn.created_at, turn.number or 0)))
 
     def extract_facts(
-        self,
-        *,
-        limit: int = 10,
-        agent: str | None = None,
-        again: bool = False,
-        report: Callable[[Progress], None] | None = None,
+        self, *, limit: int = 10, agent: str | None = None, again: bool = False, report: Report | None = None
     ) -> ExtractionReport:
         """Have a language model extract facts from turns that were not read yet; see `FactExtraction.extract`."""
         return self._extraction.extract(limit=limit, agent=agent or self._author.name, again=again, report=report)

@@ -21,7 +21,7 @@ from mindex.memories.fact_prompt import Fact, facts_of, prompt_of
 from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memories.merge_loss_check import covers
 from mindex.memories.service import EntryService
-from mindex.model import AddResult, ExtractionReport, Progress, Record
+from mindex.model import AddResult, ExtractionReport, Progress, Record, Report
 from mindex.model.consolidation import FROM
 from mindex.providers.factory import Providers
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model
@@ -56,9 +56,7 @@ class FactExtraction:
     def __post_init__(self) -> None:
         self._waiting = WorkQueue("mindex-facts", self._extract_waiting, self._stop)
 
-    def extract(
-        self, *, limit: int, agent: str, again: bool, report: Callable[[Progress], None] | None = None
-    ) -> ExtractionReport:
+    def extract(self, *, limit: int, agent: str, again: bool, report: Report | None = None) -> ExtractionReport:
         """Read turns of an agent (`*`: all agents) that were not read yet, oldest first, at most `limit`.
 
         A model that fails ends the run with a note; the rest is read the next time. A turn that the model failed on

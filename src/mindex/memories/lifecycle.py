@@ -30,10 +30,7 @@ _MOST_SIMILAR = 5
 _CANDIDATES = 30
 _BULK = 500
 # Kinds whose text is made of their fields, with the command that changes those.
-_UPDATE_COMMANDS = {kind: f"{kind} update" for kind in THING_KINDS} | {
-    "profile": "profile set",
-    "turn": "conversation add",
-}
+_COMMANDS = {"profile": "profile set", "turn": "conversation add"} | {kind: f"{kind} update" for kind in THING_KINDS}
 _MADE_OF_FIELDS = {"text", "title", "type", "summary", "fields"}
 
 
@@ -171,10 +168,10 @@ class EntryWriter:
 
         with self._store.entries.transaction():  # two updates that supersede each other must not both succeed
             existing = find_entry(self._store, id_)
-            if existing.kind in _UPDATE_COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
+            if existing.kind in _COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
                 raise UsageError(
                     f"the words of a {existing.kind} are made of its fields",
-                    f"change those with `mindex {_UPDATE_COMMANDS[existing.kind]}`",
+                    f"change those with `mindex {_COMMANDS[existing.kind]}`",
                 )
             other = find_entry(self._store, superseded).id if superseded else ""
             if other:
@@ -192,8 +189,7 @@ class EntryWriter:
         return self._retire(record.id, "forget", reason)
 
     def _retire(self, id_: str, action: str, reason: str, superseded_by: str = "") -> Change:
-        now = now_ms()
-        retired = partial(replace, retired_at=now, superseded_by=superseded_by)
+        retired = partial(replace, retired_at=now_ms(), superseded_by=superseded_by)
         return self._author.revise(id_, retired, action, reason)
 
     def supersede(self, loser: Record, winner: str, reason: str) -> Change:

@@ -8,14 +8,17 @@ what "60 % of the words" means to a reader, and it bounds the look-up: see `prob
 sentences of our own documents it finds 7 near.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mindex.analyzer import STOP_WORDS, analyze_query, word_set
-from mindex.memories.conflicts import READ_LIMIT
+from mindex.memories.conflicts import READ_LIMIT, contradict
+from mindex.model import Filters, Model, Record, RecordVectors
+from mindex.store.base import Store
 
 NEAR_OVERLAP = 0.6  # of words
 NEAR_COSINE = 0.92  # of vectors
 NEAR_LINK = "near"  # the kind of the link between two near-duplicates
+_CANDIDATES = 5
 
 # Contractions carry no meaning of their own; `conflicts` judges what a `not` does to a text.
 _MEANINGLESS = STOP_WORDS | word_set("""
@@ -65,3 +68,21 @@ def probe_words(words: frozenset[str], frequency: Mapping[str, int]) -> tuple[st
     """
     rarest = sorted(words, key=lambda word: (frequency.get(word, 0), word))
     return tuple(rarest[: len(words) * 2 // 5 + 1])  # in integers: .4 · 5 must be 2, never 1.99
+
+
+def link_near_duplicates(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
+    """Link each memory whose vectors were just stored with those of its agent and type that are close to it.
+
+    Close vectors find the same statement in other words.
+    """
+    import numpy as np  # only texts that were embedded need it
+
+    for record, embedded in stored:
+        if record.kind != "memory":
+            continue
+        scope = Filters(kinds=("memory",), types=(record.type,), agent=record.agent)
+        nearest = store.retrieval.nearest(model, np.asarray(embedded.vectors[0], np.float32), scope, _CANDIDATES).hits
+        close = {hit.id: hit.score for hit in nearest if hit.id != record.id and hit.score >= NEAR_COSINE}
+        for other in store.retrieval.records(list(close)):
+            if other.agent == record.agent and not contradict(record.text, other.text):
+                store.entries.link(record.id, other.id, NEAR_LINK, round(close[other.id], 3))

@@ -12,13 +12,14 @@ from urllib.parse import unquote
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.ids import new_id
+from mindex.memories.author import Author
 from mindex.memories.entries import list_all
 from mindex.memories.field_specs import UNIQUE
 from mindex.memories.summary import summarize
 from mindex.memories.validation import MAX_BYTES
 from mindex.model import Filters, Record
 from mindex.redaction.redactor import Redactor
-from mindex.store.base import Store
+from mindex.store.base import Revision
 from mindex.values import dataclass
 
 ROOT = "/memories"
@@ -56,15 +57,13 @@ def checked_path(path: str) -> str:
 class Notes:
     """Reached as `memory.notes`. No two live notes of an agent share a path; writes are durable when they return."""
 
-    _store: Store
-    _redactor: Redactor
-    _by: str
+    _author: Author
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def files(self, agent: str, below: str = ROOT) -> dict[str, Record]:
         """The notes of an agent at or below a path, by path, in order."""
-        notes = list_all(self._store, Filters(kinds=("note",), agent=agent))
+        notes = list_all(self._author.store, Filters(kinds=("note",), agent=agent))
         by_path = {str(note.fields.get(_PATH)): note for note in notes}
         return {path: by_path[path] for path in sorted(by_path) if _is_within(path, below)}
 
@@ -77,7 +76,7 @@ class Notes:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def create(self, agent: str, path: str, text: str) -> NoteWrite:
-        redacted = self._redactor.redact(_checked_text(text), keep_lines=True)
+        redacted = self._author.redactor.redact(_checked_text(text), keep_lines=True)
         now = now_ms()
         record = Record(
             id=new_id(),
@@ -90,12 +89,13 @@ class Notes:
             summary=_summary(path, redacted.text),
             fields={_PATH: path},
         )
-        with self._store.entries.transaction():  # no other process makes it a directory between the check and the write
+        entries = self._author.store.entries
+        with entries.transaction():  # no other process makes it a directory between the check and the write
             files = self.files(agent)
             self._refuse_taken(files, path, f"File {path} already exists")
             if len(files) >= MAX_FILES:
                 raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
-            if not self._store.entries.add([record], by=self._by, unique=_PATH)[0].created:
+            if not entries.add([record], by=self._author.name, unique=_PATH)[0].created:
                 raise ConflictError(f"File {path} already exists")
         return NoteWrite(record, redacted.redacted)
 
@@ -105,30 +105,30 @@ class Notes:
 
         def revised(record: Record) -> Record:
             nonlocal redacted
-            result = self._redactor.redact(_checked_text(change(record.text)), keep_lines=True)
+            result = self._author.redactor.redact(_checked_text(change(record.text)), keep_lines=True)
             redacted = result.redacted
             return replace(record, text=result.text, summary=_summary(path, result.text))
 
-        note = self._revise(self.file(agent, path).id, revised, "update", reason)
+        note = self._author.revise(self.file(agent, path).id, revised, "update", reason).after
         return NoteWrite(note, redacted)
 
     def delete(self, agent: str, path: str) -> int:
         """Forget a note, or every note below a directory, in one transaction. Returns how many."""
         if path == ROOT:
             raise ForbiddenPathError(f"Cannot delete the {ROOT} directory itself")
-        with self._store.entries.transaction() as now:
+        with self._author.store.entries.transaction() as now:
             files = self.files(agent, path)
             if not files:
                 raise _no_path(path)
             for record in files.values():
-                self._revise(record.id, partial(replace, retired_at=now), "forget", f"delete {path}")
+                self._author.revise(record.id, partial(replace, retired_at=now), "forget", f"delete {path}")
         return len(files)
 
     def rename(self, agent: str, old: str, new: str) -> int:
         """Move a note, or every note below a directory, in one transaction. Returns how many."""
         if ROOT in (old, new):
             raise ForbiddenPathError(f"Cannot rename the {ROOT} directory itself")
-        with self._store.entries.transaction():
+        with self._author.store.entries.transaction():
             files = self.files(agent)
             moving = {path: record for path, record in files.items() if _is_within(path, old)}
             if not moving:
@@ -138,14 +138,9 @@ class Notes:
             self._refuse_taken(files, new, f"The destination {new} already exists")
             moved = {path: checked_path(new + path.removeprefix(old)) for path in moving}
             for path, record in moving.items():
-                self._revise(record.id, _placed_at(moved[path]), "update", f"rename {path} to {moved[path]}", _PATH)
+                reason = f"rename {path} to {moved[path]}"
+                self._author.revise(record.id, _placed_at(moved[path]), "update", reason, unique=_PATH)
         return len(moving)
-
-    def _revise(
-        self, id_: str, change: Callable[[Record], Record], action: str, reason: str, unique: str = ""
-    ) -> Record:
-        revised = self._store.entries.revise(id_, change, by=self._by, action=action, reason=reason, unique=unique)
-        return revised.after
 
     def _refuse_taken(self, files: dict[str, Record], path: str, message: str) -> None:
         """Raise ConflictError when the path is taken: a directory cannot become a file, nor a file a directory."""
@@ -156,7 +151,7 @@ class Notes:
                 raise ConflictError(f"{other} is a file, not a directory")
 
 
-def _placed_at(path: str) -> Callable[[Record], Record]:
+def _placed_at(path: str) -> Revision:
     return lambda note: replace(note, title=path, fields={**note.fields, _PATH: path})
 
 

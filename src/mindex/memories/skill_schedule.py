@@ -19,11 +19,11 @@ def validate_trigger(trigger: str, config: object) -> None:
     if trigger in _NEVER_DUE:
         return
     if trigger == "cron" and not (settings.keys() & {"interval_minutes", "at", "in_minutes"}):
-        _next_cron_moment(str(settings.get("schedule") or ""), datetime.now(_time_zone(settings)))
+        _next_cron_moment(settings, datetime.now(UTC))
     if trigger == "interval" or "interval_minutes" in settings:
-        _minutes(settings, "interval_minutes")
+        _interval(settings, "interval_minutes")
     if "in_minutes" in settings:
-        _minutes(settings, "in_minutes")
+        _interval(settings, "in_minutes")
     if "at" in settings or (trigger == "at" and "in_minutes" not in settings):
         _moment_at(settings)
 
@@ -36,23 +36,25 @@ def due_at(skill: Record) -> datetime | None:
     fields = skill.fields
     config = fields.get("trigger_config")
     settings = config if isinstance(config, Mapping) else {}
-    trigger = fields.get("trigger_type")
-    if not fields.get("enabled", True) or trigger in _NEVER_DUE:
+    if not fields.get("enabled", True) or fields.get("trigger_type") in _NEVER_DUE:
         return None
     last = _last_run(fields)
     since = last or datetime.fromtimestamp(skill.created_at / 1000, UTC)
-    if "at" in settings or "in_minutes" in settings:
-        if last is not None:
-            return None
-        return _moment_at(settings) if "at" in settings else since + timedelta(minutes=_minutes(settings, "in_minutes"))
+    if last is not None and ("at" in settings or "in_minutes" in settings):
+        return None
+    if "at" in settings:
+        return _moment_at(settings)
+    if "in_minutes" in settings:
+        return since + _interval(settings, "in_minutes")
     if "interval_minutes" in settings:
-        return since + timedelta(minutes=_minutes(settings, "interval_minutes")) if last else since
-    return _next_cron_moment(str(settings.get("schedule") or ""), since.astimezone(_time_zone(settings)))
+        return since + _interval(settings, "interval_minutes") if last else since
+    return _next_cron_moment(settings, since)
 
 
-def _next_cron_moment(schedule: str, after: datetime) -> datetime:
+def _next_cron_moment(settings: Mapping[str, object], after: datetime) -> datetime:
+    schedule = str(settings.get("schedule") or "")
     try:
-        return next(CronSim(schedule, after))
+        return next(CronSim(schedule, after.astimezone(_time_zone(settings))))
     except (CronSimError, StopIteration) as error:
         raise UsageError(f"'{schedule}' is not a cron line", "write five fields, for example 0 9 * * 1-5") from error
 
@@ -67,11 +69,11 @@ def _time_zone(settings: Mapping[str, object]) -> tzinfo:
         raise UsageError(f"'{name}' is not a time zone", "write one such as Europe/Berlin") from error
 
 
-def _minutes(settings: Mapping[str, object], name: str) -> float:
+def _interval(settings: Mapping[str, object], name: str) -> timedelta:
     value = settings.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST_MINUTES:
         raise UsageError(f"{name} is not a number of minutes", f"give a number above 0 and up to {_MOST_MINUTES}")
-    return float(value)
+    return timedelta(minutes=value)
 
 
 def _moment_at(settings: Mapping[str, object]) -> datetime:

@@ -23,12 +23,11 @@ def make_turn(
     day = datetime.fromtimestamp(at / 1000, UTC)
     date = f"{day.day} {day.strftime('%B %Y')}"
     sides = ((speaker or "user", user_message), (agent, agent_response))
-    parts = [f"{name} ({date}): {text}" for name, text in sides if text]
     fields = {"session_id": session_id, "user_message": user_message, "agent_response": agent_response}
     return Record(
         id=id_ or new_id(),
         kind="turn",
-        text="\n\n".join(parts),
+        text="\n\n".join(f"{name} ({date}): {text}" for name, text in sides if text),
         title=f"Conversation of {date}",
         tags=tags,
         agent=agent,

@@ -31,17 +31,11 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
         others = [one for one in store.entries.batch(undone.batch) if one.record != undone.record]
         back = [one for one in others if _stands(one, store.retrieval.record(one.record))]
         # In their order: what stood for several goes before they come back.
-        changes = {
-            one.record: store.entries.revise(
-                one.record,
-                partial(_reverted, one),
-                by=by,
-                action="undo",
-                reason=reason,
-                unique=UNIQUE.get(one.after.kind, ""),
-            )
-            for one in sorted((undone, *back), key=lambda change: change.change)
-        }
+        changes: dict[str, Change] = {}
+        for one in sorted((undone, *back), key=lambda change: change.change):
+            revert, unique = partial(_reverted, one), UNIQUE.get(one.after.kind, "")
+            made = store.entries.revise(one.record, revert, by=by, action="undo", reason=reason, unique=unique)
+            changes[one.record] = made
         stranded = store.entries.superseded(undone.record) if undone.before is None else ()
     first = changes.pop(undone.record)
     left = [one.record for one in others if one not in back]

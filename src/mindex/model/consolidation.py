@@ -1,14 +1,12 @@
 """What language models make of entries: facts out of turns, one memory out of several."""
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from mindex.model.records import Record
 from mindex.values import dataclass
 
 # The link between a fact and the turn it was taken from.
 FROM = "from"
-
-ProposalKind: TypeAlias = Literal["merge", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class ExtractionReport:
 class Proposal:
     """Several memories that one could replace: `kept`, the most complete of them, or `result`, a new text."""
 
-    kind: ProposalKind
+    kind: Literal["merge", "summary"]
     originals: tuple[Record, ...]
     result: str
     why: str

@@ -67,7 +67,6 @@ PROPERTIES: tuple[RecordProperty, ...] = (
     _P("superseded_by", "text", "", jsonl=9, history=14),
 )
 # fmt: on
-BY_NAME = {one.name: one for one in PROPERTIES}
 # What an entry has: the columns of its row, its history and its exports.
 ENTRY_PROPERTIES = tuple(one for one in PROPERTIES if not one.chunk)
 

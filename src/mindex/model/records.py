@@ -46,6 +46,25 @@ class Document:
     links: tuple[str, ...] = ()
     indexed_at: int = 0
 
+    def record(self, id_: str, text: str, title: str, tags: tuple[str, ...], first_line: int, last_line: int) -> Record:
+        """The record of some of its lines."""
+        return Record(
+            id=id_,
+            kind="chunk",
+            text=text,
+            title=title,
+            tags=tags,
+            created_at=self.mtime_ns // 1_000_000,
+            updated_at=self.indexed_at,
+            document=self.id,
+            collection=self.collection,
+            path=self.path,
+            first_line=first_line,
+            last_line=last_line,
+            domain=self.domain,
+            instruction=self.instruction,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:

@@ -28,7 +28,7 @@ The laws that hold for every engine, with `tests/contract` as their proof:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import UnsupportedError
@@ -45,6 +45,7 @@ from mindex.store.results import Page as Page
 from mindex.store.results import RankingContext as RankingContext
 from mindex.store.results import RankingSignals as RankingSignals
 from mindex.store.results import RetryPolicy as RetryPolicy
+from mindex.store.results import Revision as Revision
 from mindex.store.results import ScoredRecord as ScoredRecord
 from mindex.store.results import StoreStatus as StoreStatus
 from mindex.store.results import TermStatistics as TermStatistics
@@ -141,9 +142,7 @@ class EntryStore(Protocol):
         of the change is the record's `updated_at`.
         """
 
-    def revise(
-        self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
-    ) -> Change:
+    def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
         """Replace an entry, live or retired, by what `change` makes of its current state. Returns the change.
 
         `change` may be called more than once, with different states: an engine may run the transaction again when

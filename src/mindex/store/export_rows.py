@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from mindex.model import Change, Record
 
@@ -87,14 +87,12 @@ class ExportSnapshot:
 # The version of what rows hold, written at the head of an export. Not that of the database they come from.
 EXPORT_SCHEMA = 2
 
-Outcome: TypeAlias = Literal["added", "duplicate", "conflict"]
-
 
 @dataclass(frozen=True, slots=True)
 class RestoreOutcome:
     """What became of a row: stored under `number`, a duplicate of record `id`, or in conflict with record `id`."""
 
-    outcome: Outcome
+    outcome: Literal["added", "duplicate", "conflict"]
     id: str
     number: int | None = None
 

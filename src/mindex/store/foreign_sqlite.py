@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
@@ -54,9 +53,7 @@ class ForeignDatabase:
     def __enter__(self) -> ForeignDatabase:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._connection.close()
 
     def columns(self, table: str) -> frozenset[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
+from typing import TypeAlias
 
 from mindex.model import Document, KeywordNode, Record
 from mindex.values import dataclass
+
+# Makes the new state of a record out of its current one.
+Revision: TypeAlias = Callable[[Record], Record]
 
 
 @dataclass(frozen=True, slots=True)

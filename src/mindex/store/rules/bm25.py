@@ -63,8 +63,7 @@ def query_tokens(node: KeywordNode) -> frozenset[str]:
 
 
 def _columns(record: Record) -> _Columns:
-    analysis = analyze_record(record)
-    return {name: getattr(analysis, name).split() for name in COLUMN_WEIGHTS}
+    return {name: tokens.split() for name, tokens in analyze_record(record)._asdict().items()}
 
 
 def _matches(node: KeywordNode, columns: _Columns) -> bool:

@@ -1,7 +1,6 @@
 """Applying a document update: which chunks are added, kept, described anew, embedded anew, and removed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
 from mindex.model import Record
 from mindex.values import dataclass
@@ -29,9 +28,9 @@ class PlacedChunk:
 class ChunkPlan:
     """What brings the chunks of a document to their new state."""
 
-    added: list[PlacedChunk] = field(default_factory=list)
-    kept: list[PlacedChunk] = field(default_factory=list)
-    removed: tuple[str, ...] = ()
+    added: list[PlacedChunk]
+    kept: list[PlacedChunk]
+    removed: tuple[str, ...]
 
 
 def plan_chunks(stored: Mapping[str, StoredChunk], records: Sequence[Record], *, place_changed: bool) -> ChunkPlan:

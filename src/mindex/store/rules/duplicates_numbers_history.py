@@ -1,18 +1,24 @@
 """Adding and revising entries: duplicates, unique fields, numbers and history, the same for every engine."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
 from mindex.model import Change, Record
-from mindex.store.results import AddOutcome
+from mindex.store.results import AddOutcome, Revision
 from mindex.store.rules.batches import batch_of
 
 
 class EntryStatements(Protocol):
-    """What these rules need of an engine. All calls of one rule are made inside one transaction."""
+    """What these rules need of an engine. All calls of one rule are made inside one transaction.
+
+    `now` is the time of its changes, `batch` the id that they share if it is a batch, else ''.
+    """
+
+    now: int
+    batch: str
 
     def lock_agent(self, agent: str) -> None:
         """Let no other transaction add or change entries of this agent until the current one ends.
@@ -49,14 +55,7 @@ class EntryStatements(Protocol):
 
 
 def add(
-    statements: EntryStatements,
-    record: Record,
-    *,
-    by: str,
-    reason: str = "",
-    unique: str = "",
-    once: bool = False,
-    batch: str = "",
+    statements: EntryStatements, record: Record, *, by: str, reason: str = "", unique: str = "", once: bool = False
 ) -> AddOutcome:
     """Store an entry under its agent's next number, unless it is there already; see `EntryStore.add`."""
     statements.lock_agent(record.agent)
@@ -71,28 +70,20 @@ def add(
         record = replace(record, number=statements.last_number(record.agent) + 1)
         statements.raise_number(record.agent, record.number or 0)
     statements.insert(record)
-    batch = batch_of("add", reason, by, record.updated_at, batch)
+    batch = batch_of("add", reason, by, record.updated_at, statements.batch)
     statements.append_change(Change(0, record.id, record.updated_at, by, "add", reason, None, record, batch=batch))
     return AddOutcome(record.id, created=True)
 
 
 def revise(
-    statements: EntryStatements,
-    id_: str,
-    change: Callable[[Record], Record],
-    *,
-    by: str,
-    action: str,
-    reason: str,
-    now: int,
-    unique: str = "",
-    batch: str = "",
+    statements: EntryStatements, id_: str, change: Revision, *, by: str, action: str, reason: str, unique: str
 ) -> Change:
     """Replace an entry by what `change` makes of its state in this transaction; see `EntryStore.revise`."""
     before = statements.entry(id_)
     if before is None or before.kind == "chunk":
         raise NotFoundError(f"there is no memory '{id_}'", "search for it, or `mindex list --kind memory`")
     statements.lock_agent(before.agent)
+    now = statements.now
     after = replace(change(before), id=before.id, kind=before.kind, number=before.number, updated_at=now)
     if after.kind == "memory" and after.retired_at is None and (same := _same_content(statements, after, now)):
         raise ConflictError(f"memory '{same}' says the same already", "forget one of the two first")
@@ -101,7 +92,7 @@ def revise(
     ):
         raise ConflictError(f"'{holder}' has the same {unique} already", f"choose another {unique}")
     statements.replace(before, after)
-    batch = batch_of(action, reason, by, now, batch)
+    batch = batch_of(action, reason, by, now, statements.batch)
     made = Change(0, id_, now, by, action, reason, before, after, batch=batch)
     return replace(made, change=statements.append_change(made))
 

@@ -58,22 +58,18 @@ class RestoreStatements(EntryStatements, Protocol):
 
 
 def restore(
-    statements: RestoreStatements,
-    rows: Sequence[ExportRow],
-    options: RestoreOptions,
-    now: int,
-    preview: ImportPreview | None = None,
+    statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions, preview: ImportPreview | None
 ) -> tuple[RestoreOutcome, ...]:
     """Store the rows that are new; with a preview, only say what would be stored. See `EntryStore.restore_rows`."""
     if preview is None:
         for agent in sorted({row.record.agent for row in rows}):
             statements.lock_agent(agent)
-    known = _known(statements, rows, options, now)
+    known = _known(statements, rows, options)
     if preview is not None:
         _extend(known, preview)
     outcomes, stored = [], []
     for row in rows:
-        outcome = _judged(row.record, known, options, now)
+        outcome = _judged(row.record, known, options, statements.now)
         outcomes.append(outcome)
         if outcome.outcome == "added":
             stored.append(_with_number(row, outcome.number))
@@ -86,15 +82,13 @@ def restore(
     return tuple(outcomes)
 
 
-def _known(
-    statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions, now: int
-) -> ImportPreview:
+def _known(statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions) -> ImportPreview:
     """What the store has that rows could be equal to, or in conflict with."""
     records = [row.record for row in rows]
     known = ImportPreview()
     known.ids.update(statements.existing([record.id for record in records]))
     hashes = [content_hash(record.text) for record in records if record.kind == "memory"]
-    known.contents.update(statements.same_content(hashes, now))
+    known.contents.update(statements.same_content(hashes, statements.now))
     numbers: defaultdict[str, list[int]] = defaultdict(list)
     for record in records:
         if record.number is not None and 0 < record.number <= LAST_NUMBER:

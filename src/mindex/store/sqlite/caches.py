@@ -4,15 +4,16 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import now_ms
-from mindex.store.cache_kinds import CONTEXT_CACHE, TEXT_CACHES, context_key
+from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 from mindex.store.sqlite.engine import SqliteEngine
-from mindex.store.sqlite.filter_sql import batches, marks
+from mindex.store.sqlite.queries import read_among, read_value
 
 CACHE_ROWS = 10_000
 _PUT = """
 INSERT INTO cache (kind, key, value, used_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, used_at = excluded.used_at
 """
+_WITH_PREFIX = "kind = ?1 AND key >= ?2 AND key < ?2 || '\U0010ffff'"
 _DROP_OLDEST = """
 DELETE FROM cache WHERE kind = ?1 AND key IN (SELECT key FROM cache WHERE kind = ?1 ORDER BY used_at LIMIT ?2)
 """
@@ -41,12 +42,10 @@ class SqliteCaches:
         if not missing:
             return found
         with self._database.read() as connection:
-            for batch in batches(missing):
-                rows = connection.execute(
-                    f"SELECT key, value FROM cache WHERE kind = ? AND key IN {marks(batch)}", (kind, *batch)
-                )
-                found.update((key, bytes(value)) for key, value in rows)
-        return found
+            rows = read_among(
+                connection, "SELECT key, value FROM cache WHERE kind = ? AND key IN {marks}", missing, kind
+            )
+            return found | {key: bytes(value) for key, value in rows}
 
     def put_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
         """Until values are written they are read from memory: the next page of a search comes sooner than that."""
@@ -68,7 +67,7 @@ class SqliteCaches:
     def _write(self, connection: sqlite3.Connection, kind: str, values: Mapping[str, bytes]) -> None:
         now = now_ms()
         connection.executemany(_PUT, [(kind, key, value, now) for key, value in values.items()])
-        (rows,) = connection.execute("SELECT count(*) FROM cache WHERE kind = ?", (kind,)).fetchone()
+        rows = read_value(connection, "SELECT count(*) FROM cache WHERE kind = ?", kind)
         if rows > self._rows:
             connection.execute(_DROP_OLDEST, (kind, rows - self._rows * 9 // 10))
 
@@ -76,16 +75,12 @@ class SqliteCaches:
         if any(waiting == kind and key.startswith(start) for waiting, key in tuple(self._unwritten)):
             return True
         with self._database.read() as connection:
-            row = connection.execute(
-                "SELECT 1 FROM cache WHERE kind = ? AND key >= ? AND key < ? LIMIT 1",
-                (kind, start, start + "\U0010ffff"),
-            ).fetchone()
-            return row is not None
+            return read_value(connection, f"SELECT 1 FROM cache WHERE {_WITH_PREFIX} LIMIT 1", kind, start) is not None
 
     def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
         self._background.flush()
         with self._database.write() as connection:
-            return _clear(connection, kinds)
+            return clear(connection, kinds)
 
 
 def count_values(connection: sqlite3.Connection) -> dict[str, int]:
@@ -95,18 +90,11 @@ def count_values(connection: sqlite3.Connection) -> dict[str, int]:
 
 def forget_contexts(connection: sqlite3.Connection, collection: str) -> None:
     """Remove the context sentences of a collection's chunks."""
-    start = context_key(collection)
-    connection.execute(
-        "DELETE FROM cache WHERE kind = ? AND key >= ? AND key < ?", (CONTEXT_CACHE, start, start + "\U0010ffff")
-    )
+    connection.execute(f"DELETE FROM cache WHERE {_WITH_PREFIX}", (CONTEXT_CACHE, context_key(collection)))
 
 
-def forget_texts(connection: sqlite3.Connection) -> None:
-    """Remove every value that is made of a text: one that is purged may be among them."""
-    _clear(connection, TEXT_CACHES)
-
-
-def _clear(connection: sqlite3.Connection, kinds: Sequence[str]) -> dict[str, int]:
+def clear(connection: sqlite3.Connection, kinds: Sequence[str]) -> dict[str, int]:
+    """See `CacheStore.clear`."""
     gone = {kind: count for kind, count in count_values(connection).items() if not kinds or kind in kinds}
     connection.executemany("DELETE FROM cache WHERE kind = ?", [(kind,) for kind in gone])
     return gone

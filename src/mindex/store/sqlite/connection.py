@@ -23,6 +23,19 @@ APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_READ_ONLY = ("{path} is read-only", "make the file and its folder writable, or choose another --db")
+_DAMAGED = ("{path} is damaged ({error})", "restore a backup, or move the file away and run `mindex index` again")
+_CHECK_DISK = "check its free space, quota and file size limit; nothing that was stored is lost"
+# SQLite's primary result code → what happened, and what to do.
+_ERRORS = {
+    sqlite3.SQLITE_FULL: ("no space left to write {path}", "free some space; nothing that was stored is lost"),
+    sqlite3.SQLITE_IOERR: ("the disk refused to read or write {path}", _CHECK_DISK),
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_NOTADB: ("{path} is not a SQLite database", "choose another --db, or move that file away"),
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+}
+_OTHER_ERROR = ("{path}: {error}", "run `mindex doctor`")
+_OTHER_OPERATIONAL_ERROR = ("cannot use {path}: {error}", "run `mindex doctor`, or choose another --db")
 
 
 def may_be_ours(connection: sqlite3.Connection) -> bool:
@@ -58,13 +71,6 @@ def _primary_code(error: sqlite3.Error) -> int:
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether another connection holds the lock."""
     return _primary_code(error) in _BUSY
-
-
-def _pause() -> None:
-    """Wait for a random moment, so that two processes that wait for each other do not collide again."""
-    from random import uniform  # only where two processes collide
-
-    time.sleep(uniform(0.005, 0.05))
 
 
 class _Mine(threading.local):
@@ -124,15 +130,7 @@ class Database:
         """Switching to WAL needs a moment alone and does not heed the busy time-out, so it is tried again."""
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal" or not may_be_ours(connection):
             return
-        deadline = time.monotonic() + self.wait
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if not is_busy(error) or time.monotonic() > deadline:
-                    raise
-                _pause()
+        self._execute_when_free(connection, "PRAGMA journal_mode = WAL", self.wait)
 
     def _open_reader(self) -> sqlite3.Connection:
         if not self.read_only:
@@ -159,16 +157,14 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """A connection for reading, from a pool; returned to it afterwards."""
-        if (mine := self._mine.connection) is not None:  # what this thread has just written is there for it
-            with self.translated():
-                yield mine
-            return
         with self.translated():
+            if (mine := self._mine.connection) is not None:  # what this thread has just written is there for it
+                yield mine
+                return
             self._check_open()
             with self._lock:
-                connection = self._readers.pop() if self._readers else None
-            if connection is None:
-                connection = self._open_reader()
+                idle = self._readers.pop() if self._readers else None
+            connection = idle or self._open_reader()
             try:
                 yield connection
             finally:
@@ -198,9 +194,7 @@ class Database:
         `wait` bounds, more tightly than usual, how long the lock is waited for.
         """
         if self.read_only:
-            raise StoreError(
-                f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
-            )
+            raise self._error(_READ_ONLY)
         if (mine := self._mine.connection) is not None:
             with self.translated(), _part_of(mine):
                 yield mine
@@ -253,20 +247,26 @@ class Database:
 
     def _begin(self, connection: sqlite3.Connection, wait: float) -> None:
         """Take the write lock; SQLite may still return busy at once (a stale snapshot), so try until the deadline."""
-        deadline = time.monotonic() + wait
         connection.execute(f"PRAGMA busy_timeout = {min(_SLICE_MS, int(wait * 1000))}")
         try:
-            while True:
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                    return
-                except sqlite3.OperationalError as error:
-                    if not is_busy(error) or time.monotonic() > deadline:
-                        raise
-                    self._check_open()
-                    _pause()
+            self._execute_when_free(connection, "BEGIN IMMEDIATE", wait)
         finally:
             connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
+
+    def _execute_when_free(self, connection: sqlite3.Connection, statement: str, wait: float) -> None:
+        """Try a statement again while another connection holds the lock, until the deadline or until it is closed."""
+        deadline = time.monotonic() + wait
+        while True:
+            try:
+                connection.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise
+                self._check_open()
+                from random import uniform  # only where two processes collide
+
+                time.sleep(uniform(0.005, 0.05))  # random: two that wait for each other do not collide again
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
@@ -276,7 +276,7 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise self._store_error(error) from error
         except UnicodeDecodeError as error:
-            raise self._damaged(error) from error
+            raise self._error(_DAMAGED, error) from error
         except (UnicodeEncodeError, OverflowError) as error:
             # Half a surrogate pair, or a number of more than 64 bits: no database can hold or look for it.
             raise UsageError(f"a value cannot be looked up or stored ({error})", "check the text or number") from error
@@ -287,29 +287,12 @@ class Database:
             return StoreBusyError(
                 f"{self.path} was locked by another process for {self.wait:g} s", "try again when it has finished"
             )
-        if code == sqlite3.SQLITE_FULL:
-            return StoreError(f"no space left to write {self.path}", "free some space; nothing that was stored is lost")
-        if code == sqlite3.SQLITE_IOERR:
-            return StoreError(
-                f"the disk refused to read or write {self.path}",
-                "check its free space, quota and file size limit; nothing that was stored is lost",
-            )
-        if code == sqlite3.SQLITE_READONLY:
-            return StoreError(
-                f"{self.path} is read-only", "make the file and its folder writable, or choose another --db"
-            )
-        if code == sqlite3.SQLITE_NOTADB:
-            return StoreError(f"{self.path} is not a SQLite database", "choose another --db, or move that file away")
-        if code == sqlite3.SQLITE_CORRUPT:
-            return self._damaged(error)
-        if isinstance(error, sqlite3.OperationalError):
-            return StoreError(f"cannot use {self.path}: {error}", "run `mindex doctor`, or choose another --db")
-        return StoreError(f"{self.path}: {error}", "run `mindex doctor`")
+        other = _OTHER_OPERATIONAL_ERROR if isinstance(error, sqlite3.OperationalError) else _OTHER_ERROR
+        return self._error(_ERRORS.get(code, other), error)
 
-    def _damaged(self, error: Exception) -> StoreError:
-        return StoreError(
-            f"{self.path} is damaged ({error})", "restore a backup, or move the file away and run `mindex index` again"
-        )
+    def _error(self, texts: tuple[str, str], error: Exception | None = None) -> StoreError:
+        message, advice = texts
+        return StoreError(message.format(path=self.path, error=error), advice)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -15,6 +15,7 @@ from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import migrate, version_of
+from mindex.store.sqlite.queries import read_value
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.store.sqlite.vectors import SqliteVectors
@@ -79,4 +80,4 @@ def rebuild_words(connection: sqlite3.Connection) -> None:
 
 
 def _analyzer_version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT value FROM meta WHERE key = 'analyzer'").fetchone()[0])
+    return int(read_value(connection, "SELECT value FROM meta WHERE key = 'analyzer'"))

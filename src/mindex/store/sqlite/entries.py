@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import now_ms
 from mindex.model import Change, Record
-from mindex.store.base import Access, AddOutcome, RetryPolicy
+from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
-from mindex.store.sqlite import extractions, record_rows
+from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
-from mindex.store.sqlite.filter_sql import batches, marks
+from mindex.store.sqlite.queries import read_among, read_column, read_value
 
 # A search does not wait for modules that only reports, exports and restores need: they are imported when called.
 if TYPE_CHECKING:
@@ -64,6 +64,19 @@ _COUNT_ACCESS = """
 INSERT INTO accesses (record, count, last_at) SELECT key, 1, ?2 FROM records WHERE id = ?1
 ON CONFLICT (record) DO UPDATE SET count = count + 1, last_at = max(last_at, excluded.last_at)
 """
+_UNEXTRACTED = """
+FROM records r LEFT JOIN extractions e ON e.record = r.key
+WHERE r.kind = 'turn' AND r.retired_at IS NULL AND coalesce(e.facts, -1) < 0
+"""
+_RETRIED = "AND (e.facts IS NULL OR e.facts > -? OR e.at <= ?)"
+_MARK_EXTRACTED = """
+INSERT OR REPLACE INTO extractions (record, at, facts) SELECT key, ?2, ?3 FROM records WHERE id = ?1 AND kind = 'turn'
+"""
+# Failures are counted downwards; an answer that another process got meanwhile stays.
+_MARK_UNANSWERED = """
+INSERT INTO extractions (record, at, facts) SELECT key, ?2, -1 FROM records WHERE id = ?1 AND kind = 'turn'
+ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = facts - 1 WHERE facts < 0
+"""
 # Pruning the access log reads all of it, so only one batch in so many does it.
 _PRUNE_EVERY = 200
 
@@ -90,32 +103,22 @@ class SqliteEntries:
     def _now(self) -> int:
         return self._database.moment or now_ms()
 
+    def _statements(self, connection: sqlite3.Connection) -> SqliteEntryStatements:
+        return SqliteEntryStatements(connection, self._now(), self._database.batch)
+
     def add(
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[AddOutcome, ...]:
         with self._engine.write(durable=True) as connection:
-            statements = SqliteEntryStatements(connection)
-            batch = self._database.batch
+            statements = self._statements(connection)
             return tuple(
-                rules.add(statements, record, by=by, reason=reason, unique=unique, once=once, batch=batch)
-                for record in records
+                rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
             )
 
-    def revise(
-        self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
-    ) -> Change:
+    def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
         with self._engine.write(durable=True) as connection:
-            return rules.revise(
-                SqliteEntryStatements(connection),
-                id_,
-                change,
-                by=by,
-                action=action,
-                reason=reason,
-                now=self._now(),
-                unique=unique,
-                batch=self._database.batch,
-            )
+            statements = self._statements(connection)
+            return rules.revise(statements, id_, change, by=by, action=action, reason=reason, unique=unique)
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         from mindex.store.sqlite.purge import purge
@@ -155,23 +158,21 @@ class SqliteEntries:
 
     def _ids(self, query: str, *values: str | int) -> tuple[str, ...]:
         with self._database.read() as connection:
-            return tuple(id_ for (id_,) in connection.execute(query, values))
+            return tuple(read_column(connection, query, *values))
 
     def history(self, id_: str) -> tuple[Change, ...]:
-        with self._database.read() as connection:
-            return read_history(connection, id_)
+        return self._changes("record = ?", id_)
 
     def change(self, number: int) -> Change | None:
-        with self._database.read() as connection:
-            row = connection.execute(f"{_HISTORY} WHERE change = ?", (number,)).fetchone()
-            return _to_change(row) if row else None
+        found = self._changes("change = ?", number)
+        return found[0] if found else None
 
     def batch(self, batch: str) -> tuple[Change, ...]:
-        if not batch:
-            return ()
+        return self._changes("batch = ? AND batch != ''", batch)
+
+    def _changes(self, where: str, value: str | int) -> tuple[Change, ...]:
         with self._database.read() as connection:
-            rows = connection.execute(f"{_HISTORY} WHERE batch = ? AND batch != '' ORDER BY change", (batch,))
-            return tuple(map(_to_change, rows))
+            return read_changes(connection, where, value)
 
     def changes_between(self, after: int, before: int) -> Iterator[Change]:
         beyond = 0
@@ -192,8 +193,7 @@ class SqliteEntries:
             turn = record_rows.read_record(connection, id_)
             if turn is None or turn.kind != "turn":
                 return ()
-            session = connection.execute(_SESSION, (turn.agent, turn.fields.get("session_id")))
-            ids = [other for (other,) in session]
+            ids = read_column(connection, _SESSION, turn.agent, turn.fields.get("session_id"))
             if id_ not in ids:  # a forgotten turn has no place among the others
                 return ()
             at = ids.index(id_)
@@ -208,7 +208,7 @@ class SqliteEntries:
             by_type = dict(
                 connection.execute(f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type", scope)
             )
-            (accesses,) = connection.execute(_COUNT_ACCESSES, scope).fetchone()
+            accesses = read_value(connection, _COUNT_ACCESSES, *scope)
         return MemoryStatistics(total, by_type, importance, confidence, accesses, oldest, newest)
 
     # ── export and import ─────────────────────────────────────────────────────────────────────────────────────
@@ -225,11 +225,8 @@ class SqliteEntries:
     ) -> tuple[RestoreOutcome, ...]:
         from mindex.store.rules.import_entries import restore
 
-        if preview is not None:
-            with self._database.read() as connection:
-                return restore(SqliteEntryStatements(connection), rows, restore_options, now_ms(), preview)
-        with self._engine.write(durable=True) as connection:
-            return restore(SqliteEntryStatements(connection), rows, restore_options, now_ms())
+        with self._engine.write(durable=True) if preview is None else self._database.read() as connection:
+            return restore(self._statements(connection), rows, restore_options, preview)
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         rows = [(source, link.target, link.kind, link.weight, link.created_at) for source, link in links]
@@ -239,38 +236,38 @@ class SqliteEntries:
             return connection.total_changes - before
 
     def owners(self, ids: Iterable[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
         with self._database.read() as connection:
-            for batch in batches(ids):
-                found.update(connection.execute(f"SELECT id, agent FROM records WHERE id IN {marks(batch)}", batch))
-        return found
+            return dict(read_among(connection, "SELECT id, agent FROM records WHERE id IN {marks}", ids))
 
     # ── facts of turns ────────────────────────────────────────────────────────────────────────────────────────
 
     def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
+        clause, values = _extraction_scope(agent, retry_policy)
+        query = f"SELECT r.id {_UNEXTRACTED} {clause} ORDER BY coalesce(e.at, 0), r.created_at, r.key LIMIT ?"
         with self._database.snapshot() as connection:
-            return extractions.unextracted(connection, agent, limit, retry_policy)
+            return record_rows.read_records(connection, read_column(connection, query, *values, limit))
 
     def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:
+        clause, values = _extraction_scope(agent, retry_policy)
         with self._database.read() as connection:
-            return extractions.count(connection, agent, retry_policy)
+            return int(read_value(connection, f"SELECT count(*) {_UNEXTRACTED} {clause}", *values))
 
     def is_unextracted(self, id_: str) -> bool:
         with self._database.read() as connection:
-            return extractions.is_unextracted(connection, id_)
+            return read_value(connection, f"SELECT 1 {_UNEXTRACTED} AND r.id = ?", id_) is not None
 
     def mark_extracted(self, id_: str, facts: int) -> None:
         with self._engine.write(durable=True) as connection:
-            extractions.mark_extracted(connection, id_, facts)
+            connection.execute(_MARK_EXTRACTED, (id_, now_ms(), facts))
 
     def mark_unanswered(self, id_: str) -> None:
         with self._engine.write() as connection:
-            extractions.mark_unanswered(connection, id_)
+            connection.execute(_MARK_UNANSWERED, (id_, now_ms()))
 
 
-def read_history(connection: sqlite3.Connection, id_: str) -> tuple[Change, ...]:
-    """The changes of one record, oldest first."""
-    return tuple(map(_to_change, connection.execute(f"{_HISTORY} WHERE record = ? ORDER BY change", (id_,))))
+def read_changes(connection: sqlite3.Connection, where: str, value: str | int) -> tuple[Change, ...]:
+    """The changes that a condition with one parameter selects, oldest first."""
+    return tuple(map(_to_change, connection.execute(f"{_HISTORY} WHERE {where} ORDER BY change", (value,))))
 
 
 def _to_change(row: tuple[Any, ...]) -> Change:
@@ -279,9 +276,16 @@ def _to_change(row: tuple[Any, ...]) -> Change:
     return Change(number, record, at, by, action, reason, first, record_rows.from_snapshot(after), batch=batch)
 
 
+def _extraction_scope(agent: str, retry_policy: RetryPolicy | None) -> tuple[str, tuple[str | int, ...]]:
+    clause, values = ("", ()) if agent == "*" else ("AND r.agent = ?", (agent,))
+    if retry_policy is None:
+        return clause, values
+    return f"{clause} {_RETRIED}", (*values, retry_policy.failures, retry_policy.since)
+
+
 def _log(connection: sqlite3.Connection, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
     connection.executemany(_LOG_ACCESS, [(one.record, one.at, one.action, one.query, one.score) for one in accesses])
     connection.executemany(_COUNT_ACCESS, [(one.record, one.at) for one in accesses])
-    (last,) = connection.execute("SELECT coalesce(max(key), 0) FROM access_log").fetchone()
+    last = read_value(connection, "SELECT coalesce(max(key), 0) FROM access_log")
     if last % _PRUNE_EVERY < len(accesses):
         connection.execute("DELETE FROM access_log WHERE at < ? OR key <= ?", (oldest, last - rows))

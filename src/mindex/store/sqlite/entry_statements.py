@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mindex.clock import now_ms
 from mindex.model import Change, Record
 from mindex.store.sqlite import record_rows, spaces
-from mindex.store.sqlite.filter_sql import batches, marks
+from mindex.store.sqlite.queries import read_among, read_value
 
 # A search does not wait for the values of a restore: they are imported when called.
 if TYPE_CHECKING:
@@ -17,17 +17,19 @@ if TYPE_CHECKING:
 
 _SAME_CONTENT = """
 SELECT agent, content_hash, id FROM records
-WHERE content_hash IN {marks} AND kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
-AND id != ?
+WHERE kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?) AND id != ?
+AND content_hash IN {marks}
 """
 _UNIQUE_VALUES = """
 SELECT id, json_extract(fields, '$.' || ?1) FROM records WHERE agent = ?2 AND kind = ?3 AND retired_at IS NULL
 AND json_extract(fields, '$.' || ?1) IS NOT NULL
 """
+_LAST_TAKEN = "SELECT max(number) FROM records WHERE agent = ? AND number IS NOT NULL"
 _APPEND_CHANGE = """
 INSERT INTO history (change, record, at, by, action, reason, batch, before, after)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_EXISTING = "SELECT id, kind, agent, created_at, coalesce(content_hash, '') FROM records WHERE id IN {marks}"
 _PUT_EXTRACTION = "INSERT INTO extractions (record, at, facts) SELECT key, ?2, ?3 FROM records WHERE id = ?1"
 _PUT_VECTORS = """
 INSERT INTO vectors (model, record, fluency, data)
@@ -38,8 +40,10 @@ SELECT m.key, r.key, ?3, ?4 FROM models m, records r WHERE m.fingerprint = ?2 AN
 class SqliteEntryStatements:
     """Implements `EntryStatements` and `RestoreStatements` in the transaction of one connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, now: int = 0, batch: str = "") -> None:
         self._connection = connection
+        self.now = now
+        self.batch = batch
 
     def lock_agent(self, agent: str) -> None:
         """Nothing: a SQLite file has one writer at a time."""
@@ -48,23 +52,16 @@ class SqliteEntryStatements:
         return record_rows.read_record(self._connection, id_)
 
     def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
-        return {
-            (agent, content): id_
-            for batch in batches(hashes)
-            for agent, content, id_ in self._connection.execute(
-                _SAME_CONTENT.format(marks=marks(batch)), (*batch, now, apart_from)
-            )
-        }
+        rows = read_among(self._connection, _SAME_CONTENT, hashes, now, apart_from)
+        return {(agent, content): id_ for agent, content, id_ in rows}
 
     def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
         return self._connection.execute(_UNIQUE_VALUES, (field, agent, kind)).fetchall()
 
     def last_number(self, agent: str) -> int:
-        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (f"number:{agent}",)).fetchone()
-        (taken,) = self._connection.execute(
-            "SELECT coalesce(max(number), 0) FROM records WHERE agent = ? AND number IS NOT NULL", (agent,)
-        ).fetchone()
-        return max(int(row[0]) if row else 0, int(taken))
+        given = read_value(self._connection, "SELECT value FROM meta WHERE key = ?", f"number:{agent}")
+        taken = read_value(self._connection, _LAST_TAKEN, agent)
+        return max(int(given or 0), int(taken or 0))
 
     def raise_number(self, agent: str, number: int) -> None:
         self._connection.execute(
@@ -90,24 +87,15 @@ class SqliteEntryStatements:
     def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
         from mindex.store.export_rows import ExistingRecord  # only an import needs it
 
-        columns = "id, kind, agent, created_at, coalesce(content_hash, '')"
-        return {
-            id_: ExistingRecord(*rest)
-            for batch in batches(ids)
-            for id_, *rest in self._connection.execute(
-                f"SELECT {columns} FROM records WHERE id IN {marks(batch)}", batch
-            )
-        }
+        return {id_: ExistingRecord(*rest) for id_, *rest in read_among(self._connection, _EXISTING, ids)}
 
     def taken_numbers(self, agent: str, numbers: Sequence[int]) -> Iterator[int]:
-        for batch in batches(numbers):
-            query = f"SELECT number FROM records WHERE agent = ? AND number IN {marks(batch)}"
-            yield from (number for (number,) in self._connection.execute(query, (agent, *batch)))
+        query = "SELECT number FROM records WHERE agent = ? AND number IN {marks}"
+        return (number for (number,) in read_among(self._connection, query, numbers, agent))
 
     def taken_changes(self, numbers: Sequence[int]) -> Iterator[int]:
-        for batch in batches(numbers):
-            query = f"SELECT change FROM history WHERE change IN {marks(batch)}"
-            yield from (number for (number,) in self._connection.execute(query, batch))
+        query = "SELECT change FROM history WHERE change IN {marks}"
+        return (number for (number,) in read_among(self._connection, query, numbers))
 
     def append_changes(self, changes: Sequence[Change]) -> None:
         self._connection.executemany(_APPEND_CHANGE, map(_change_values, changes))

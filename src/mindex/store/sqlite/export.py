@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from mindex.model import Record
 from mindex.store.export_rows import ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link
 from mindex.store.sqlite import record_rows
-from mindex.store.sqlite.entries import read_history
+from mindex.store.sqlite.entries import read_changes
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
-from mindex.store.sqlite.filter_sql import batches, marks
+from mindex.store.sqlite.queries import batches, marks, read_column, read_value
 
 _PAGE = 50
 _IDS = "SELECT id FROM records WHERE agent = ? AND number IS NOT NULL AND kind != 'chunk' ORDER BY number"
@@ -30,11 +30,10 @@ SELECT e.at, e.facts FROM extractions e JOIN records r ON r.key = e.record WHERE
 
 def export_snapshot(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> ExportSnapshot:
     """All entries of one agent or, for `*`, of all; the caller's transaction is open while rows are read."""
-    known = [name for (name,) in connection.execute("SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")]
+    known = read_column(connection, "SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")
     agents = sorted(name for name in known if agent in ("*", name))
-    (total,) = connection.execute(
-        f"SELECT count(*) FROM records WHERE kind != 'chunk' AND agent IN {marks(agents)}", agents
-    ).fetchone()
+    count = f"SELECT count(*) FROM records WHERE kind != 'chunk' AND agent IN {marks(agents)}"
+    total = read_value(connection, count, *agents)
     statements = SqliteEntryStatements(connection)
     last_numbers = {name: statements.last_number(name) for name in agents}
     return ExportSnapshot(last_numbers, total, _rows(connection, agents, vectors))
@@ -54,4 +53,4 @@ def _row(connection: sqlite3.Connection, record: Record, vectors: bool) -> Expor
     spaces = tuple(ExportedVectors(*row) for row in stored)
     row = connection.execute(_EXTRACTION, (record.id,)).fetchone() if record.kind == "turn" else None
     extraction = Extraction(*row) if row else None
-    return ExportRow(record, read_history(connection, record.id), links, spaces, extraction)
+    return ExportRow(record, read_changes(connection, "record = ?", record.id), links, spaces, extraction)

@@ -14,7 +14,8 @@ from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks
 from mindex.store.rules.filters import is_glob
 from mindex.store.sqlite import caches, keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
-from mindex.store.sqlite.filter_sql import marks, path_clause
+from mindex.store.sqlite.filter_sql import path_clause
+from mindex.store.sqlite.queries import marks, read_column, read_value
 from mindex.store.sqlite.record_rows import decode_texts, encode
 
 _DOCUMENT = """
@@ -46,6 +47,10 @@ VALUES (?, 'chunk', ?, ?, ?, ?, ?, ?, ?, ?, ?)
 _MOVE_CHUNK = """
 UPDATE records SET position = ?2, first_line = ?3, last_line = ?4, created_at = ?5 WHERE key = ?1
 """
+_CHUNKS = f"""
+{record_rows.SELECT} WHERE r.document = (SELECT key FROM documents WHERE id = ?) ORDER BY r.position
+"""
+_SET_CONTEXT = "UPDATE records SET context = ?2 WHERE id = ?1 AND kind = 'chunk' AND context != ?2 RETURNING key"
 _CHUNK_IDS = """
 SELECT r.id FROM collections c JOIN documents d ON d.collection = c.key JOIN records r ON r.document = d.key
 WHERE c.name IN {marks} AND {which} ORDER BY d.key, r.position
@@ -70,8 +75,7 @@ class SqliteFiles:
 
     def documents(self, collection: str) -> dict[str, Document]:
         with self._database.read() as connection:
-            rows = connection.execute(f"{_DOCUMENT} WHERE c.name = ?", (collection,))
-            return {document.path: document for document in map(_to_document, rows)}
+            return {document.path: document for document in _select(connection, "c.name = ?", collection)}
 
     def find_documents(self, path: str) -> tuple[Document, ...]:
         with self._database.snapshot() as connection:
@@ -85,15 +89,11 @@ class SqliteFiles:
 
     def domains(self) -> frozenset[str]:
         with self._database.read() as connection:
-            return frozenset(domain for (domain,) in connection.execute("SELECT DISTINCT domain FROM documents"))
+            return frozenset(read_column(connection, "SELECT DISTINCT domain FROM documents"))
 
     def chunks(self, document: str) -> tuple[Record, ...]:
         with self._database.read() as connection:
-            rows = connection.execute(
-                f"{record_rows.SELECT} WHERE r.document = (SELECT key FROM documents WHERE id = ?) ORDER BY r.position",
-                (document,),
-            )
-            return tuple(map(record_rows.to_record, rows))
+            return tuple(map(record_rows.to_record, connection.execute(_CHUNKS, (document,))))
 
     def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
         with self._database.read() as connection:
@@ -116,7 +116,7 @@ class SqliteFiles:
     def remove_collection(self, name: str) -> int:
         self._engine.background.flush()
         with self._engine.write() as connection:
-            ids = [id_ for (id_,) in connection.execute(f"SELECT id FROM ({_DOCUMENT} WHERE c.name = ?)", (name,))]
+            ids = read_column(connection, f"{_DOCUMENT} WHERE c.name = ?", name)
             removed = sum(_remove_document(connection, id_) for id_ in ids)
             connection.execute("DELETE FROM collections WHERE name = ?", (name,))
             caches.forget_contexts(connection, name)
@@ -156,16 +156,14 @@ def _select(connection: sqlite3.Connection, where: str, *values: str | int | flo
 
 def _chunk_ids(connection: sqlite3.Connection, collections: Sequence[str], which: str) -> tuple[str, ...]:
     query = _CHUNK_IDS.format(marks=marks(collections), which=which)
-    return tuple(id_ for (id_,) in connection.execute(query, tuple(collections)).fetchall())
+    return tuple(read_column(connection, query, *collections))
 
 
 def _remove_document(connection: sqlite3.Connection, id_: str) -> int:
-    row = connection.execute("SELECT key FROM documents WHERE id = ?", (id_,)).fetchone()
-    if row is None:
-        return 0
-    keys = [key for (key,) in connection.execute("SELECT key FROM records WHERE document = ?", row)]
+    document = read_value(connection, "SELECT key FROM documents WHERE id = ?", id_)
+    keys = read_column(connection, "SELECT key FROM records WHERE document = ?", document)
     record_rows.remove_rows(connection, keys)
-    connection.execute("DELETE FROM documents WHERE key = ?", row)
+    connection.execute("DELETE FROM documents WHERE key = ?", (document,))
     return len(keys)
 
 
@@ -173,7 +171,7 @@ def _apply(connection: sqlite3.Connection, update: DocumentUpdate) -> ChunkCount
     """Write a document and bring its chunks to their new state, touching only those that differ."""
     document = update.document
     before = connection.execute("SELECT path, domain FROM documents WHERE id = ?", (document.id,)).fetchone()
-    for (other,) in connection.execute(_IN_ITS_PLACE, (document.collection, document.path, document.id)).fetchall():
+    for other in read_column(connection, _IN_ITS_PLACE, document.collection, document.path, document.id):
         _remove_document(connection, other)
     (key,) = connection.execute(
         _PUT_DOCUMENT,
@@ -207,7 +205,7 @@ def _add_chunk(connection: sqlite3.Connection, document: int, chunk: PlacedChunk
     ).lastrowid  # fmt: skip
     assert key is not None
     keyword.index(connection, key, record)
-    record_rows.put_tags(connection, key, record.tags)
+    record_rows.put_names(connection, "tags", key, record.tags)
     record_rows.note_changes(connection, [key])
 
 
@@ -215,12 +213,10 @@ def _keep_chunk(connection: sqlite3.Connection, key: int, chunk: PlacedChunk) ->
     record = chunk.record
     connection.execute(_MOVE_CHUNK, (key, chunk.position, record.first_line, record.last_line, record.created_at))
     if chunk.reindex:
-        (context,) = connection.execute(
-            "UPDATE records SET tags = ?, title = ? WHERE key = ? RETURNING context",
-            (encode(record.tags), record.title, key),
-        ).fetchone()
+        describe = "UPDATE records SET tags = ?, title = ? WHERE key = ? RETURNING context"
+        (context,) = read_column(connection, describe, encode(record.tags), record.title, key)
         connection.execute("DELETE FROM tags WHERE record = ?", (key,))
-        record_rows.put_tags(connection, key, record.tags)
+        record_rows.put_names(connection, "tags", key, record.tags)
         keyword.remove(connection, [key])
         keyword.index(connection, key, replace(record, context=context))
     if chunk.reembed:
@@ -230,15 +226,11 @@ def _keep_chunk(connection: sqlite3.Connection, key: int, chunk: PlacedChunk) ->
 
 def _set_context(connection: sqlite3.Connection, id_: str, context: str) -> int:
     """The row and its words; its vector goes, for it was made of another text. Returns 1 if anything changed."""
-    row = connection.execute(
-        "UPDATE records SET context = ?2 WHERE id = ?1 AND kind = 'chunk' AND context != ?2 RETURNING key",
-        (id_, context),
-    ).fetchone()
-    if row is None:  # gone meanwhile, or another process was faster
-        return 0
-    (record,) = record_rows.read_records(connection, [id_])
-    keyword.remove(connection, row)
-    keyword.index(connection, row[0], record)
-    connection.execute("DELETE FROM vectors WHERE record = ?", row)
-    record_rows.note_changes(connection, row)
-    return 1
+    keys = read_column(connection, _SET_CONTEXT, id_, context)
+    for key in keys:  # none if it is gone meanwhile, or another process was faster
+        (record,) = record_rows.read_records(connection, [id_])
+        keyword.remove(connection, [key])
+        keyword.index(connection, key, record)
+        connection.execute("DELETE FROM vectors WHERE record = ?", (key,))
+    record_rows.note_changes(connection, keys)
+    return len(keys)

@@ -1,17 +1,15 @@
 """Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Iterator
 
 from mindex.analyzer import fold
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.rules.filters import is_glob
+from mindex.store.sqlite.queries import marks, read_value
 from mindex.values import dataclass
 
 Parameter = str | int | float
-T = TypeVar("T")
 
 # Two probes of an index; `agent NOT IN ('', ?)` would walk all of it.
 _FOREIGN = """
@@ -32,7 +30,7 @@ Demand = tuple[str, tuple[Parameter, ...]]
 
 def condition(filters: Filters, now: int) -> Condition:
     """All that the filters demand of a live record."""
-    demands = [*_of_place(filters), *_of_content(filters), *_of_time(filters, now)]
+    demands = [*_of_place(filters), *_of_content(filters), *_of_bounds(filters, now)]
     clauses = ["r.retired_at IS NULL", *(clause for clause, _ in demands)]
     return Condition(" AND ".join(clauses), tuple(value for _, values in demands for value in values))
 
@@ -66,25 +64,23 @@ def _of_content(filters: Filters) -> Iterator[Demand]:
         yield f"r.key IN (SELECT record FROM entities WHERE entity IN {marks(names)})", names
     if filters.session:
         yield "r.kind = 'turn' AND json_extract(r.fields, '$.session_id') = ?", (filters.session,)
-    if filters.min_importance is not None:
-        yield "r.importance >= ?", (filters.min_importance,)
-    if filters.min_confidence is not None:
-        yield "r.confidence >= ?", (filters.min_confidence,)
     if filters.matching is not None:
         expression = match_expression(filters.matching)
         yield "r.key IN (SELECT rowid FROM records_fts WHERE records_fts MATCH ?)", (expression,)
 
 
-def _of_time(filters: Filters, now: int) -> Iterator[Demand]:
-    if filters.after is not None:
-        yield "r.created_at >= ?", (filters.after,)
-    if filters.before is not None:
-        yield "r.created_at < ?", (filters.before,)
+def _of_bounds(filters: Filters, now: int) -> Iterator[Demand]:
+    bounds = (
+        ("r.importance >= ?", filters.min_importance),
+        ("r.confidence >= ?", filters.min_confidence),
+        ("r.created_at >= ?", filters.after),
+        ("r.created_at < ?", filters.before),
+        ("r.id NOT IN (SELECT record FROM history WHERE at > ?)", filters.as_of),
+    )
+    yield from ((clause, (bound,)) for clause, bound in bounds if bound is not None)
     if not filters.include_expired:
         moment = now if filters.as_of is None else filters.as_of
         yield "(r.expires_at IS NULL OR r.expires_at > ?)", (moment,)
-    if filters.as_of is not None:
-        yield "r.id NOT IN (SELECT record FROM history WHERE at > ?)", (filters.as_of,)
 
 
 def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:
@@ -102,25 +98,10 @@ def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) 
     """
     if filters != Filters(agent=filters.agent, include_expired=filters.include_expired):
         return False
-    if filters.agent != "*" and connection.execute(_FOREIGN, (filters.agent,)).fetchone():
+    if filters.agent != "*" and read_value(connection, _FOREIGN, filters.agent):
         return False
-    if filters.include_expired:
-        return True
-    return not connection.execute("SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1", (now,)).fetchone()
-
-
-# SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
-_BATCH = 500
-
-
-def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
-    iterator = iter(values)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
-
-def marks(values: Sequence[object]) -> str:
-    return f"({','.join('?' * len(values))})"
+    expired = "SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1"
+    return filters.include_expired or not read_value(connection, expired, now)
 
 
 def match_expression(node: KeywordNode) -> str:

@@ -12,7 +12,8 @@ from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
 from mindex.model import AnyOf, Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
-from mindex.store.sqlite.filter_sql import Condition, batches, condition, marks, match_expression, sees_everything
+from mindex.store.sqlite.filter_sql import Condition, condition, match_expression, sees_everything
+from mindex.store.sqlite.queries import read_among, read_value, scored_records
 from mindex.store.sqlite.spaces import read_roles
 from mindex.values import dataclass
 
@@ -40,6 +41,9 @@ SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHE
 # looked up twice for that, so it has to be small.
 _SMALL_SCOPE = 2_000
 _ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.{column}" for column in COLUMNS) + " || ' '"
+_INDEXED_TOKENS = f"""
+SELECT r.id, {_ALL_COLUMNS} FROM records r JOIN records_fts f ON f.rowid = r.key WHERE r.id IN {{marks}}
+"""
 _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -48,8 +52,7 @@ _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, 
 
 def index(connection: sqlite3.Connection, key: int, record: Record) -> None:
     """Make a record findable by its words; it must not be in the index yet."""
-    columns = analyze_record(record)
-    connection.execute(_ADD, (key, columns.title, columns.text, columns.summary, columns.tags, columns.identifiers))
+    connection.execute(_ADD, (key, *analyze_record(record)))
 
 
 def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
@@ -139,13 +142,7 @@ def _ranked_among_few(
         for key, score in rows:
             scores[key] = scores.get(key, 0.0) + score * correction
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    known: dict[int, tuple[str, str]] = {}
-    for batch in batches([key for key, _ in best]):
-        found = connection.execute(f"SELECT key, id, kind FROM records WHERE key IN {marks(batch)}", batch)
-        known.update((key, (id_, kind)) for key, id_, kind in found)
-    return tuple(
-        ScoredRecord(known[key][0], max(score, bm25.LEAST_SCORE), known[key][1]) for key, score in best if key in known
-    )
+    return scored_records(connection, [(key, max(score, bm25.LEAST_SCORE)) for key, score in best])
 
 
 def _plain_terms(node: KeywordNode) -> tuple[Term, ...]:
@@ -170,11 +167,9 @@ def _size_if_small(connection: sqlite3.Connection, filters: Filters, scope: Cond
     whose = Filters(agent=filters.agent, kinds=filters.kinds, collections=filters.collections, session=filters.session)
     if replace(filters, include_expired=whose.include_expired) != whose:
         return None
-    (size,) = connection.execute(
-        f"SELECT count(*) FROM (SELECT 1 FROM records r WHERE {scope.sql} LIMIT ?)",
-        (*scope.parameters, _SMALL_SCOPE + 1),
-    ).fetchone()
-    return int(size) if size <= _SMALL_SCOPE else None
+    count = f"SELECT count(*) FROM (SELECT 1 FROM records r WHERE {scope.sql} LIMIT ?)"
+    size = int(read_value(connection, count, *scope.parameters, _SMALL_SCOPE + 1))
+    return size if size <= _SMALL_SCOPE else None
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,23 +179,22 @@ def _statistics(connection: sqlite3.Connection, tokens: Iterable[str], scope: _S
     """How common tokens are among the records in scope, where these are few; else among all."""
     if scope.condition is not None and scope.size is not None:
         query = _COUNT_IN_SCOPE.format(scope=scope.condition.sql)
-        frequency = {
-            token: _count(connection, query, token, scope.condition.parameters) for token in dict.fromkeys(tokens)
-        }
+        values = scope.condition.parameters
+        frequency = {token: _count(connection, query, token, *values) for token in dict.fromkeys(tokens)}
         return TermStatistics(scope.size, frequency)
-    (records,) = connection.execute("SELECT count(*) FROM records_fts_docsize").fetchone()
+    records = read_value(connection, "SELECT count(*) FROM records_fts_docsize")
     frequency = dict.fromkeys(tokens, 0)
     for token in frequency:
         if is_lone(token):
             frequency[token] = _count(connection, _COUNT, token)
-        elif row := connection.execute("SELECT doc FROM records_vocabulary WHERE term = ?", (token,)).fetchone():
-            frequency[token] = row[0]
+        else:
+            frequency[token] = read_value(connection, "SELECT doc FROM records_vocabulary WHERE term = ?", token) or 0
     return TermStatistics(records, frequency)
 
 
-def _count(connection: sqlite3.Connection, query: str, token: str, parameters: Sequence[object] = ()) -> int:
+def _count(connection: sqlite3.Connection, query: str, token: str, *parameters: object) -> int:
     node = Prefix(token) if is_lone(token) else Term(token)
-    return int(connection.execute(query, (match_expression(node), *parameters)).fetchone()[0])
+    return int(read_value(connection, query, match_expression(node), *parameters))
 
 
 def _average_length(connection: sqlite3.Connection) -> float:
@@ -208,10 +202,10 @@ def _average_length(connection: sqlite3.Connection) -> float:
 
     Only FTS5 knows it, and only its shadow table says it; to count the vocabulary takes a second at a million records.
     """
-    row = connection.execute("SELECT block FROM records_fts_data WHERE id = 1").fetchone()
+    tally = read_value(connection, "SELECT block FROM records_fts_data WHERE id = 1")
     numbers: list[int] = []
     value = 0
-    for byte in row[0] if row else b"":
+    for byte in tally or b"":
         value = value << 7 | byte & 0x7F
         if byte < 0x80:
             numbers.append(value)
@@ -224,12 +218,5 @@ def _matched_tokens(
 ) -> dict[str, frozenset[str]]:
     """Looked up in the stored tokens as they are: taking them apart would cost more than the search."""
     sought = [(token, f" {token}" if is_lone(token) else f" {token} ") for token in tokens]
-    found: dict[str, frozenset[str]] = {}
-    for batch in batches(ids):
-        rows = connection.execute(
-            f"SELECT r.id, {_ALL_COLUMNS} FROM records r JOIN records_fts f ON f.rowid = r.key"
-            f" WHERE r.id IN {marks(batch)}",
-            batch,
-        )
-        found |= {id_: frozenset(token for token, padded in sought if padded in held) for id_, held in rows}
-    return found
+    rows = read_among(connection, _INDEXED_TOKENS, ids)
+    return {id_: frozenset(token for token, padded in sought if padded in held) for id_, held in rows}

@@ -1,13 +1,13 @@
 """Removing records for good from a SQLite file: from every table, every index, and the file's free pages."""
 
-import sqlite3
 from collections.abc import Sequence
 
 from mindex.model import PurgeResult
 from mindex.model.consolidation import FROM
+from mindex.store.cache_kinds import TEXT_CACHES
 from mindex.store.sqlite import caches, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
-from mindex.store.sqlite.filter_sql import batches, marks
+from mindex.store.sqlite.queries import batches, marks, read_column, read_value
 
 _FACTS_OF_TURNS = """
 SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
@@ -28,22 +28,17 @@ def purge(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
         for batch in batches(ids):
             found = connection.execute(f"SELECT key, text FROM records WHERE id IN {marks(batch)}", batch).fetchall()
             keys = [key for key, _ in found]
-            vectors += _count(connection, f"SELECT count(*) FROM vectors WHERE record IN {marks(keys)}", keys)
+            vectors += read_value(connection, f"SELECT count(*) FROM vectors WHERE record IN {marks(keys)}", *keys)
             history += connection.execute(f"DELETE FROM history WHERE record IN {marks(batch)}", batch).rowcount
-            taken = connection.execute(_FACTS_OF_TURNS.format(marks=marks(keys)), (FROM, *keys))
-            facts |= dict.fromkeys(id_ for (id_,) in taken)
+            facts |= dict.fromkeys(read_column(connection, _FACTS_OF_TURNS.format(marks=marks(keys)), FROM, *keys))
             connection.executemany(_FORGET_QUERY, [(text,) for _, text in found])
             for table, column in _REFERENCES:
                 connection.execute(f"DELETE FROM {table} WHERE {column} IN {marks(keys)}", keys)
             record_rows.remove_rows(connection, keys)
             removed += len(keys)
-        caches.forget_texts(connection)
+        caches.clear(connection, TEXT_CACHES)  # a text that is purged may be among them
         # Deleted words stay in the segments of the index until they are merged.
         connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
     engine.vectors.pack(force=True)
     left = tuple(id_ for id_ in facts if id_ not in frozenset(ids))
     return PurgeResult(removed, vectors, history, facts=left, erased=engine.database.compact())
-
-
-def _count(connection: sqlite3.Connection, query: str, values: Sequence[int]) -> int:
-    return int(connection.execute(query, values).fetchone()[0])

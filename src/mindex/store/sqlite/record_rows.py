@@ -14,7 +14,7 @@ from mindex.ids import content_hash
 from mindex.model import Record
 from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
 from mindex.store.sqlite import keyword
-from mindex.store.sqlite.filter_sql import batches, marks
+from mindex.store.sqlite.queries import marks, read_among
 
 # ── columns ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -54,6 +54,7 @@ _UPDATE = (
 _JSON = frozenset(one.name for one in ENTRY_PROPERTIES if one.value in ("texts", "object"))
 _VALUES = attrgetter(*_STORED)
 _LEFT_OUT = tuple(None if one.required else one.default for one in ENTRY_PROPERTIES)
+_NAMES = {"tags": "tag", "entities": "entity"}  # table → column
 _TEXTS = tuple(one.name for one in ENTRY_PROPERTIES if one.value == "texts")
 
 
@@ -87,11 +88,9 @@ def from_snapshot(text: str) -> Record:
 
 def read_records(connection: sqlite3.Connection, ids: Sequence[str], *, retired: bool = False) -> tuple[Record, ...]:
     """Records in the order of the ids; with `retired` also those that are not live."""
-    found: dict[str, Record] = {}
     live = "" if retired else "r.retired_at IS NULL AND"
-    for batch in batches(ids):
-        rows = connection.execute(f"{SELECT} WHERE {live} r.id IN {marks(batch)}", batch)
-        found.update((row[0], to_record(row)) for row in rows)
+    rows = read_among(connection, f"{SELECT} WHERE {live} r.id IN {{marks}}", ids)
+    found = {row[0]: to_record(row) for row in rows}
     return tuple(found[id_] for id_ in ids if id_ in found)
 
 
@@ -109,8 +108,8 @@ def insert_entry(connection: sqlite3.Connection, record: Record) -> None:
     cursor = connection.execute(_INSERT, (*_values(record, _STORED), content_hash(record.text)))
     key = cursor.lastrowid
     assert key is not None
-    put_tags(connection, key, record.tags)
-    _put_entities(connection, key, record.entities)
+    put_names(connection, "tags", key, record.tags)
+    put_names(connection, "entities", key, record.entities)
     if record.retired_at is None:
         keyword.index(connection, key, record)
     note_changes(connection, [key])
@@ -124,12 +123,10 @@ def replace_entry(connection: sqlite3.Connection, before: Record, after: Record)
         keyword.index(connection, key, after)
     if after.retired_at is not None or (before.title, before.text) != (after.title, after.text):
         connection.execute("DELETE FROM vectors WHERE record = ?", (key,))
-    if before.tags != after.tags:
-        connection.execute("DELETE FROM tags WHERE record = ?", (key,))
-        put_tags(connection, key, after.tags)
-    if before.entities != after.entities:
-        connection.execute("DELETE FROM entities WHERE record = ?", (key,))
-        _put_entities(connection, key, after.entities)
+    for table in _NAMES:
+        if (names := getattr(after, table)) != getattr(before, table):
+            connection.execute(f"DELETE FROM {table} WHERE record = ?", (key,))
+            put_names(connection, table, key, names)
     note_changes(connection, [key])
 
 
@@ -143,14 +140,10 @@ def remove_rows(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
     note_changes(connection, keys)
 
 
-def put_tags(connection: sqlite3.Connection, key: int, tags: Iterable[str]) -> None:
-    connection.executemany("INSERT OR IGNORE INTO tags (tag, record) VALUES (?, ?)", [(fold(tag), key) for tag in tags])
-
-
-def _put_entities(connection: sqlite3.Connection, key: int, entities: Iterable[str]) -> None:
-    connection.executemany(
-        "INSERT OR IGNORE INTO entities (entity, record) VALUES (?, ?)", [(fold(entity), key) for entity in entities]
-    )
+def put_names(connection: sqlite3.Connection, table: str, key: int, names: Iterable[str]) -> None:
+    """Tags or entities of a record, folded."""
+    query = f"INSERT OR IGNORE INTO {table} ({_NAMES[table]}, record) VALUES (?, ?)"
+    connection.executemany(query, [(fold(name), key) for name in names])
 
 
 def note_changes(connection: sqlite3.Connection, keys: Iterable[int], model: int | None = None) -> None:

@@ -16,7 +16,8 @@ from mindex.store.results import (
 )
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
-from mindex.store.sqlite.filter_sql import batches, condition, marks
+from mindex.store.sqlite.filter_sql import condition
+from mindex.store.sqlite.queries import marks, read_among, read_column, read_value
 
 _SIGNALS = """
 SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at,
@@ -41,8 +42,6 @@ _SUBSTRING = """
 SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE {words} AND {scope}
 ORDER BY r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key LIMIT ?
 """
-
-
 _LARGEST_OFFSET = 2**62  # SQLite counts in 64 bits
 
 
@@ -63,20 +62,15 @@ class SqliteRetrieval:
 
     def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
         live = "" if retired else "AND retired_at IS NULL"
+        query = f"SELECT id FROM records WHERE id >= ?1 AND id < ?1 || '\U0010ffff' {live} ORDER BY id LIMIT ?2"
         with self._database.read() as connection:
-            rows = connection.execute(
-                f"SELECT id FROM records WHERE id >= ?1 AND id < ?1 || '\U0010ffff' {live} ORDER BY id LIMIT ?2",
-                (prefix, limit),
-            )
-            return tuple(id_ for (id_,) in rows)
+            return tuple(read_column(connection, query, prefix, limit))
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         offset = min(offset, _LARGEST_OFFSET)
         scope = condition(filters, now_ms())
         with self._database.snapshot() as connection:
-            (total,) = connection.execute(
-                f"SELECT count(*) FROM records r WHERE {scope.sql}", scope.parameters
-            ).fetchone()
+            total = read_value(connection, f"SELECT count(*) FROM records r WHERE {scope.sql}", *scope.parameters)
             rows = connection.execute(
                 f"{record_rows.SELECT} WHERE {scope.sql}"
                 " ORDER BY r.created_at DESC, d.path, r.position, r.key LIMIT ? OFFSET ?",
@@ -88,9 +82,9 @@ class SqliteRetrieval:
         escaped = ["%" + word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%" for word in words]
         scope = condition(filters, now_ms())
         query = _SUBSTRING.format(words=" AND ".join([_HOLDS_WORD] * len(words)), scope=scope.sql)
+        twice = (word for word in escaped for _ in range(2))
         with self._database.read() as connection:
-            values = (*(word for word in escaped for _ in range(2)), *scope.parameters, limit)
-            return tuple(id_ for (id_,) in connection.execute(query, values))
+            return tuple(read_column(connection, query, *twice, *scope.parameters, limit))
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
         with self._database.snapshot() as connection:
@@ -117,11 +111,11 @@ class SqliteRetrieval:
 
 
 def _signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, RankingSignals]:
-    found: dict[str, RankingSignals] = {}
-    for batch in batches(ids):
-        for id_, kind, domain, instruction, *rest in connection.execute(_SIGNALS.format(marks=marks(batch)), batch):
-            found[id_] = RankingSignals(id_, kind, domain, bool(instruction), *rest)
-    return found
+    rows = read_among(connection, _SIGNALS, ids)
+    return {
+        id_: RankingSignals(id_, kind, domain, bool(instruction), *rest)
+        for id_, kind, domain, instruction, *rest in rows
+    }
 
 
 def _adjacent_turns(

@@ -10,11 +10,15 @@ from mindex.clock import now_ms
 from mindex.model import Model, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.rules.spaces import SpaceRoles, describe_space, described_space
+from mindex.store.sqlite.queries import read_value
 
 _SET = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _LACKS = """
 SELECT 1 FROM vectors old JOIN records r ON r.key = old.record AND r.retired_at IS NULL
-WHERE old.model = ?1 AND NOT EXISTS (SELECT 1 FROM vectors new WHERE new.model = ?2 AND new.record = old.record) LIMIT 1
+WHERE old.model = (SELECT key FROM models WHERE fingerprint = ?1) AND NOT EXISTS (
+    SELECT 1 FROM vectors new
+    WHERE new.model = (SELECT key FROM models WHERE fingerprint = ?2) AND new.record = old.record
+) LIMIT 1
 """
 # Neither active nor being filled. Where no space is active yet, none is out of use either.
 _UNUSED = """
@@ -32,8 +36,8 @@ def read_roles(connection: sqlite3.Connection) -> SpaceRoles:
 
 
 def key_of(connection: sqlite3.Connection, fingerprint: str) -> int | None:
-    row = connection.execute("SELECT key FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
-    return int(row[0]) if row else None
+    key: int | None = read_value(connection, "SELECT key FROM models WHERE fingerprint = ?", fingerprint)
+    return key
 
 
 def read_spaces(connection: sqlite3.Connection, *, counted: bool) -> tuple[Space, ...]:
@@ -87,8 +91,7 @@ class SqliteSpaceStatements:
         _unpack(self._connection, key)
 
     def lacks(self, new: Model, old: str) -> bool:
-        keys = key_of(self._connection, old), key_of(self._connection, new.fingerprint)
-        return keys[0] is not None and self._connection.execute(_LACKS, keys).fetchone() is not None
+        return read_value(self._connection, _LACKS, old, new.fingerprint) is not None
 
 
 # ── canaries ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,13 +99,13 @@ class SqliteSpaceStatements:
 
 def read_canary(connection: sqlite3.Connection, model: Model) -> VectorArray | None:
     """The canary of a space; None if there is none, or none that can be read."""
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_canary_key(model.fingerprint),)).fetchone()
-    if row is None:
+    written = read_value(connection, "SELECT value FROM meta WHERE key = ?", _canary_key(model.fingerprint))
+    if written is None:
         return None
     import numpy as np  # only for a canary
 
     try:
-        vector = np.frombuffer(base64.b64decode(row[0], validate=True), "<f4")
+        vector = np.frombuffer(base64.b64decode(written, validate=True), "<f4")
     except (ValueError, TypeError):
         return None
     return vector if len(vector) == model.dimensions else None
@@ -111,7 +114,7 @@ def read_canary(connection: sqlite3.Connection, model: Model) -> VectorArray | N
 def put_canary(connection: sqlite3.Connection, model: Model, vector: VectorArray) -> VectorArray:
     """Store a space's canary unless it has one; one without vectors was left by a process that came no further."""
     stored = read_canary(connection, model)
-    if stored is not None and connection.execute(_HAS_VECTORS, (model.fingerprint,)).fetchone():
+    if stored is not None and read_value(connection, _HAS_VECTORS, model.fingerprint):
         return stored
     written = base64.b64encode(vector.astype("<f4").tobytes()).decode()
     connection.execute(_SET, (_canary_key(model.fingerprint), written))
@@ -119,8 +122,7 @@ def put_canary(connection: sqlite3.Connection, model: Model, vector: VectorArray
 
 
 def has_canary(connection: sqlite3.Connection, fingerprint: str) -> bool:
-    row = connection.execute("SELECT 1 FROM meta WHERE key = ?", (_canary_key(fingerprint),)).fetchone()
-    return row is not None
+    return read_value(connection, "SELECT 1 FROM meta WHERE key = ?", _canary_key(fingerprint)) is not None
 
 
 def _canary_key(fingerprint: str) -> str:
@@ -136,10 +138,9 @@ def count_unused(connection: sqlite3.Connection) -> int:
 
 def drop_some(connection: sqlite3.Connection) -> bool:
     """Remove some of the vectors that are neither active nor being filled. Returns whether there may be more."""
-    row = connection.execute(_UNUSED).fetchone()
-    if row is None:
+    key = read_value(connection, _UNUSED)
+    if key is None:
         return False
-    (key,) = row
     gone = connection.execute(
         "DELETE FROM vectors WHERE key IN (SELECT key FROM vectors WHERE model = ? LIMIT ?)", (key, _ROWS_AT_ONCE)
     ).rowcount

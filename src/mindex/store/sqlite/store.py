@@ -19,12 +19,7 @@ class SqliteStore:
     capabilities = GROUPS
 
     def __init__(
-        self,
-        path: str | Path,
-        *,
-        wait: float = DEFAULT_WAIT,
-        cache_rows: int = CACHE_ROWS,
-        logs_access: bool = True,
+        self, path: str | Path, *, wait: float = DEFAULT_WAIT, cache_rows: int = CACHE_ROWS, logs_access: bool = True
     ) -> None:
         """`wait` bounds how long a write waits for the lock, `cache_rows` each kind of cache (0 stores nothing)."""
         self._engine = engine = SqliteEngine(Path(path), wait=wait)

@@ -26,12 +26,14 @@ Fetch = Callable[[Sequence[int]], dict[int, Floats]]
 class Ranked:
     """Record keys with their cosine, best first, and the query's cosine over a sample of the scope."""
 
-    keys: list[int]
-    cosines: list[float]
+    hits: list[tuple[int, float]]
     mean: float
     std: float
     size: int
     fluency: float
+
+
+NOTHING_RANKED = Ranked([], 0.0, 0.0, 0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,10 @@ class VectorIndex:
         scope = self._alive if allowed is None else self._alive & np.isin(self._keys, allowed)
         size = int(scope.sum())
         if not size:
-            return Ranked([], [], 0.0, 0.0, 0, 1.0)
+            return NOTHING_RANKED
         mean, std, fluency = self._background(query, scope, fetch, everything=allowed is None)
         rows = self._choose(query, scope, size, limit)
-        keys, cosines = self._rank(query, rows, limit, fetch)
-        return Ranked(keys, cosines, mean, std, size, fluency)
+        return Ranked(self._rank(query, rows, limit, fetch), mean, std, size, fluency)
 
     def _choose(self, query: Floats, scope: NDArray[np.bool_], size: int, limit: int) -> NDArray[np.intp]:
         wanted = max(_CHOSEN_BY_BITS, 5 * limit)
@@ -158,7 +159,7 @@ class VectorIndex:
         codes = self._codes[rows - self._coded_from].astype(np.float32)
         return np.asarray((codes @ query) * self._scales[rows], np.float32)
 
-    def _rank(self, query: Floats, rows: NDArray[np.intp], limit: int, fetch: Fetch) -> tuple[list[int], list[float]]:
+    def _rank(self, query: Floats, rows: NDArray[np.intp], limit: int, fetch: Fetch) -> list[tuple[int, float]]:
         """Best cosine per record: estimated from codes, the leading ones (or, without codes, all) confirmed."""
         best: dict[int, float] = {}
         if self.coded:
@@ -172,8 +173,7 @@ class VectorIndex:
             confirm = list(dict.fromkeys(self._keys[rows].tolist()))
         for key, vectors in fetch(confirm).items():
             best[key] = float((vectors @ query).max())
-        ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
-        return [key for key, _ in ranked], [cosine for _, cosine in ranked]
+        return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def _background(
         self, query: Floats, scope: NDArray[np.bool_], fetch: Fetch, *, everything: bool

@@ -9,7 +9,7 @@ from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.store.rules import spaces as rules
 from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.engine import SqliteEngine
-from mindex.store.sqlite.filter_sql import batches, marks
+from mindex.store.sqlite.queries import marks, read_among, read_column, read_value
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
     from mindex.model.spaces import EmbedderSpec, Space
@@ -40,9 +40,8 @@ class SqliteVectorStore:
 
     def pending(self, model: Model) -> int:
         with self._database.snapshot() as connection:
-            (live,) = connection.execute("SELECT count(*) FROM records WHERE retired_at IS NULL").fetchone()
-            (embedded,) = connection.execute(_COUNT_EMBEDDED, (model.fingerprint,)).fetchone()
-        return int(live - embedded)
+            live = read_value(connection, "SELECT count(*) FROM records WHERE retired_at IS NULL")
+            return int(live - read_value(connection, _COUNT_EMBEDDED, model.fingerprint))
 
     def pending_records(
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
@@ -64,17 +63,13 @@ class SqliteVectorStore:
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
         import numpy as np  # a keyword search does without
 
-        found: dict[str, VectorArray] = {}
         with self._database.read() as connection:
-            for batch in batches(ids):
-                rows = connection.execute(_VECTORS.format(marks=marks(batch)), (model.fingerprint, *batch))
-                found.update((id_, np.frombuffer(data, np.float32).reshape(-1, size)) for id_, size, data in rows)
-        return found
+            rows = read_among(connection, _VECTORS, ids, model.fingerprint)
+            return {id_: np.frombuffer(data, np.float32).reshape(-1, size) for id_, size, data in rows}
 
     def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
         with self._database.snapshot() as connection:
-            ids = [id_ for (id_,) in connection.execute(_EMBEDDED, (model.fingerprint, limit))]
-            return record_rows.read_records(connection, ids)
+            return record_rows.read_records(connection, read_column(connection, _EMBEDDED, model.fingerprint, limit))
 
     # ── spaces ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,17 +12,23 @@ from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.ids import embedded_text_hash
 from mindex.model import Filters, Model, RecordVectors
 from mindex.model.spaces import EmbedderSpec
-from mindex.store.base import NearestRecords, ScoredRecord
+from mindex.store.base import NearestRecords
 from mindex.store.rules import spaces as rules
 from mindex.store.sqlite import spaces
 from mindex.store.sqlite.connection import Database
-from mindex.store.sqlite.filter_sql import batches, condition, marks, sees_everything
+from mindex.store.sqlite.filter_sql import condition, sees_everything
+from mindex.store.sqlite.queries import batches, read_among, read_column, read_value, scored_records
 from mindex.store.sqlite.record_rows import note_changes
-from mindex.store.sqlite.vector_index import Block, Floats, Keys, Ranked, VectorIndex, encode
+from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
 # Packing rewrites every block, so it waits until enough is unpacked to be worth it.
 _PACK_SHARE = 0.1
+_PUT = """
+INSERT INTO vectors (model, record, fluency, data)
+SELECT ?, key, ?, ? FROM records WHERE id = ? AND retired_at IS NULL
+ON CONFLICT (model, record) DO UPDATE SET fluency = excluded.fluency, data = excluded.data RETURNING record
+"""
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
 
 
@@ -55,16 +61,13 @@ class SqliteVectors:
         # One snapshot for all of it: a commit between two statements could be missed for good, and a space that was
         # replaced in the middle would return half of its vectors.
         with self._lock, self._database.snapshot() as connection:
-            ranked, known = self._ranked(connection, model, query, filters, limit)
-        if ranked is None:
-            return NearestRecords((), 0.0, 0.0, 0, 1.0)
-        pairs = zip(ranked.keys, ranked.cosines, strict=True)
-        hits = tuple(ScoredRecord(known[key][0], cosine, known[key][1]) for key, cosine in pairs if key in known)
+            ranked = self._ranked(connection, model, query, filters, limit)
+            hits = scored_records(connection, ranked.hits)
         return NearestRecords(hits, ranked.mean, ranked.std, ranked.size, ranked.fluency)
 
     def _ranked(
         self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int
-    ) -> tuple[Ranked | None, dict[int, tuple[str, str]]]:
+    ) -> Ranked:
         try:
             rules.require_role(spaces.read_roles(connection), model)
         except SpaceChangedError:
@@ -72,21 +75,20 @@ class SqliteVectors:
             raise
         key = spaces.key_of(connection, model.fingerprint)
         if key is None:
-            return None, {}
+            return NOTHING_RANKED
         known = self._loaded.get(model.fingerprint)
         # One search does without the codes, a process that goes on searching does not.
         codes = known is not None and known.searches > 0
         loaded = self._refresh(connection, model.fingerprint, key, model.dimensions, codes=codes)
         loaded.searches += 1
         allowed = _allowed(connection, filters)
-        ranked = loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed)
-        return ranked, _ids_and_kinds(connection, ranked.keys)
+        return loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed)
 
     def _refresh(
         self, connection: sqlite3.Connection, fingerprint: str, model: int, dimensions: int, *, codes: bool
     ) -> _Loaded:
         """Load the index, or only what changed since this process last looked. Called inside a snapshot."""
-        (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+        last = _last_change(connection)
         (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
         loaded = self._loaded.get(fingerprint)
         if loaded is None or loaded.model != model or self._is_behind(connection, loaded, last, packed):
@@ -123,19 +125,11 @@ class SqliteVectors:
             rules.claim(spaces.SqliteSpaceStatements(connection), model, embedder_spec)
             key = spaces.key_of(connection, model.fingerprint)
             assert key is not None
-            stored = []
+            stored: list[int] = []
             for record, fluency, data, of in rows:
                 if of and not _still_says(connection, record, of):
                     continue  # changed while it was being embedded: it stays pending
-                found = connection.execute(
-                    "INSERT INTO vectors (model, record, fluency, data)"
-                    " SELECT ?, key, ?, ? FROM records WHERE id = ? AND retired_at IS NULL"
-                    " ON CONFLICT (model, record) DO UPDATE SET fluency = excluded.fluency, data = excluded.data"
-                    " RETURNING record",
-                    (key, fluency, data, record),
-                ).fetchone()
-                if found:
-                    stored.append(found[0])
+                stored += read_column(connection, _PUT, key, fluency, data, record)
             note_changes(connection, stored, key)
         return len(stored)
 
@@ -145,13 +139,9 @@ class SqliteVectors:
         `force` makes all of it anew from the vectors themselves.
         """
         with self._database.read() as connection:
-            models = connection.execute("SELECT key, fingerprint, dimensions, packed_seq FROM models").fetchall()
-            due = [
-                (model, fingerprint, dimensions)
-                for model, fingerprint, dimensions, packed in models
-                if force or _is_due(connection, model, packed)
-            ]
-            (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+            models = connection.execute("SELECT key, packed_seq, fingerprint, dimensions FROM models").fetchall()
+            due = [(model, *rest) for model, packed, *rest in models if force or _is_due(connection, model, packed)]
+            last = _last_change(connection)
         for model, fingerprint, dimensions in due:
             self._pack(model, fingerprint, dimensions, anew=force)
         if not models and last > _BLOCK:  # without vectors the log of changes has no reader
@@ -164,7 +154,7 @@ class SqliteVectors:
                 return
             if anew:
                 index = VectorIndex(dimensions)
-                (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+                seq = _last_change(connection)
                 _catch_up(connection, model, index, 0)
                 rows = index.rows()
             else:
@@ -172,13 +162,10 @@ class SqliteVectors:
                 rows, seq = loaded.index.rows(), loaded.seq
         assert rows.codes is not None
         with self._database.write() as connection:
-            row = connection.execute(
-                "SELECT packed_seq FROM models WHERE key = ? AND fingerprint = ?", (model, fingerprint)
-            ).fetchone()
-            if row is None:
-                return
-            (packed,) = row
-            if packed > seq or (packed == seq and not anew):  # another process packed meanwhile
+            query = "SELECT packed_seq FROM models WHERE key = ? AND fingerprint = ?"
+            packed = read_value(connection, query, model, fingerprint)
+            # The space was dropped, or another process packed it meanwhile.
+            if packed is None or packed > seq or (packed == seq and not anew):
                 return
             connection.execute("DELETE FROM vector_blocks WHERE model = ?", (model,))
             for block, start in enumerate(range(0, len(rows.keys), _BLOCK)):
@@ -207,12 +194,15 @@ class SqliteVectors:
 # ── SQL ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _last_change(connection: sqlite3.Connection) -> int:
+    return int(read_value(connection, "SELECT coalesce(max(seq), 0) FROM changes"))
+
+
 def _is_due(connection: sqlite3.Connection, model: int, packed: int) -> bool:
     """Whether so much of a space is unpacked that packing it is worth it."""
-    (changed,) = connection.execute(
-        "SELECT count(*) FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)", (model, packed)
-    ).fetchone()
-    (held,) = connection.execute("SELECT count(*) FROM vectors WHERE model = ?", (model,)).fetchone()
+    count = "SELECT count(*) FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
+    changed = read_value(connection, count, model, packed)
+    held = read_value(connection, "SELECT count(*) FROM vectors WHERE model = ?", model)
     return bool(changed > _BLOCK and changed > _PACK_SHARE * held)
 
 
@@ -248,8 +238,7 @@ def _catch_up(connection: sqlite3.Connection, model: int, index: VectorIndex, se
     if seq == 0 and not len(index):
         rows = connection.execute("SELECT record, fluency, data FROM vectors WHERE model = ?", (model,))
     else:
-        changed = np.fromiter((key for (key,) in connection.execute(_CHANGED, (model, seq))), np.int64)
-        index.remove(changed)
+        index.remove(np.fromiter((key for (key,) in connection.execute(_CHANGED, (model, seq))), np.int64))
         rows = connection.execute(
             f"SELECT record, fluency, data FROM vectors WHERE model = ?1 AND record IN ({_CHANGED})", (model, seq)
         )
@@ -265,22 +254,11 @@ def _encode(rows: Sequence[tuple[int, float, bytes]], dimensions: int) -> Block:
 
 
 def _fetch(connection: sqlite3.Connection, model: int, records: Sequence[int]) -> dict[int, Floats]:
-    found: dict[int, Floats] = {}
-    for batch in batches(records):
-        rows = connection.execute(
-            f"SELECT record, data FROM vectors WHERE model = ? AND record IN {marks(batch)}", (model, *batch)
-        ).fetchall()
-        found.update((record, np.frombuffer(data, np.float32)) for record, data in rows)
-    dimensions = connection.execute("SELECT dimensions FROM models WHERE key = ?", (model,)).fetchone()[0]
-    return {record: vectors.reshape(-1, dimensions) for record, vectors in found.items()}
-
-
-def _ids_and_kinds(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
-    found: dict[int, tuple[str, str]] = {}
-    for batch in batches(keys):
-        rows = connection.execute(f"SELECT key, id, kind FROM records WHERE key IN {marks(batch)}", batch)
-        found.update((key, (id_, kind)) for key, id_, kind in rows)
-    return found
+    dimensions = read_value(connection, "SELECT dimensions FROM models WHERE key = ?", model)
+    rows = read_among(
+        connection, "SELECT record, data FROM vectors WHERE model = ? AND record IN {marks}", records, model
+    )
+    return {record: np.frombuffer(data, np.float32).reshape(-1, dimensions) for record, data in rows}
 
 
 def _allowed(connection: sqlite3.Connection, filters: Filters) -> Keys | None:

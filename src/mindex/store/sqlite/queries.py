@@ -1,0 +1,49 @@
+"""Reading from a connection: one value, one column, the rows of many ids, records by key."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from mindex.store.results import ScoredRecord
+
+T = TypeVar("T")
+
+# SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
+_BATCH = 500
+
+
+def read_value(connection: sqlite3.Connection, query: str, *parameters: object) -> Any:
+    """The first column of the first row; None when there is no row."""
+    row = connection.execute(query, parameters).fetchone()
+    return row[0] if row else None
+
+
+def read_column(connection: sqlite3.Connection, query: str, *parameters: object) -> list[Any]:
+    """The first column of all rows."""
+    return [row[0] for row in connection.execute(query, parameters)]
+
+
+def read_among(
+    connection: sqlite3.Connection, query: str, values: Iterable[object], *parameters: object
+) -> Iterator[Any]:
+    """The rows of a query for many values, some at a time; these stand for its `{marks}`, after other parameters."""
+    for batch in batches(values):
+        yield from connection.execute(query.format(marks=marks(batch)), (*parameters, *batch))
+
+
+def scored_records(connection: sqlite3.Connection, scores: Sequence[tuple[int, float]]) -> tuple[ScoredRecord, ...]:
+    """The records with these keys that exist, in this order, with their scores."""
+    rows = read_among(connection, "SELECT key, id, kind FROM records WHERE key IN {marks}", (key for key, _ in scores))
+    known = {key: (id_, kind) for key, id_, kind in rows}
+    return tuple(ScoredRecord(known[key][0], score, known[key][1]) for key, score in scores if key in known)
+
+
+def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def marks(values: Sequence[object]) -> str:
+    return f"({','.join('?' * len(values))})"
