@@ -1,5 +1,7 @@
 """What the store holds: collections, documents, records and their changes. Their vectors are in `vectors.py`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias
