@@ -6,7 +6,7 @@ Each stage is a small module. A stage that cannot run leaves the one before it s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
@@ -35,6 +35,7 @@ _SURE_OF_VARIANTS = 0.9
 _SPARE = 10
 # So many are read by a reranker, whatever the page: the order must not depend on its size.
 RERANKED = 40
+_PARTS = tuple(part.name for part in fields(Contribution))
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +332,7 @@ def _order(hit: _Ranked) -> tuple[float, float, str]:
 
 def _stages(contribution: Contribution, boosts: Iterable[tuple[str, float]]) -> tuple[Stage, ...]:
     """What each part of a score, and then each boost, changes. Stages are named for the fields of Contribution."""
-    changes: dict[str, float] = asdict(contribution)
+    changes = {name: getattr(contribution, name) for name in _PARTS}  # `asdict` copies, and takes ten times as long
     score = contribution.total
     for name, factor in boosts:
         changes[name] = score * (factor - 1)
