@@ -21,6 +21,7 @@ from mindex.store.base import (
 )
 from mindex.store.rules import bm25
 from mindex.store.rules.filters import admits, holds_literally
+from mindex.store.rules.kind_groups import first_of_each_group
 from mindex.store.rules.spaces import require_role
 from tests.contract.memory_engine_entries import session_of
 from tests.contract.memory_engine_tables import Connection, Tables
@@ -76,8 +77,10 @@ class MemoryRetrieval:
             bonus = {hit.id: hit.score for hit in _ranked(query.bonus, candidates, scope, average)}
             hits = [replace(hit, score=hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
             hits.sort(key=lambda hit: (-hit.score, hit.id))
-        matched = {hit.id: bm25.matched_tokens(found[hit.id], query.tokens) for hit in hits[: query.described]}
-        return KeywordResult(tuple(hits), _statistics(query.tokens, scope), matched, tables.roles.active)
+        described = [found[hit.id] for hit in first_of_each_group(hits, query.described)]
+        matched = {record.id: bm25.matched_tokens(record, query.tokens) for record in described}
+        lengths = {record.id: bm25.length(record) for record in described}
+        return KeywordResult(tuple(hits), _statistics(query.tokens, scope), matched, tables.roles.active, lengths)
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         return _statistics(tokens, _live(self._connection.read()))
@@ -95,19 +98,15 @@ class MemoryRetrieval:
         require_role(tables.roles, model)
         scope = [one for one in _in_scope(tables, filters) if tables.has_vectors(model, one.id)]
         if not scope:
-            return NearestRecords((), 0.0, 0.0, 0, 1.0)
+            return NearestRecords((), 0)
         vectors = [tables.vectors[model.fingerprint, one.id] for one in scope]
         cosines = [one.pieces @ query for one in vectors]
         hits = [
-            ScoredRecord(record.id, float(pieces.max()), record.kind)
-            for record, pieces in zip(scope, cosines, strict=True)
+            ScoredRecord(record.id, float(pieces.max()), record.kind, len(record.text), vector.fluency)
+            for record, pieces, vector in zip(scope, cosines, vectors, strict=True)
         ]
         hits.sort(key=lambda hit: -hit.score)
-        every = np.concatenate(cosines)
-        fluency = np.repeat([one.fluency for one in vectors], [len(one.pieces) for one in vectors])
-        return NearestRecords(
-            tuple(hits[:limit]), float(every.mean()), float(every.std()), len(every), float(fluency.mean())
-        )
+        return NearestRecords(tuple(first_of_each_group(hits, limit)), sum(map(len, cosines)))
 
     # ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -5,40 +5,68 @@ the vector candidates.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
-from math import sqrt
+from dataclasses import field, replace
+from math import log, sqrt
 
 from mindex.errors import UsageError
 from mindex.search.importance_recency import frequency, importance, recency
+from mindex.search.relevance import score_of
 from mindex.store.base import RankingSignals, ScoredRecord
+from mindex.store.rules.kind_groups import KindGroup, kind_group
 from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Keyword and vector candidates of a query, and how far each are to be trusted.
+    """Keyword and vector candidates of a query, and what is known about each.
 
-    `cosine_zscores` say how far each vector hit stands out from the query's own background, in deviations; `cosines`
-    and their `mean` over the `size` vectors in scope are on the default model's scale, whatever the model.
-    `matched_shares` are the shares of the query's idf weight that the first keyword hits hold, `matched_share` the
-    largest of them; `model_fluency` is how fluently the model reads these texts (0…1).
+    `cosines` are on the scale of the default model, whatever the model; `cosine_zscores` say how far each stands above
+    the cosines of unrelated texts, in deviations. `matched_shares` are the shares of the query's idf weight that the
+    first keyword hits hold, `surprises` how unlikely that is by chance, in nats. `fluency` is how fluently the model
+    reads each vector hit (0…1), `words` the number of words of the query.
     """
 
     keyword: Sequence[ScoredRecord] = ()
     vector: Sequence[ScoredRecord] = ()
     cosine_zscores: Mapping[str, float] = field(default_factory=dict)
     cosines: Mapping[str, float] = field(default_factory=dict)
-    matched_share: float = 1.0
-    model_fluency: float = 1.0
     has_vector: bool = True
     has_keyword: bool = True
     matched_shares: Mapping[str, float] = field(default_factory=dict)
-    mean: float = 0.0
-    size: int = 0
+    surprises: Mapping[str, float] = field(default_factory=dict)
+    fluency: Mapping[str, float] = field(default_factory=dict)
+    words: int = 0
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
     signals: Mapping[str, RankingSignals] = field(default_factory=dict)  # only for a fusion in NEEDS_SIGNALS
     now: int = 0
     decay: float = 0.0
+
+    @property
+    def matched_share(self) -> float:
+        """The largest share of the query that a keyword hit holds: how far the words can be trusted."""
+        return max(self.matched_shares.values(), default=0.0) if self.keyword else 0.0
+
+    @property
+    def model_fluency(self) -> float:
+        """How fluently the model reads these texts, 0…1."""
+        return sum(self.fluency.values()) / len(self.fluency) if self.fluency else 1.0
+
+    def by_group(self) -> dict[KindGroup, "Candidates"]:
+        """The candidates of each group of kinds for themselves."""
+        groups: dict[KindGroup, Candidates] = {}
+        for group in dict.fromkeys(kind_group(hit.kind) for hit in (*self.keyword, *self.vector)):
+            keyword = tuple(hit for hit in self.keyword if kind_group(hit.kind) == group)
+            vector = tuple(hit for hit in self.vector if kind_group(hit.kind) == group)
+            shares = {hit.id: self.matched_shares[hit.id] for hit in keyword if hit.id in self.matched_shares}
+            groups[group] = replace(
+                self,
+                keyword=keyword,
+                vector=vector,
+                cosine_zscores={hit.id: self.cosine_zscores[hit.id] for hit in vector},
+                matched_shares=shares,
+                fluency={hit.id: self.fluency[hit.id] for hit in vector},
+            )
+        return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +78,54 @@ class Contribution:
     signals: float = 0.0
     expansion: float = 0.0
     neighbours: float = 0.0
+    length: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.keyword + self.vector + self.signals + self.expansion + self.neighbours
+        return self.keyword + self.vector + self.signals + self.expansion + self.neighbours + self.length
 
 
 Fused = dict[str, Contribution]
 
-# A hit that stands six deviations above the background is as good as a vector hit gets.
+# A hit that stands six deviations above unrelated texts is as good as a vector hit gets.
 _BEST_ZSCORE = 6.0
+# Among memories the vectors decide, and words add a little: short texts share few words with a question. Of two that
+# are equally near the longer one is the better, since very short texts are near to everything.
+_ENTRY_PER_NAT = 0.015
+_ENTRY_PER_LOG_LENGTH = 0.045
+_USUAL_ENTRY = 60
 
 
-def standardised(cosine: float, mean: float, std: float, size: int, background: tuple[float, float]) -> float:
-    """How many deviations a cosine stands above the query's background, never below 0.
-
-    Few records say little about a background, so theirs is shrunk towards the model's own.
-    """
-    trust = size / (50 + size)
-    centre = trust * mean + (1 - trust) * background[0]
-    spread = max(0.02, trust * std + (1 - trust) * background[1])
-    return max(0.0, (cosine - centre) / spread)
+def standardised(cosine: float, background: tuple[float, float]) -> float:
+    """How many deviations a cosine stands above those of unrelated texts, never below 0."""
+    return max(0.0, (cosine - background[0]) / background[1])
 
 
 def blend(candidates: Candidates, weight: float = 0.5) -> Fused:
-    """Mix scores, not ranks, and trust keywords and vectors as far as each deserves.
+    """Mix scores, not ranks, and trust keywords and vectors as far as each deserves; each group of kinds for itself.
 
     Keywords count less when the model reads well but the best hit holds little of the query; vectors count
     little when the model hardly reads these texts at all.
     """
+    fused: Fused = {}
+    for group, own in candidates.by_group().items():
+        texts = _blend_texts(own, weight)
+        if group == "entry" and own.has_vector and own.has_keyword:
+            read = own.model_fluency
+            entries = _blend_entries(own, weight)
+            texts = {
+                id_: Contribution(
+                    keyword=read * entries[id_].keyword + (1 - read) * part.keyword,
+                    vector=read * entries[id_].vector + (1 - read) * part.vector,
+                    length=read * entries[id_].length,
+                )
+                for id_, part in texts.items()
+            }
+        fused |= texts
+    return fused
+
+
+def _blend_texts(candidates: Candidates, weight: float) -> Fused:
     keyword_trust = 1 - candidates.model_fluency * (1 - candidates.matched_share)
     vector_trust = 0.25 + 0.75 * candidates.model_fluency
     share = _share(candidates, weight)
@@ -86,6 +133,18 @@ def blend(candidates: Candidates, weight: float = 0.5) -> Fused:
     keyword = {hit.id: (1 - share) * keyword_trust * hit.score / best for hit in candidates.keyword}
     vector = {id_: share * vector_trust * zscore / _BEST_ZSCORE for id_, zscore in candidates.cosine_zscores.items()}
     return _merged(keyword, vector)
+
+
+def _blend_entries(candidates: Candidates, weight: float) -> Fused:
+    lengths = {hit.id: hit.length for hit in candidates.vector}
+    return {
+        id_: Contribution(
+            keyword=2 * (1 - weight) * _ENTRY_PER_NAT * candidates.surprises.get(id_, 0.0),
+            vector=2 * weight * candidates.cosine_zscores.get(id_, 0.0) / _BEST_ZSCORE,
+            length=_ENTRY_PER_LOG_LENGTH * log(lengths.get(id_, 0) or _USUAL_ENTRY),
+        )
+        for id_ in dict.fromkeys(hit.id for hit in (*candidates.keyword, *candidates.vector))
+    }
 
 
 def rrf(candidates: Candidates, k: float = 60) -> Fused:
@@ -141,6 +200,7 @@ NEEDS_SIGNALS = frozenset({"signals"})
 # The others are formulas of other programs, kept as those have them.
 REFINES_WORDS = frozenset({"blend"})
 LIFTS_NEIGHBOURS = frozenset({"blend"})
+COMPARES_KINDS = frozenset({"blend"})
 
 
 def fuse(name: str, candidates: Candidates, weight: float) -> Fused:
@@ -151,6 +211,19 @@ def fusion_named(name: str) -> Callable[[Candidates, float], Fused]:
     if name not in FUSIONS:
         raise UsageError(f"unknown fusion '{name}'", f"use one of {', '.join(FUSIONS)}")
     return FUSIONS[name]
+
+
+def in_one_order(fused: Fused, groups: Mapping[str, KindGroup], odds: Mapping[str, float]) -> dict[str, float]:
+    """Scores that are comparable between kinds.
+
+    The hits of each group keep their order: the best of them gets the best log-odds that any of them has, and so on.
+    """
+    scores = {}
+    for group in set(groups.values()):
+        own = sorted((id_ for id_ in fused if groups[id_] == group), key=lambda id_: (-fused[id_].total, id_))
+        best_first = sorted((odds[id_] for id_ in own), reverse=True)
+        scores.update((id_, score_of(one)) for id_, one in zip(own, best_first, strict=True))
+    return scores
 
 
 def _share(candidates: Candidates, weight: float) -> float:

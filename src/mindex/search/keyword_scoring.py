@@ -10,12 +10,12 @@ from dataclasses import field, replace
 from mindex.model import Query, Record
 from mindex.search.fuse import REFINES_WORDS
 from mindex.search.query import ParsedQuery, any_of
-from mindex.search.relevance import shares
+from mindex.search.relevance import shares, surprises
 from mindex.store.base import KeywordQuery, ScoredRecord, Store
 from mindex.store.rules.bm25 import LEAST_SCORE
 from mindex.values import dataclass
 
-# So many are looked at more closely; those below are taken to hold no more than the least of them.
+# So many of each group of kinds are looked at more closely; those below are taken to hold no more than the least of them.
 _LOOKED_AT = 50
 
 
@@ -33,16 +33,13 @@ class KeywordWeights:
 
 @dataclass(frozen=True, slots=True)
 class KeywordCandidates:
-    """Keyword candidates, best first, and the share of the query's idf weight that the first of them hold."""
+    """Keyword candidates, best first; the share of the query's idf weight that the first of them hold, and how
+    unlikely it is that they hold it by chance (`relevance.surprises`)."""
 
     hits: tuple[ScoredRecord, ...] = ()
     matched_shares: Mapping[str, float] = field(default_factory=dict)
     active_space: str = ""
-
-    @property
-    def matched_share(self) -> float:
-        """The largest of the shares: how far the words of this query can be trusted."""
-        return max(self.matched_shares.values(), default=0.0) if self.hits else 0.0
+    surprises: Mapping[str, float] = field(default_factory=dict)
 
 
 def keyword_candidates(
@@ -61,7 +58,7 @@ def keyword_candidates(
         KeywordQuery(
             parsed.node,
             tokens=() if parsed.strict else _sought(parsed),
-            described=_LOOKED_AT if refines else 1,
+            described=_LOOKED_AT,
             bonus=any_of(parsed.pairs) if refines else None,
             bonus_weight=refining.pairs,
             past=tuple(past.values()),
@@ -74,15 +71,19 @@ def keyword_candidates(
         return KeywordCandidates(active_space=space)
     if parsed.strict:  # a record that fulfils a strict query matches all of it
         return KeywordCandidates(found.hits, {found.hits[0].id: 1.0}, space)
-    matched = shares(parsed.tokens, _with_parts(parsed, found.matched_tokens), found.statistics)
+    held = _with_parts(parsed, found.matched_tokens)
+    matched = shares(parsed.tokens, held, found.statistics)
+    surprise = surprises(parsed.tokens, held, found.lengths, found.statistics)
+    # Those below the ones that were looked at hold no more than the least of these.
+    surprise |= dict.fromkeys((hit.id for hit in found.hits if hit.id not in surprise), min(surprise.values()))
     if not refines:
-        return KeywordCandidates(found.hits, matched, space)
+        return KeywordCandidates(found.hits, matched, space, surprise)
     least = min(matched.values(), default=1.0)
     scored = [
         replace(hit, score=max(LEAST_SCORE, hit.score * matched.get(hit.id, least) ** refining.coverage))
         for hit in found.hits
     ]
-    return KeywordCandidates(tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id))), matched, space)
+    return KeywordCandidates(tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id))), matched, space, surprise)
 
 
 def _sought(parsed: ParsedQuery) -> tuple[str, ...]:

@@ -7,20 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
-from mindex.search.fuse import LIFTS_NEIGHBOURS, NEEDS_SIGNALS, Candidates, Contribution, Fused, fuse, fusion_named
+from mindex.search.fuse import (
+    COMPARES_KINDS,
+    LIFTS_NEIGHBOURS,
+    NEEDS_SIGNALS,
+    Candidates,
+    Contribution,
+    Fused,
+    fuse,
+    fusion_named,
+    in_one_order,
+)
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.nothing_relevant import nothing_relevant_note, substring_answer
 from mindex.search.query import MAX_QUERY, ParsedQuery
-from mindex.search.relevance import relevance
+from mindex.search.relevance import Evidence, answer_odds, relevance
 from mindex.search.retrieval import Retrieved, Retriever
 from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
 from mindex.store.base import RankingContext, RankingSignals, Store
+from mindex.store.rules.kind_groups import KindGroup, kind_group
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
@@ -35,6 +47,11 @@ _SURE_OF_VARIANTS = 0.9
 _SPARE = 10
 # So many are read by a reranker, whatever the page: the order must not depend on its size.
 RERANKED = 40
+# Where no hit is confident, so many weak ones are shown.
+_MOST_WEAK = 5
+NO_CONFIDENT_MATCH = "no confident match; these may help"
+# A record that fulfils operators, quotes and fields is what the query asks for.
+_STRICTLY_FOUND = 0.99
 _PARTS = tuple(part.name for part in fields(Contribution))
 
 
@@ -46,6 +63,8 @@ class RankingSettings:
     weights: Mapping[str, float]  # by fusion
     candidates: int
     floor: float
+    low_floor: float
+    weak: bool
     boosts: Boosts
     refining: KeywordWeights
     neighbours: float
@@ -70,14 +89,51 @@ class _Ranked:
 class _Scores:
     """Scores and relevances of the candidates of one search, as the stages before boosts leave them."""
 
-    def __init__(self, candidates: Candidates, fused: Fused) -> None:
+    def __init__(self, candidates: Candidates, fused: Fused, *, compares_kinds: bool) -> None:
         self.fused = fused
-        self.relevances = _relevances(candidates, fused)
-        self.turns = _turns(candidates)
+        self.groups: dict[str, KindGroup] = {}
+        self.relevances: dict[str, float] = {}
+        self._odds: dict[str, float] = {}
+        self._compares_kinds = compares_kinds
+        self.judge(candidates)
+        self.totals = self._totals()
+
+    @property
+    def turns(self) -> set[str]:
+        return {id_ for id_, group in self.groups.items() if group == "turn"}
+
+    def judge(self, candidates: Candidates, certainty: float = 1.0) -> None:
+        """Take over what is known about the candidates, if it says more for them than what was known before."""
+        # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
+        furthest: dict[KindGroup, float] = {}
+        for hit in candidates.vector:
+            group, cosine = kind_group(hit.kind), candidates.cosines[hit.id]
+            furthest[group] = min(cosine, furthest.get(group, cosine))
+        for hit in (*candidates.keyword, *candidates.vector):
+            group = self.groups[hit.id] = kind_group(hit.kind)
+            evidence = Evidence(
+                group,
+                candidates.cosines.get(hit.id, furthest.get(group, 0.0)) if candidates.cosines else None,
+                candidates.surprises.get(hit.id, 0.0),
+                candidates.words,
+                candidates.fluency.get(hit.id, candidates.model_fluency),
+            )
+            known = _STRICTLY_FOUND if candidates.strict else relevance(evidence)
+            self.relevances[hit.id] = max(self.relevances.get(hit.id, 0.0), certainty * known)
+            self._odds[hit.id] = max(self._odds.get(hit.id, -inf), answer_odds(evidence))
+
+    def settle(self) -> None:
+        """Make the totals anew, after a stage that changed what was fused."""
+        self.totals = self._totals()
+
+    def _totals(self) -> dict[str, float]:
+        if self._compares_kinds:
+            return in_one_order(self.fused, self.groups, self._odds)
+        return {id_: part.total for id_, part in self.fused.items()}
 
     def ordered(self, ids: Iterable[str]) -> list[str]:
         """The candidates, best first."""
-        return sorted(ids, key=lambda id_: (-self.fused[id_].total, -self.relevances[id_], id_))
+        return sorted(ids, key=lambda id_: (-self.totals[id_], -self.relevances[id_], id_))
 
     def most_relevant(self) -> str:
         return max(self.relevances, key=lambda id_: self.relevances[id_], default="")
@@ -115,15 +171,19 @@ class SearchPipeline:
         if query.fusion in NEEDS_SIGNALS:
             known = self._store.retrieval.ranking_signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
             candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
-        scores = _Scores(candidates, fuse(query.fusion, candidates, self._ranking.weights[query.fusion]))
+        compares_kinds = query.fusion in COMPARES_KINDS and not candidates.strict
+        fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
+        scores = _Scores(candidates, fused, compares_kinds=compares_kinds)
         if query.expand:
             notes += self._expand(query, retrieved, scores)
         floor = self._ranking.floor if query.floor is None else query.floor
+        low_floor = self._low_floor(query, floor)
         lifted = scores.turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
-        context = self._context(query, scores, floor, domain, lifted, retrieved.past)
+        context = self._context(query, scores, low_floor, domain, lifted, retrieved.past)
         records = {**context.records, **retrieved.past}
         lift_neighbours(context.adjacent_turns, scores.fused, scores.relevances, self._ranking.neighbours)
-        kept = scores.ordered(id_ for id_ in scores.fused if scores.relevances[id_] >= floor)
+        scores.settle()
+        kept = scores.ordered(id_ for id_ in scores.fused if scores.relevances[id_] >= low_floor)
         if not kept:
             literal = substring_answer(self._store, query, retrieved.parsed.text, notes, self._ranking.candidates)
             if literal is not None:
@@ -138,6 +198,9 @@ class SearchPipeline:
         if query.rerank:
             ranked, said = self._rerank(retrieved, ranked, records)
             notes += said
+        if not any(hit.relevance >= floor for hit in ranked):
+            kept, ranked, said = _only_weak(kept, ranked)
+            notes += said
         shown = ranked[query.offset : query.offset + query.limit]
         return Answer(
             query=query.text,
@@ -145,9 +208,9 @@ class SearchPipeline:
             fusion=query.fusion,
             total=len(kept),
             has_more=query.offset + len(shown) < len(kept),
-            hits=self._hits(shown, candidates, records),
+            hits=self._hits(shown, candidates, records, floor),
             notes=notes,
-            total_capped=_capped(candidates, scores.relevances, floor, self._ranking.candidates),
+            total_capped=_capped(candidates, scores.relevances, low_floor, self._ranking.candidates),
             offset=query.offset,
         )
 
@@ -168,10 +231,8 @@ class SearchPipeline:
                 added = self._ranking.expansion * (part.keyword + part.vector) / len(found)
                 before = scores.fused.get(id_, Contribution())
                 scores.fused[id_] = replace(before, expansion=before.expansion + added)
-            scores.turns |= _turns(candidates)
-            ids = [hit.id for hit in (*candidates.keyword, *candidates.vector)]
-            for id_, sure in _relevances(candidates, ids).items():
-                scores.relevances[id_] = max(scores.relevances.get(id_, 0.0), _SURE_OF_VARIANTS * sure)
+            scores.judge(candidates, _SURE_OF_VARIANTS)
+        scores.settle()
         return (note,)
 
     # ── rerank ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -197,7 +258,7 @@ class SearchPipeline:
         if len(first) < 2:
             return ranked, ()
         candidates = retrieved.candidates
-        weight = self._ranking.rerank * (candidates.model_fluency if candidates.size else legible(records.values()))
+        weight = self._ranking.rerank * (candidates.model_fluency if candidates.cosines else legible(records.values()))
         if not weight:
             return ranked, ("not reranked: the models hardly read the language of these texts",)
         done = self._reranking().scores(retrieved.parsed.text, [records[hit.id] for hit in first])
@@ -227,10 +288,9 @@ class SearchPipeline:
         past: Mapping[str, Record],
     ) -> RankingContext:
         """What the store knows of the candidates that boosts and neighbours could bring onto the page, in one call."""
-        totals, relevances = {id_: part.total for id_, part in scores.fused.items()}, scores.relevances
+        totals, relevances = scores.totals, scores.relevances
         lifting = lifting_turns(scores.fused, lifted)
-        most_lift = 2 * self._ranking.neighbours * max((totals[id_] for id_ in lifting), default=0.0)
-        best = {id_: total + (most_lift if id_ in lifted else 0.0) for id_, total in totals.items()}
+        best = totals | self._liftable(query, scores, lifting, lifted)
         sure = sorted((totals[id_] for id_ in totals if relevances[id_] >= floor), reverse=True)
         enough = self._least_total(query, sure, domain)
         ids = [id_ for id_ in totals if best[id_] >= enough and (relevances[id_] >= floor or id_ in lifted)]
@@ -243,6 +303,23 @@ class SearchPipeline:
         return self._store.retrieval.ranking_context(
             ids, whole=self._needed(query) + _SPARE, filters=query.filters, adjacent_to=lifting
         )
+
+    def _liftable(
+        self, query: Query, scores: _Scores, lifting: Sequence[str], lifted: Collection[str]
+    ) -> dict[str, float]:
+        """The highest score that each turn could get, if those beside it lift it among the first of the turns."""
+        if not lifting:
+            return {}
+        fused = {id_: scores.fused[id_].total for id_ in lifted}
+        most_lift = 2 * self._ranking.neighbours * max(fused[id_] for id_ in lifting)
+        least = sorted(fused.values(), reverse=True)[: self._needed(query)][-1]
+        highest = max(scores.totals[id_] for id_ in lifted)
+        return {id_: highest for id_, total in fused.items() if total + most_lift >= least}
+
+    def _low_floor(self, query: Query, floor: float) -> float:
+        """What lies between this and the floor is shown as weak; a caller that names a floor, or no weak hits, wants none."""
+        weak = self._ranking.weak if query.weak is None else query.weak
+        return min(floor, self._ranking.low_floor) if weak and query.floor is None else floor
 
     def _needed(self, query: Query) -> int:
         """How many of the best hits the page needs."""
@@ -276,9 +353,9 @@ class SearchPipeline:
         past: Mapping[str, Record],
     ) -> list[_Ranked]:
         """The kept hits in order after boosts, as many as the page needs."""
-        fused = scores.fused
-        enough = self._least_total(query, [fused[id_].total for id_ in kept], domain)
-        kept = [id_ for id_ in kept if fused[id_].total >= enough]
+        fused, totals = scores.fused, scores.totals
+        enough = self._least_total(query, [totals[id_] for id_ in kept], domain)
+        kept = [id_ for id_ in kept if totals[id_] >= enough]
         boosts = self._boosts(query)
         signals = dict(context.signals) | {
             id_: RankingSignals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
@@ -287,7 +364,11 @@ class SearchPipeline:
         }
         now = now_ms()
         ranked = [
-            _Ranked(id_, _stages(fused[id_], boosts_for(signals[id_], domain, boosts, now)), scores.relevances[id_])
+            _Ranked(
+                id_,
+                _stages(fused[id_], totals[id_], boosts_for(signals[id_], domain, boosts, now)),
+                scores.relevances[id_],
+            )
             for id_ in kept
             if id_ in signals  # else it has gone since it was retrieved
         ]
@@ -295,7 +376,9 @@ class SearchPipeline:
 
     # ── answer ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _hits(self, shown: list[_Ranked], candidates: Candidates, known: dict[str, Record]) -> tuple[Hit, ...]:
+    def _hits(
+        self, shown: list[_Ranked], candidates: Candidates, known: dict[str, Record], floor: float
+    ) -> tuple[Hit, ...]:
         records = self._records([hit.id for hit in shown], known)
         keyword = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.keyword, start=1)}
         vector = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.vector, start=1)}
@@ -312,11 +395,11 @@ class SearchPipeline:
                 vector_rank=vector_rank,
                 cosine=cosine,
                 cosine_zscore=candidates.cosine_zscores.get(hit.id),
-                model_fluency=candidates.model_fluency if candidates.has_vector else None,
-                matched_share=candidates.matched_share,
+                model_fluency=candidates.fluency.get(hit.id, candidates.model_fluency) if candidates.has_vector else None,
+                matched_share=candidates.matched_shares.get(hit.id, 0.0),
                 rerank=hit.reranked,
             )
-            hits.append(Hit(records[hit.id], hit.score, hit.relevance, trace))
+            hits.append(Hit(records[hit.id], hit.score, hit.relevance, trace, weak=hit.relevance < floor))
         return tuple(hits)
 
     def _records(self, ids: Sequence[str], known: dict[str, Record]) -> dict[str, Record]:
@@ -330,40 +413,24 @@ def _order(hit: _Ranked) -> tuple[float, float, str]:
     return -hit.score, -hit.relevance, hit.id
 
 
-def _stages(contribution: Contribution, boosts: Iterable[tuple[str, float]]) -> tuple[Stage, ...]:
-    """What each part of a score, and then each boost, changes. Stages are named for the fields of Contribution."""
+def _stages(contribution: Contribution, total: float, boosts: Iterable[tuple[str, float]]) -> tuple[Stage, ...]:
+    """What each part of a score, and then each boost, changes. Stages are named for the fields of Contribution.
+
+    `kind` is what makes the score comparable with those of other kinds.
+    """
     changes = {name: getattr(contribution, name) for name in _PARTS}  # `asdict` copies, and takes ten times as long
-    score = contribution.total
+    changes["kind"] = total - contribution.total
+    score = total
     for name, factor in boosts:
         changes[name] = score * (factor - 1)
         score *= factor
     return tuple(Stage(name, change) for name, change in changes.items() if change)
 
 
-def _turns(candidates: Candidates) -> set[str]:
-    return {hit.id for hit in (*candidates.keyword, *candidates.vector) if hit.kind == "turn"}
-
-
-def _relevances(candidates: Candidates, ids: Collection[str]) -> dict[str, float]:
-    turns = _turns(candidates)
-    best = max((hit.score for hit in candidates.keyword), default=1.0)
-    matched_shares = {hit.id: candidates.matched_share * hit.score / best for hit in candidates.keyword}
-    matched_shares.update(candidates.matched_shares)
-    if candidates.strict:
-        matched_shares = dict.fromkeys(ids, 1.0)
-    # A keyword hit that is not among the nearest is at most as near as the last of them.
-    furthest = min(candidates.cosines.values(), default=0.0)
-    return {
-        id_: relevance(
-            matched_shares.get(id_, 0.0),
-            candidates.cosines.get(id_, furthest) if candidates.size else None,
-            candidates.model_fluency,
-            mean=candidates.mean,
-            size=candidates.size,
-            turn=id_ in turns,
-        )
-        for id_ in ids
-    }
+def _only_weak(kept: list[str], ranked: list[_Ranked]) -> tuple[list[str], list[_Ranked], tuple[str, ...]]:
+    """The few best of candidates none of which is confident, and a note that says so."""
+    few = ranked[:_MOST_WEAK]
+    return kept[:_MOST_WEAK], few, (NO_CONFIDENT_MATCH,) if few else ()
 
 
 def _capped(candidates: Candidates, relevances: Mapping[str, float], floor: float, limit: int) -> bool:

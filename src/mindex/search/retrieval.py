@@ -18,6 +18,7 @@ from mindex.search.query import ParsedQuery, parse, parse_plain
 from mindex.store.base import NearestRecords, ScoredRecord, Store
 from mindex.store.rules.bm25 import matches
 from mindex.store.rules.filters import admits
+from mindex.store.rules.kind_groups import first_of_each_group
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Retriever:
             near = replace(own.candidates, vector=(), cosine_zscores={}, signals={}, has_vector=False)
             found.append(
                 replace(
-                    near, keyword=words.hits, matched_share=words.matched_share, matched_shares=words.matched_shares
+                    near, keyword=words.hits, matched_shares=words.matched_shares, surprises=words.surprises
                 )
             )
         if query.mode == "keyword" or self._embedder is None:
@@ -140,7 +141,7 @@ class Retriever:
             if embedded.vector is not None:
                 model = self._embedder.embedder.model
                 nearest = self._store.retrieval.nearest(model, embedded.vector, query.filters, self._limit)
-                found.append(_vector_candidates(nearest, model))
+                found.append(replace(_vector_candidates(nearest, model), words=own.candidates.words))
         return found
 
     # ── the past ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,8 +169,11 @@ class Retriever:
         if made.vector is None:
             return nearest, f"what changed since then is found by keyword only: {made.note}"
         cosines = iter((made.vector @ vector).tolist())
-        then = [ScoredRecord(id_, max(islice(cosines, len(parts))), past[id_].kind) for id_, parts in pieces.items()]
-        hits = sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id))[: self._limit]
+        then = [
+            ScoredRecord(id_, max(islice(cosines, len(parts))), past[id_].kind, len(past[id_].text))
+            for id_, parts in pieces.items()
+        ]
+        hits = first_of_each_group(sorted((*nearest.hits, *then), key=lambda hit: (-hit.score, hit.id)), self._limit)
         return replace(nearest, hits=tuple(hits), size=nearest.size + len(then)), ""
 
     def _candidates(
@@ -181,8 +185,9 @@ class Retriever:
         return replace(
             by_vector,
             keyword=words.hits,
-            matched_share=words.matched_share,
             matched_shares=words.matched_shares,
+            surprises=words.surprises,
+            words=len(parsed.tokens),
             has_keyword=not by_vector.has_vector or query.mode != "vector",
             strict=parsed.strict,
         )
@@ -212,19 +217,12 @@ def _vacancy(store: Store, filters: Filters) -> str:
 def _vector_candidates(nearest: NearestRecords, model: Model) -> Candidates:
     """Cosines on one scale, since models differ in where theirs lie."""
     background = (model.background_mean, model.background_std)
-    trust = nearest.size / (50 + nearest.size)
-    mean = trust * nearest.mean + (1 - trust) * model.background_mean
     return Candidates(
         vector=nearest.hits,
-        cosine_zscores={
-            hit.id: standardised(hit.score, nearest.mean, nearest.std, nearest.size, background) for hit in nearest.hits
-        },
+        cosine_zscores={hit.id: standardised(hit.score, background) for hit in nearest.hits},
         cosines={hit.id: _usual(hit.score, model) for hit in nearest.hits},
-        matched_share=0.0,
-        model_fluency=min(1.0, max(0.0, (nearest.fluency - _UNREAD) / (_FLUENT - _UNREAD))),
+        fluency={hit.id: min(1.0, max(0.0, (hit.fluency - _UNREAD) / (_FLUENT - _UNREAD))) for hit in nearest.hits},
         has_keyword=False,
-        mean=_usual(mean, model),
-        size=nearest.size,
     )
 
 

@@ -191,6 +191,8 @@ class SearchService:
             weights={name: number(f"search.weights.{name}") for name in FUSIONS},
             candidates=self._settings.whole("search.candidates"),
             floor=number("search.floor"),
+            low_floor=number("search.low_floor"),
+            weak=self._settings.truth("search.weak"),
             boosts=Boosts(
                 number("boost.domain"), number("boost.instruction"), number("boost.memory"), number("memory.decay")
             ),

@@ -278,10 +278,9 @@ class RetrievalStore(Protocol):
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         """The records nearest to a vector, each by the cosine of its best piece, best first.
 
-        `mean` and `std` are of the query's cosine with a background sample: all pieces in scope, if these are at most
-        512, else at least 512 of them that were chosen without looking at the query. `size` is the number of pieces in
-        scope. Raises SpaceChangedError when the vector's space is not the active one, EmbeddingError when it has other
-        dimensions. An engine without vectors returns none.
+        `limit` of each group: chunks, turns, and all other entries. So what is stored of one kind takes no place from
+        another. `size` is the number of pieces in scope. Raises SpaceChangedError when the vector's space is not the
+        active one, EmbeddingError when it has other dimensions. An engine without vectors returns none.
         """
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:

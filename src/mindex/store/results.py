@@ -15,26 +15,25 @@ Revision: TypeAlias = Callable[[Record], Record]
 
 @dataclass(frozen=True, slots=True)
 class ScoredRecord:
-    """A record's id and kind, and how well it fits: the higher, the better."""
+    """A record's id and kind, and how well it fits: the higher, the better.
+
+    `length` is the number of characters of an entry's text where the engine knows it, else 0. `fluency`, of a record
+    that was found by its vector, is the number of words per word piece of the model in its text.
+    """
 
     id: str
     score: float
     kind: str = ""
+    length: int = 0
+    fluency: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class NearestRecords:
-    """The nearest records by cosine, and the background: the query's cosine over the whole scope.
-
-    `mean` and `std` are of a sample of the pieces in scope, `size` is how many these are, `fluency` their mean number
-    of words per word piece.
-    """
+    """The nearest records by cosine, best first, and the number of pieces in scope."""
 
     hits: tuple[ScoredRecord, ...]
-    mean: float
-    std: float
     size: int
-    fluency: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class KeywordQuery:
     """A keyword query, and what else of its result is wanted from the same read.
 
     `node` decides which records match. `bonus`, where a record matches it as well, adds `bonus_weight` of its own
-    score. `tokens` are counted, and looked up in the best `described` hits. `past` are earlier states of records, which
+    score. `tokens` are counted, and looked up in the best `described` hits of each group of kinds. `past` are earlier states of records, which
     are scored as if they were in the index; the filters are not applied to them.
     """
 
@@ -66,7 +65,8 @@ class KeywordQuery:
 class KeywordResult:
     """What a keyword query found, best first; how common its tokens are, and which of them the best hits hold.
 
-    `statistics` counts among the records in scope, where these are few enough to count, else among all. The fingerprint
+    `matched_tokens` and `lengths`, about the number of tokens, are of the first `described` hits of each group of kinds
+    (`store/rules/kind_groups`). `statistics` counts among the records in scope, where these are few enough to count, else among all. The fingerprint
     of the active space lets a search notice that the model was changed, without a call of its own.
     """
 
@@ -74,6 +74,7 @@ class KeywordResult:
     statistics: TermStatistics
     matched_tokens: Mapping[str, frozenset[str]]
     active_space: str = ""
+    lengths: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

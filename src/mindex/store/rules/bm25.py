@@ -57,6 +57,11 @@ def matched_tokens(record: Record, tokens: Sequence[str]) -> frozenset[str]:
     return frozenset(token for token in tokens if token in present or (is_lone(token) and token in first))
 
 
+def length(record: Record) -> int:
+    """The number of tokens that a record is indexed under."""
+    return sum(map(len, _columns(record).values()))
+
+
 def query_tokens(node: KeywordNode) -> frozenset[str]:
     """The tokens whose frequencies a score depends on."""
     return frozenset(token for leaf in _leaves(node) for token in _tokens(leaf))

@@ -12,6 +12,7 @@ from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
 from mindex.model import AnyOf, Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
+from mindex.store.rules.kind_groups import first_of_each_group
 from mindex.store.sqlite.filter_sql import Condition, condition, match_expression, sees_everything
 from mindex.store.sqlite.queries import read_among, read_value, scored_records
 from mindex.store.sqlite.spaces import read_roles
@@ -81,11 +82,14 @@ def search(
         raised = [replace(hit, score=hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
         hits = _best_first(raised)
     statistics = _statistics(connection, query.tokens, scope) if query.tokens else TermStatistics(0, {})
-    described = hits[: query.described]
+    described = first_of_each_group(hits, query.described)
     past = {record.id: record for record in query.past}
-    matched = _matched_tokens(connection, [hit.id for hit in described if hit.id not in past], query.tokens)
-    matched |= {hit.id: bm25.matched_tokens(past[hit.id], query.tokens) for hit in described if hit.id in past}
-    return KeywordResult(hits, statistics, matched, read_roles(connection).active)
+    matched, lengths = _described(connection, [hit.id for hit in described if hit.id not in past], query.tokens)
+    for hit in described:
+        if hit.id in past:
+            matched[hit.id] = bm25.matched_tokens(past[hit.id], query.tokens)
+            lengths[hit.id] = bm25.length(past[hit.id])
+    return KeywordResult(hits, statistics, matched, read_roles(connection).active, lengths)
 
 
 def statistics(connection: sqlite3.Connection, tokens: Sequence[str]) -> TermStatistics:
@@ -142,7 +146,7 @@ def _ranked_among_few(
         for key, score in rows:
             scores[key] = scores.get(key, 0.0) + score * correction
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    return scored_records(connection, [(key, max(score, bm25.LEAST_SCORE)) for key, score in best])
+    return scored_records(connection, [(key, max(score, bm25.LEAST_SCORE), 1.0) for key, score in best])
 
 
 def _plain_terms(node: KeywordNode) -> tuple[Term, ...]:
@@ -213,10 +217,16 @@ def _average_length(connection: sqlite3.Connection) -> float:
     return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
 
-def _matched_tokens(
+def _described(
     connection: sqlite3.Connection, ids: Sequence[str], tokens: Sequence[str]
-) -> dict[str, frozenset[str]]:
-    """Looked up in the stored tokens as they are: taking them apart would cost more than the search."""
+) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
+    """Which of the tokens each record holds, and about how many it has in all.
+
+    Looked up in the stored tokens as they are: taking them apart would cost more than the search.
+    """
     sought = [(token, f" {token}" if is_lone(token) else f" {token} ") for token in tokens]
-    rows = read_among(connection, _INDEXED_TOKENS, ids)
-    return {id_: frozenset(token for token, padded in sought if padded in held) for id_, held in rows}
+    matched, lengths = {}, {}
+    for id_, held in read_among(connection, _INDEXED_TOKENS, ids):
+        matched[id_] = frozenset(token for token, padded in sought if padded in held)
+        lengths[id_] = held.count(" ")
+    return matched, lengths

@@ -19,6 +19,12 @@ def read_value(connection: sqlite3.Connection, query: str, *parameters: object) 
     return row[0] if row else None
 
 
+# The length of a chunk's text is not needed, and would be read with all of the text.
+_SCORED = """
+SELECT key, id, kind, CASE kind WHEN 'chunk' THEN 0 ELSE length(text) END FROM records WHERE key IN {marks}
+"""
+
+
 def read_column(connection: sqlite3.Connection, query: str, *parameters: object) -> list[Any]:
     """The first column of all rows."""
     return [row[0] for row in connection.execute(query, parameters)]
@@ -32,11 +38,17 @@ def read_among(
         yield from connection.execute(query.format(marks=marks(batch)), (*parameters, *batch))
 
 
-def scored_records(connection: sqlite3.Connection, scores: Sequence[tuple[int, float]]) -> tuple[ScoredRecord, ...]:
-    """The records with these keys that exist, in this order, with their scores."""
-    rows = read_among(connection, "SELECT key, id, kind FROM records WHERE key IN {marks}", (key for key, _ in scores))
-    known = {key: (id_, kind) for key, id_, kind in rows}
-    return tuple(ScoredRecord(known[key][0], score, known[key][1]) for key, score in scores if key in known)
+def scored_records(
+    connection: sqlite3.Connection, scores: Sequence[tuple[int, float, float]]
+) -> tuple[ScoredRecord, ...]:
+    """The records with these keys that exist, in this order, with their scores and fluency."""
+    rows = read_among(connection, _SCORED, (key for key, _, _ in scores))
+    known = {key: rest for key, *rest in rows}
+    return tuple(
+        ScoredRecord(known[key][0], score, known[key][1], known[key][2], fluency)
+        for key, score, fluency in scores
+        if key in known
+    )
 
 
 def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:

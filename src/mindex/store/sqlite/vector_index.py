@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Keys = NDArray[np.int64]
+Groups = NDArray[np.uint8]
 
 # Up to this many rows every one is scored by its int8 code; beyond, sign bits choose which ones to score.
 EXHAUSTIVE = 4096
 _CHOSEN_BY_BITS = 1000
-_SAMPLE = 512
 # This many leading records are scored again with their stored float32 vectors; int8 is off by less than .01.
 _CONFIRMED = 64
 
@@ -24,16 +24,13 @@ Fetch = Callable[[Sequence[int]], dict[int, Floats]]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Record keys with their cosine, best first, and the query's cosine over a sample of the scope."""
+    """Record keys with their cosine and fluency, the best of each group first, and the number of rows in scope."""
 
-    hits: list[tuple[int, float]]
-    mean: float
-    std: float
+    hits: list[tuple[int, float, float]]
     size: int
-    fluency: float
 
 
-NOTHING_RANKED = Ranked([], 0.0, 0.0, 0, 1.0)
+NOTHING_RANKED = Ranked([], 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +72,14 @@ class VectorIndex:
         self._codes: NDArray[np.int8] = np.empty((0, dimensions), np.int8)
         self._alive = np.empty(0, bool)
         self._coded_from = 0  # rows before this one have no code in memory
-        self._sample: tuple[Floats, float] | None = None
 
     def __len__(self) -> int:
         return int(self._alive.sum())
+
+    @property
+    def length(self) -> int:
+        """The number of rows, those of removed records among them."""
+        return len(self._keys)
 
     @property
     def coded(self) -> bool:
@@ -88,7 +89,6 @@ class VectorIndex:
         """Append rows. Blocks without codes may only come first."""
         if not blocks:
             return
-        self._sample = None
         bare = sum(len(block.keys) for block in blocks if block.codes is None)
         if bare:
             assert not len(self._keys)
@@ -111,13 +111,11 @@ class VectorIndex:
         supplied[filled:] = self._codes
         self._codes = supplied
         self._coded_from = 0
-        self._sample = None
 
     def remove(self, keys: Keys) -> None:
         if len(keys) and len(self._keys):
             self._alive &= ~np.isin(self._keys, keys)
-            self._sample = None
-
+    
     def rows(self) -> Block:
         """Every live row, in random order: any run of them is a fair sample."""
         assert self.coded
@@ -127,17 +125,32 @@ class VectorIndex:
             np.ascontiguousarray(self._bits[:, order]), self._codes[order],
         )  # fmt: skip
 
-    def search(self, query: Floats, limit: int, fetch: Fetch, allowed: Keys | None = None) -> Ranked:
-        """The nearest records among the allowed ones (None: all). `fetch` brings float32 vectors of records."""
+    def groups_of(self, groups: Sequence[Keys]) -> Groups:
+        """The group of each row: the number of the first of these that holds its record, counted from 1; else 0."""
+        found = np.zeros(len(self._keys), np.uint8)
+        for number, keys in enumerate(groups, start=1):
+            if len(keys):
+                found[np.isin(self._keys, keys)] = number
+        return found
+
+    def search(
+        self, query: Floats, limit: int, fetch: Fetch, allowed: Keys | None = None, groups: Groups | None = None
+    ) -> Ranked:
+        """The nearest records of each group among the allowed ones (None: all).
+
+        `fetch` brings float32 vectors of records. Without `groups` all rows are one.
+        """
         scope = self._alive if allowed is None else self._alive & np.isin(self._keys, allowed)
         size = int(scope.sum())
         if not size:
             return NOTHING_RANKED
-        mean, std, fluency = self._background(query, scope, fetch, everything=allowed is None)
-        rows = self._choose(query, scope, size, limit)
-        return Ranked(self._rank(query, rows, limit, fetch), mean, std, size, fluency)
+        groups = np.zeros(len(self._keys), np.uint8) if groups is None else groups
+        rows = self._choose(query, scope, size, limit, groups)
+        return Ranked(self._rank(query, rows, limit, fetch, groups), size)
 
-    def _choose(self, query: Floats, scope: NDArray[np.bool_], size: int, limit: int) -> NDArray[np.intp]:
+    def _choose(
+        self, query: Floats, scope: NDArray[np.bool_], size: int, limit: int, groups: Groups
+    ) -> NDArray[np.intp]:
         wanted = max(_CHOSEN_BY_BITS, 5 * limit)
         if size <= (EXHAUSTIVE if self.coded else wanted):
             return np.flatnonzero(scope)
@@ -145,55 +158,60 @@ class VectorIndex:
         distance = np.zeros(len(self._keys), np.uint16)
         for word, column in zip(signs, self._bits, strict=True):
             distance += np.bitwise_count(column ^ word)
-        distance[~scope] = np.iinfo(np.uint16).max
-        counts = np.cumsum(np.bincount(distance[scope], minlength=self.dimensions + 1))
+        found = [scope] if not groups.any() else [scope & (groups == group) for group in np.unique(groups[scope])]
+        return np.concatenate([self._nearest_by_bits(distance, members, wanted, limit) for members in found])
+
+    def _nearest_by_bits(
+        self, distance: NDArray[np.uint16], members: NDArray[np.bool_], wanted: int, limit: int
+    ) -> NDArray[np.intp]:
+        every = np.flatnonzero(members)
+        if len(every) <= wanted:
+            return every
+        own = distance[every]
+        counts = np.cumsum(np.bincount(own, minlength=self.dimensions + 1))
         while True:
-            threshold = int(np.searchsorted(counts, wanted))
-            rows = np.flatnonzero(distance <= threshold)
+            rows = every[own <= int(np.searchsorted(counts, wanted))]
             # One long record may have more pieces near the query than the limit: then look further.
-            if wanted >= size or len(np.unique(self._keys[rows])) >= limit:
+            if wanted >= len(every) or len(np.unique(self._keys[rows])) >= limit:
                 return rows
-            wanted = min(size, wanted * 4)
+            wanted = min(len(every), wanted * 4)
 
     def _estimate(self, query: Floats, rows: NDArray[np.intp]) -> Floats:
         codes = self._codes[rows - self._coded_from].astype(np.float32)
         return np.asarray((codes @ query) * self._scales[rows], np.float32)
 
-    def _rank(self, query: Floats, rows: NDArray[np.intp], limit: int, fetch: Fetch) -> list[tuple[int, float]]:
+    def _rank(
+        self, query: Floats, rows: NDArray[np.intp], limit: int, fetch: Fetch, groups: Groups
+    ) -> list[tuple[int, float, float]]:
         """Best cosine per record: estimated from codes, the leading ones (or, without codes, all) confirmed."""
         best: dict[int, float] = {}
+        confirm: list[int] = []
         if self.coded:
             estimates = self._estimate(query, rows)
             order = np.argsort(-estimates, kind="stable")
             _, firsts = np.unique(self._keys[rows[order]], return_index=True)  # each record by its best piece
-            order = order[np.sort(firsts)[: 2 * limit]]
-            best = dict(zip(self._keys[rows[order]].tolist(), estimates[order].tolist(), strict=True))
-            confirm = list(best)[: max(_CONFIRMED, limit // 4)]
+            order = order[np.sort(firsts)]
+            for group in np.unique(groups[rows]):
+                members = order[groups[rows[order]] == group][: 2 * limit]
+                keys = self._keys[rows[members]].tolist()
+                best.update(zip(keys, estimates[members].tolist(), strict=True))
+                confirm += keys[: max(_CONFIRMED, limit // 4)]
         else:
             confirm = list(dict.fromkeys(self._keys[rows].tolist()))
         for key, vectors in fetch(confirm).items():
             best[key] = float((vectors @ query).max())
-        return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
-
-    def _background(
-        self, query: Floats, scope: NDArray[np.bool_], fetch: Fetch, *, everything: bool
-    ) -> tuple[float, float, float]:
-        """Mean and deviation of the query's cosine over a sample of the scope, and the sample's fluency."""
-        if everything and self._sample is not None:
-            vectors, fluency = self._sample
-        else:
-            rows = np.flatnonzero(scope)
-            if len(rows) > _SAMPLE:
-                rows = rows[np.linspace(0, len(rows) - 1, _SAMPLE).astype(np.intp)]
-            fluency = float(self._fluency[rows].astype(np.float32).mean())
-            vectors = self._vectors(rows, fetch)
-            if everything:
-                self._sample = (vectors, fluency)
-        cosines = vectors @ query
-        return float(cosines.mean()), float(cosines.std()), fluency
-
-    def _vectors(self, rows: NDArray[np.intp], fetch: Fetch) -> Floats:
-        if self.coded:
-            return np.asarray(self._codes[rows].astype(np.float32) * self._scales[rows, None], np.float32)
-        found = list(fetch(list(dict.fromkeys(self._keys[rows].tolist()))).values())
-        return np.concatenate(found) if found else np.zeros((1, self.dimensions), np.float32)
+        ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
+        known = {
+            key: (group, fluency)
+            for key, group, fluency in zip(
+                self._keys[rows].tolist(), groups[rows].tolist(), self._fluency[rows].tolist(), strict=True
+            )
+        }
+        left = dict.fromkeys(np.unique(groups[rows]).tolist(), limit)
+        hits = []
+        for key, cosine in ranked:
+            group, fluency = known[key]
+            if left[group]:
+                left[group] -= 1
+                hits.append((key, cosine, fluency))
+        return hits

@@ -19,7 +19,7 @@ from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.filter_sql import condition, sees_everything
 from mindex.store.sqlite.queries import batches, read_among, read_column, read_value, scored_records
 from mindex.store.sqlite.record_rows import note_changes
-from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Keys, Ranked, VectorIndex, encode
+from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Groups, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
 # Packing rewrites every block, so it waits until enough is unpacked to be worth it.
@@ -28,6 +28,12 @@ _PUT = """
 INSERT INTO vectors (model, record, fluency, data)
 SELECT ?, key, ?, ? FROM records WHERE id = ? AND retired_at IS NULL
 ON CONFLICT (model, record) DO UPDATE SET fluency = excluded.fluency, data = excluded.data RETURNING record
+"""
+# Entries are few among the chunks, which have no agent: one range of an index holds most of them, two the others.
+_ENTRIES = """
+SELECT key, kind FROM records WHERE agent > ''
+UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind < 'chunk'
+UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind > 'chunk'
 """
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
 
@@ -39,6 +45,8 @@ class _Loaded:
     seq: int
     packed: int  # the packing its first rows come from: codes of another one are in another order
     searches: int = 0
+    groups: Groups | None = None  # of its rows, as they were at the change `grouped`
+    grouped: int = -1
 
 
 class SqliteVectors:
@@ -63,7 +71,7 @@ class SqliteVectors:
         with self._lock, self._database.snapshot() as connection:
             ranked = self._ranked(connection, model, query, filters, limit)
             hits = scored_records(connection, ranked.hits)
-        return NearestRecords(hits, ranked.mean, ranked.std, ranked.size, ranked.fluency)
+        return NearestRecords(hits, ranked.size)
 
     def _ranked(
         self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int
@@ -82,7 +90,9 @@ class SqliteVectors:
         loaded = self._refresh(connection, model.fingerprint, key, model.dimensions, codes=codes)
         loaded.searches += 1
         allowed = _allowed(connection, filters)
-        return loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed)
+        if loaded.groups is None or loaded.grouped != loaded.seq or len(loaded.groups) != loaded.index.length:
+            loaded.groups, loaded.grouped = loaded.index.groups_of(_groups(connection)), loaded.seq
+        return loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed, loaded.groups)
 
     def _refresh(
         self, connection: sqlite3.Connection, fingerprint: str, model: int, dimensions: int, *, codes: bool
@@ -259,6 +269,13 @@ def _fetch(connection: sqlite3.Connection, model: int, records: Sequence[int]) -
         connection, "SELECT record, data FROM vectors WHERE model = ? AND record IN {marks}", records, model
     )
     return {record: np.frombuffer(data, np.float32).reshape(-1, dimensions) for record, data in rows}
+
+
+def _groups(connection: sqlite3.Connection) -> tuple[Keys, Keys]:
+    """The keys of turns, and of all other entries; chunks are the rest."""
+    rows = connection.execute(_ENTRIES).fetchall()
+    turns, others = ([key for key, kind in rows if (kind == "turn") is turn] for turn in (True, False))
+    return np.array(turns, np.int64), np.array(others, np.int64)
 
 
 def _allowed(connection: sqlite3.Connection, filters: Filters) -> Keys | None:

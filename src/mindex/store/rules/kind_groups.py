@@ -1,0 +1,27 @@
+"""The three groups of kinds that are retrieved and judged apart: chunks of files, conversation turns, other entries."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from mindex.store.results import ScoredRecord
+
+KindGroup: TypeAlias = Literal["file", "turn", "entry"]
+
+
+def kind_group(kind: str) -> KindGroup:
+    if kind == "chunk":
+        return "file"
+    return "turn" if kind == "turn" else "entry"
+
+
+def first_of_each_group(hits: Iterable[ScoredRecord], count: int) -> list[ScoredRecord]:
+    """The first `count` hits of each group, in their order."""
+    taken: Counter[KindGroup] = Counter()
+    found = []
+    for hit in hits:
+        group = kind_group(hit.kind)
+        if taken[group] < count:
+            taken[group] += 1
+            found.append(hit)
+    return found
