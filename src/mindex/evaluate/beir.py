@@ -82,7 +82,8 @@ def _corpus(path: Path) -> tuple[Text, ...]:
         fields = {name: _field(value, name, place) for name in ("text", "title", "group", "speaker", "date", "session")}
         if not fields["text"].strip() and not fields["title"].strip():
             raise UsageError(f"{place} has neither text nor title", "mend or remove the line")
-        texts.append(Text(id_, **fields | {"date": _moment(fields["date"], place)}))
+        is_memory = value.get("kind") == "memory"
+        texts.append(Text(id_, **fields | {"date": _moment(fields["date"], place)}, is_memory=is_memory))
     return tuple(texts)
 
 
