@@ -204,6 +204,25 @@ def test_another_corpus_or_another_way_in_is_filled_anew(garden: Path, cache: St
         assert more.documents == len(GARDEN) + 1
 
 
+def test_real_files_of_a_set_are_indexed_anew_when_one_of_them_or_a_question_changed(
+    tmp_path: Path, cache: Store
+) -> None:
+    folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "one.md", 1)])
+    write(folder / "files", {"one.md": "kumquat", "two.md": "quince"})
+
+    def is_kept() -> bool:
+        with populated_set(read_set(folder), {}, cache) as populated:
+            return populated.database.is_relative_to(evaluation_folder())
+
+    assert [is_kept(), is_kept()] == [False, True]
+    write(folder / "files", {"two.md": "medlar"})
+    assert [is_kept(), is_kept()] == [False, True]
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\ttwo.md\t1\n")
+    assert [is_kept(), is_kept()] == [False, True]
+    (folder / "files" / "link.md").symlink_to(tmp_path / "elsewhere.md")
+    assert [is_kept(), is_kept()] == [False, False]
+
+
 def test_memories_are_told_anew_each_day_because_their_age_counts(
     tmp_path: Path, garden: Path, cache: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,7 @@ _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
 _MOST_KEPT = 24
 # The code that decides the content of a populated memory, beside the set itself.
 _SOURCES = (
-    "analyzer.py", "embedding", "embedding_text.py", "evaluate/beir.py", "evaluate/named_sets.py",
+    "analyzer.py", "clock.py", "embedding", "embedding_text.py", "evaluate/beir.py", "evaluate/named_sets.py",
     "evaluate/populate.py", "evaluate/question_sets.py", "ids.py", "ingest", "memories", "model", "providers/embed",
     "redaction", "store",
 )  # fmt: skip

@@ -78,7 +78,7 @@ class QuestionSet:
     questions: tuple[Question, ...]
     texts: tuple[Text, ...] = ()
     root: Path | None = None
-    digest: str = ""  # of the corpus; empty for real files, which are read anew each time
+    digest: str = ""  # of the corpus; empty for one's own notes, which are read anew each time
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -43,9 +43,9 @@ def mixture(
             mixed.append(MixedSet(found.name, runner.populated.documents, len(questions), own, beside))
         measured = runners[0].measured
         notes = [
-            *(note for found in sets for note in found.notes),
-            *(note for runner in runners for note in runner.populated.notes),
-            *(f"{one.name}: {note}" for one in mixed for note in one.together.notes),
+            *_named(sets, [found.notes for found in sets]),
+            *_named(sets, [runner.populated.notes for runner in runners]),
+            *_named(sets, [one.together.notes for one in mixed]),
         ]
         return Mixture(
             variant=variant,
@@ -87,7 +87,7 @@ def leave_one_out(
         model=model,
         settings=changed_settings(effective),
         sets=tuple(found),
-        notes=tuple(note for one in sets for note in one.notes),
+        notes=_named(sets, [one.notes for one in sets]),
         version=__version__,
     )
 
@@ -98,6 +98,11 @@ def _read(names: Sequence[Path], options: EvaluationOptions) -> list[QuestionSet
     return [
         read_named_set(name, split=options.split, adversarial=options.adversarial, one_group=True) for name in names
     ]
+
+
+def _named(sets: Sequence[QuestionSet], notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Notes about sets, each with the name of its set."""
+    return tuple(f"{found.name}: {note}" for found, own in zip(sets, notes, strict=True) for note in own)
 
 
 def _unfiltered(questions: Sequence[Question]) -> tuple[Question, ...]:

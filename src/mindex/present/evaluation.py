@@ -214,7 +214,7 @@ def silence_text(found: ForeignTopics) -> str:
     rows.append(row("mean", **found.mean))
     lowest = found.lowest
     model = f", {found.model}" if found.model else ""
-    lines = [f"floor {found.floor:g}{model}: own questions that got no answer, foreign ones that got none"]
+    lines = [f"floor {found.floor:g}{model}: own questions that got no confident hit, foreign ones that got none"]
     lines += [*_settings_lines(found.settings), *_columns(rows)]
     lines.append(f"lowest: {lowest.questions} → {lowest.texts}, {lowest.refused:.1%} refused")
     tried = [["other floors", "own silenced", "foreign refused", "lowest pair"]]
