@@ -7,32 +7,22 @@ import pytest
 from mindex.evaluate.as_shipped import measure_shipped, shipped_page, shipped_scores
 from mindex.evaluate.assessment import EvaluationOptions, assess
 from mindex.evaluate.question_sets import Question, read_set
-from mindex.evaluate.run_questions import QuestionResult, question_runner
-from mindex.model import Answer, Hit, Record
+from mindex.evaluate.run_questions import question_runner
 from mindex.model.evaluation import ShippedPage
 from mindex.store.base import Store
-from tests.evaluate.conftest import beir_set
-
-
-def result(*weak: bool) -> QuestionResult:
-    """A page of memories `m1`, `m2` … of which some are weak."""
-    hits = tuple(
-        Hit(Record(id=f"m{n}", kind="memory", text="tea"), 1.0, 0.5, weak=one) for n, one in enumerate(weak, start=1)
-    )
-    answer = Answer("tea", "keyword", "blend", len(hits), False, hits)
-    return QuestionResult(tuple(hit.record.id for hit in hits), tuple((hit.record.id, hit) for hit in hits), answer)
+from tests.evaluate.conftest import beir_set, page_of
 
 
 def test_a_page_is_confident_when_one_of_its_hits_is_not_weak() -> None:
-    assert result(True, False).confident
-    assert not result(True, True).confident
-    assert not result().confident
+    assert page_of(True, False).confident
+    assert not page_of(True, True).confident
+    assert not page_of().confident
 
 
 def test_a_right_document_counts_where_it_stands_weak_or_not() -> None:
     question = Question("q", "tea?", {"m2": 1})
-    assert shipped_page(question, result(False, True)) == ShippedPage(rank=2, hits=2, confident=1)
-    assert shipped_page(question, result(True)) == ShippedPage(rank=None, hits=1, confident=0)
+    assert shipped_page(question, page_of(False, True)) == ShippedPage(rank=2, hits=2, confident=1)
+    assert shipped_page(question, page_of(True)) == ShippedPage(rank=None, hits=1, confident=0)
 
 
 def test_an_answer_of_weak_hits_is_an_answer_without_confidence() -> None:

@@ -8,10 +8,10 @@ from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions
 from mindex.evaluate.named_sets import read_named_set
 from mindex.evaluate.run_questions import question_runners
-from mindex.evaluate.together import leave_one_out, mixture
+from mindex.evaluate.together import leave_one_out, left_out_set, mixture
 from mindex.store.base import Store
 from tests.conftest import write
-from tests.evaluate.conftest import beir_set
+from tests.evaluate.conftest import beir_set, page_of
 
 
 @pytest.fixture
@@ -147,6 +147,17 @@ def test_foreign_questions_against_all_other_sets(garden: Path, stars: Path, fac
     everything = EvaluationOptions(settings={"search.floor": "0"})
     without_floor = leave_one_out([garden, stars, facts], everything, cache, variant="keyword")
     assert without_floor.mean["no_confident"] < found.mean["no_confident"]
+
+
+def test_weak_candidates_are_no_confident_answer_and_cost_tokens() -> None:
+    long = page_of(True, True, text="a weak candidate of rather many words " * 5)
+    found = left_out_set("s", [page_of(), page_of(True), long, page_of(True, False)])
+    assert (found.questions, found.no_confident, found.no_answer) == (4, 0.75, 0.25)
+    alone = left_out_set("s", [page_of(True)])
+    assert alone.weak_tokens == alone.most_weak_tokens > 0
+    assert found.most_weak_tokens == left_out_set("s", [long]).most_weak_tokens > 50
+    assert found.weak_tokens == (alone.most_weak_tokens + found.most_weak_tokens) / 2
+    assert left_out_set("s", [page_of(False)]).weak_tokens == 0.0
 
 
 @pytest.mark.model

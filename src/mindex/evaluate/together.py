@@ -13,7 +13,7 @@ from mindex.evaluate.measured_memory import changed_settings, settings_for
 from mindex.evaluate.metrics import mean
 from mindex.evaluate.named_sets import read_named_set
 from mindex.evaluate.question_sets import Question, QuestionSet, answerable, sampled
-from mindex.evaluate.run_questions import QuestionRunner, question_runner, question_runners
+from mindex.evaluate.run_questions import QuestionResult, QuestionRunner, question_runner, question_runners
 from mindex.model import Answer, Progress, Report
 from mindex.model.evaluation import LeaveOneOut, LeftOutSet, MixedSet, Mixture
 from mindex.present.answer_view import view_answer
@@ -80,7 +80,8 @@ def leave_one_out(
         questions = sampled(answerable(one, one.questions), options.sample or DEFAULT_SAMPLE)
         with question_runners(others, settings, cache, report=report) as (runner, *_):
             model = runner.measured.model_name
-            found.append(_foreign(runner, one.name, _unfiltered(questions), variant, report))
+            results = _ask_all(runner, one.name, _unfiltered(questions), variant, report)
+            found.append(left_out_set(one.name, results))
     return LeaveOneOut(
         variant=variant,
         floor=effective.number("search.floor"),
@@ -110,21 +111,28 @@ def _unfiltered(questions: Sequence[Question]) -> tuple[Question, ...]:
     return tuple(replace(question, group="") for question in questions)
 
 
-def _foreign(
+def _ask_all(
     runner: QuestionRunner, name: str, questions: Sequence[Question], variant: str, report: Report | None
-) -> LeftOutSet:
-    confident = silent = 0
-    weak = []
+) -> list[QuestionResult]:
+    results = []
     for done, question in enumerate(questions):
         if report is not None and done % 10 == 0:
             report(Progress("ask", done, len(questions), f"{name} left out"))
-        result = runner.ask_as_shipped(question, variant)
-        confident += result.confident
-        silent += not result.answer.hits
-        if result.answer.hits and not result.confident:
-            weak.append(_tokens_of_hits(result.answer))
-    count = len(questions)
-    return LeftOutSet(name, count, 1 - confident / count, silent / count, mean(weak), max(weak, default=0))
+        results.append(runner.ask_as_shipped(question, variant))
+    return results
+
+
+def left_out_set(name: str, results: Sequence[QuestionResult]) -> LeftOutSet:
+    """What foreign questions got: confidence, silence, and the tokens of answers that hold nothing but weak hits."""
+    weak = [_tokens_of_hits(one.answer) for one in results if one.answer.hits and not one.confident]
+    return LeftOutSet(
+        name=name,
+        questions=len(results),
+        no_confident=mean([float(not one.confident) for one in results]),
+        no_answer=mean([float(not one.answer.hits) for one in results]),
+        weak_tokens=mean(weak),
+        most_weak_tokens=max(weak, default=0),
+    )
 
 
 def _tokens_of_hits(answer: Answer) -> int:
