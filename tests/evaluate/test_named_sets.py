@@ -79,7 +79,7 @@ def test_without_a_name_it_is_the_first_group_where_only_one_is_wanted(grouped: 
     assert read_named_set(grouped, one_group=True).name == "grouped@a/b"
     assert read_named_set(Path(f"{grouped}@c"), one_group=True).name == "grouped@c"
     assert read_named_set(grouped).name == "grouped"
-    assert read_named_set(garden, one_group=True).name == "garden"
+    assert read_named_set(garden, one_group=True).name == read_named_set(Path(f"{garden}@")).name == "garden"
 
 
 def test_a_group_that_is_not_there_is_an_error_that_names_those_that_are(grouped: Path, garden: Path) -> None:

@@ -83,7 +83,7 @@ def _one_group(found: QuestionSet, group: str) -> QuestionSet:
     left_out = {**found.left_out, "of other groups": len(found.questions) - len(questions)}
     return replace(
         found,
-        name=f"{found.name}@{group}",
+        name=f"{found.name}@{group}" if group else found.name,
         texts=texts,
         questions=tuple(questions),
         digest=_digest(found, "group", group),
