@@ -117,6 +117,11 @@ def test_two_groups_of_one_set_may_stand_together(talks: Path, cache: Store) -> 
         leave_one_out(names, EvaluationOptions(), cache, variant="keyword")
 
 
+def test_a_group_is_not_its_own_company(talks: Path, cache: Store) -> None:
+    with pytest.raises(UsageError, match="two of these sets are talks@first"):
+        mixture([talks, Path(f"{talks}@first")], EvaluationOptions(), cache)
+
+
 def test_a_set_needs_company(garden: Path, cache: Store) -> None:
     for measured in (mixture, leave_one_out):
         with pytest.raises(UsageError, match="not together with anything"):

@@ -1,5 +1,6 @@
 """Measures several sets in one memory: each set's questions beside the texts of the others, or without its own."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -96,9 +97,13 @@ def leave_one_out(
 def _read(names: Sequence[Path], options: EvaluationOptions) -> list[QuestionSet]:
     if len(names) < 2:
         raise UsageError("one set alone is not together with anything", "name two sets or more")
-    return [
+    sets = [
         read_named_set(name, split=options.split, adversarial=options.adversarial, one_group=True) for name in names
     ]
+    for name, times in Counter(found.name for found in sets).items():
+        if times > 1:
+            raise UsageError(f"two of these sets are {name}", "name it once, or another group of it")
+    return sets
 
 
 def _named(sets: Sequence[QuestionSet], notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
