@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from mindex.evaluate.cached_models import open_cache
+from mindex.evaluate.run_questions import QuestionResult
+from mindex.model import Answer, Hit, Record
 from mindex.store.base import Store
 
 GARDEN = {
@@ -116,3 +118,11 @@ def beir_set(
 
 def lines_of(objects: Sequence[Mapping[str, object]]) -> str:
     return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
+
+
+def page_of(*weak: bool, text: str = "tea") -> QuestionResult:
+    """A page of memories `m1`, `m2` … of which some are weak."""
+    records = [Record(id=f"m{number}", kind="memory", text=text) for number in range(1, len(weak) + 1)]
+    hits = tuple(Hit(record, 1.0, 0.5, weak=one) for record, one in zip(records, weak, strict=True))
+    answer = Answer("tea", "keyword", "blend", len(hits), False, hits)
+    return QuestionResult(tuple(hit.record.id for hit in hits), tuple((hit.record.id, hit) for hit in hits), answer)

@@ -111,6 +111,58 @@ def test_silence_is_a_table_of_pairs(garden: Path, stars: Path) -> None:
     assert shown["languages"] == {"garden": "en", "stars": "en"}
 
 
+def test_what_users_get_stands_beside_the_ranking(garden: Path) -> None:
+    lines = run_here("eval", garden).out.splitlines()
+    head = next(line for line in lines if line.startswith("as shipped "))
+    assert head.split("  ")[0] == "as shipped"
+    assert head.split() == ["as", "shipped", "hit@1", "hit@5", "no", "answer", "none", "confident"]
+    row = lines[lines.index(head) + 1].split()
+    shown = run_here("eval", garden, "--json").json
+    shipped = shown["runs"]["keyword"]["as_shipped"]
+    assert list(shipped) == ["hit@1", "hit@5", "no_answer", "no_confident"]
+    assert row == [
+        "keyword",
+        f"{shipped['hit@1']:.3f}",
+        f"{shipped['hit@5']:.3f}",
+        f"{shipped['no_answer']:.1%}",
+        f"{shipped['no_confident']:.1%}",
+    ]
+    assert shown["as_shipped_per_query"]["keyword"]["q1"] == {"rank": 1, "hits": 1, "confident": 1}
+
+
+def test_sets_in_one_memory_are_a_table_from_alone_to_together(garden: Path, stars: Path, tmp_path: Path) -> None:
+    asked = ("eval", garden, f"{stars}:memory", "--together")
+    text = run_here(*asked, "--keep", tmp_path / "kept").out
+    assert "2 sets in one memory: 16 documents, floor 0.3" in text
+    row = next(line for line in text.splitlines() if line.startswith("stars:memory"))
+    shown = run_here(*asked, "--json").json
+    (_, told) = shown["sets"]
+    assert (told["set"], told["queries"], told["documents"]) == ("stars:memory", 4, 6)
+    for figure in (told["alone"]["ndcg@10"], told["together"]["as_shipped"]["hit@5"]):
+        assert f"{figure:.3f}" in row
+    assert set(told["per_query"]["a1"]) == {"alone", "together"}
+    means = [shown["mean"][where]["as_shipped"]["hit@5"] for where in ("alone", "together")]
+    assert f"{means[0]:.3f} → {means[1]:.3f}" in text
+    kept = run_here("--db", tmp_path / "kept" / "together" / "memory.db", "search", "comet tail", "--json").json
+    assert "comet" in kept["results"][0]["text"]
+
+
+def test_silence_together_leaves_each_set_out(garden: Path, stars: Path) -> None:
+    asked = ("eval", garden, stars, "--silence", "--together")
+    text = run_here(*asked).out
+    assert "left out and asked" in text
+    assert "lowest: " in text
+    shown = run_here(*asked, "--json").json
+    assert [one["set"] for one in shown["sets"]] == ["garden", "stars"]
+    assert set(shown["mean"]) == {"no_confident", "no_answer", "weak_tokens"}
+    assert shown["lowest"]["no_confident"] == min(one["no_confident"] for one in shown["sets"])
+
+
+def test_one_set_may_be_measured_in_two_ways(garden: Path) -> None:
+    shown = run_here("eval", garden, f"{garden}:memory", "--json").json
+    assert [(one["set"], one["documents"]) for one in shown["sets"]] == [("garden", 10), ("garden:memory", 10)]
+
+
 def test_ones_own_notes_with_questions_that_have_no_answer(tmp_path: Path) -> None:
     asked = "- question: when is the kumquat ripe\n  answer: a.md\n- question: violin concerto\n  none: true\n"
     folder = write(tmp_path / "notes", {"a.md": "# Fruit\n\nThe kumquat is ripe in May.\n", "questions.yaml": asked})
@@ -210,6 +262,13 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(
         run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "two questions", code=2
     )
+    is_one_error(run_here("eval", garden, "--together"), "name two sets or more", code=2)
+    is_one_error(run_here("eval", garden, stars, "--together", "--worst", "3"), "tables of their own", code=2)
+    is_one_error(
+        run_here("eval", garden, stars, "--together", *("--sweep", "search.candidates=1")), "two quest", code=2
+    )
+    is_one_error(run_here("eval", garden, stars, "--together", "--silence", "--keep", tmp_path), "--keep", code=2)
+    is_one_error(run_here("eval", f"{garden}@nobody"), "garden has no group 'nobody'", code=2)
     is_one_error(run_here("eval", garden, "--metric", "mrr"), "what to sweep or compare", code=2)
     swept = ("--sweep", "search.candidates=1")
     is_one_error(run_here("eval", garden, *swept, "--modes", "keyword,vector"), "look at one mode", code=2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mindex.clock import DAY_MS, now_ms
 from mindex.errors import UsageError
 from mindex.evaluate.cached_models import evaluation_folder
 from mindex.evaluate.measured_memory import MeasuredMemory
@@ -118,6 +119,17 @@ def test_the_same_words_said_twice_are_two_turns(tmp_path: Path, cache: Store) -
         assert sorted(populated.id_of(hit.record) for hit in hits) == ["t1", "t2"]
 
 
+def test_a_memory_is_told_to_its_groups_agent(tmp_path: Path, cache: Store) -> None:
+    corpus = [
+        {"_id": group, "text": "The user drinks oolong.", "kind": "memory", "group": group} for group in ("ada", "ben")
+    ]
+    found = read_set(beir_set(tmp_path / "s", corpus, [{**ASKED[0], "group": "ada"}], [("q1", "ada", 1)]))
+    with populated_set(found, {}, cache) as populated, MeasuredMemory(populated.database, {}, cache) as measured:
+        for group in ("ada", "ben"):
+            (hit,) = measured.memory.search("oolong", agent=populated.groups[group]).hits
+            assert (hit.record.kind, populated.id_of(hit.record)) == ("memory", group)
+
+
 # ── real files ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -190,6 +202,40 @@ def test_another_corpus_or_another_way_in_is_filled_anew(garden: Path, cache: St
         corpus.write(lines_of([{"_id": "new", "text": "One more."}]))
     with populated_set(read_set(garden), {}, cache) as more:
         assert more.documents == len(GARDEN) + 1
+
+
+def test_real_files_of_a_set_are_indexed_anew_when_one_of_them_or_a_question_changed(
+    tmp_path: Path, cache: Store
+) -> None:
+    folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "one.md", 1)])
+    write(folder / "files", {"one.md": "kumquat", "two.md": "quince"})
+
+    def is_kept() -> bool:
+        with populated_set(read_set(folder), {}, cache) as populated:
+            return populated.database.is_relative_to(evaluation_folder())
+
+    assert [is_kept(), is_kept()] == [False, True]
+    write(folder / "files", {"two.md": "medlar"})
+    assert [is_kept(), is_kept()] == [False, True]
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\ttwo.md\t1\n")
+    assert [is_kept(), is_kept()] == [False, True]
+    (folder / "files" / "link.md").symlink_to(tmp_path / "elsewhere.md")
+    assert [is_kept(), is_kept()] == [False, False]
+
+
+def test_memories_are_told_anew_each_day_because_their_age_counts(
+    tmp_path: Path, garden: Path, cache: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = [{"_id": "d0", "text": "tea", "kind": "memory"}]
+    facts = beir_set(tmp_path / "facts", corpus, ASKED, [("q1", "d0", 1)])
+
+    def is_kept(folder: Path) -> bool:
+        with populated_set(read_set(folder), {}, cache) as populated:
+            return populated.database.is_relative_to(evaluation_folder())
+
+    assert [is_kept(facts), is_kept(facts), is_kept(garden), is_kept(garden)] == [False, True, False, True]
+    monkeypatch.setattr("mindex.evaluate.populate.now_ms", lambda: now_ms() + DAY_MS)
+    assert [is_kept(facts), is_kept(garden)] == [False, True]
 
 
 def test_a_filled_memory_that_is_broken_is_made_again(garden: Path, cache: Store) -> None:

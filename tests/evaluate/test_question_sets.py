@@ -66,13 +66,12 @@ def test_misleading_questions_are_left_out_and_counted(tmp_path: Path) -> None:
     assert len(read_set(folder, adversarial=True).questions) == 2
 
 
-def test_speaker_and_date_make_a_turn(tmp_path: Path) -> None:
+def test_a_speaker_makes_a_turn(tmp_path: Path) -> None:
     said = {"_id": "d1", "text": "Hello.", "speaker": "Ada", "date": "2023-05-08T13:56", "session": 3, "group": "g"}
-    turn, plain = read_set(
-        beir_set(tmp_path / "s", [said, {"_id": "d2", "text": "Bye.", "speaker": "Ada"}], ASKED, JUDGED)
-    ).texts
-    assert (turn.is_turn, turn.session, turn.date) == (True, "3", "2023-05-08T13:56:00+00:00")
-    assert not plain.is_turn
+    undated, plain = {"_id": "d2", "text": "Bye.", "speaker": "Ada"}, {"_id": "d3", "text": "Rain."}
+    dated, *others = read_set(beir_set(tmp_path / "s", [said, undated, plain], ASKED, JUDGED)).texts
+    assert (dated.is_turn, dated.session, dated.date) == (True, "3", "2023-05-08T13:56:00+00:00")
+    assert [text.is_turn for text in others] == [True, False]
 
 
 def test_real_files_are_known_by_their_names(tmp_path: Path) -> None:

@@ -14,13 +14,22 @@ from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
 from mindex.evaluate.cached_models import open_cache
 from mindex.evaluate.comparison import compared, read_earlier
 from mindex.evaluate.foreign_topics import foreign_topics
+from mindex.evaluate.named_sets import parse_set_name
 from mindex.evaluate.parameter_sweep import sweep
+from mindex.evaluate.together import leave_one_out, mixture
 from mindex.model.evaluation import METRICS, NDCG
-from mindex.present.evaluation import assessments_json, assessments_text, silence_text, sweeps_text
+from mindex.present.evaluation import (
+    assessments_json,
+    assessments_text,
+    left_out_text,
+    mixture_text,
+    silence_text,
+    sweeps_text,
+)
 
 
 @click.command("eval")
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR...")
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SET...")
 @click.option("--modes", default="", metavar="M,M", help="Only these: keyword, vector, hybrid, hybrid+rerank, …")
 @click.option("--rerank", is_flag=True, help="Measure hybrid with the reranker, too.")
 @click.option("--expand", is_flag=True, help="Measure hybrid with expanded questions, too.")
@@ -38,6 +47,7 @@ from mindex.present.evaluation import assessments_json, assessments_text, silenc
 @click.option("--compare", type=click.Path(path_type=Path), metavar="OTHER.json", help="Test against an earlier run.")
 @click.option("--metric", type=click.Choice(METRICS), help=f"What to sweep or compare (default: {NDCG}).")
 @click.option("--silence", is_flag=True, help="Put each set's questions to the other sets' texts.")
+@click.option("--together", is_flag=True, help="Put all sets into one memory; with --silence, all but the one asked.")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the filled memories there.")
 @click.pass_obj
 def eval_command(
@@ -51,12 +61,14 @@ def eval_command(
     compare: Path | None,
     metric: str | None,
     silence: bool,
+    together: bool,
     **options: Any,  # passed on to `EvaluationOptions`
 ) -> None:
     """Say how good the answers are, on sets of questions whose answers are known.
 
-    DIR holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or it is a folder of your
-    own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
+    SET is a folder that holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or one of
+    your own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
+    SET:memory tells all its texts as memories, SET@GROUP takes one group of it.
     """
     folders = _distinct(folders)
     evaluation = EvaluationOptions(
@@ -65,18 +77,28 @@ def eval_command(
         adversarial=not skip_adversarial,
         **options,
     )
-    if (silence or swept) and (compare or options["keep"] or options["worst"] or options["category"]):
-        raise UsageError("--silence and --sweep print tables of their own", "leave the other options out")
+    tables = silence or swept or together
+    if tables and (compare or options["worst"] or options["category"] or (options["keep"] and not together)):
+        raise UsageError("--silence, --together and --sweep print tables of their own", "leave the other options out")
     if metric and not (swept or compare):
         raise UsageError("--metric says what to sweep or compare", "give --sweep or --compare, too")
-    if silence and swept:
-        raise UsageError("--silence and --sweep are two questions", "ask one after the other")
+    if (silence or together) and swept:
+        other = "--together" if together else "--silence"
+        raise UsageError(f"{other} and --sweep are two questions", "ask one after the other")
+    if silence and options["keep"]:
+        raise UsageError("--silence fills a memory for each set", "leave --keep out")
     if silence and len(folders) < 2:
         raise UsageError("silence needs foreign questions", "name two sets or more")
     result: Printable
     text: Callable[[], str]
     with closing(open_cache()) as cache, ProgressBar() as bar:
-        if silence:
+        if together and silence:
+            left_out = leave_one_out(folders, evaluation, cache, variant=_single_variant(evaluation), report=bar)
+            result, text = left_out, lambda: left_out_text(left_out)
+        elif together:
+            mixed = mixture(folders, evaluation, cache, variant=_single_variant(evaluation), report=bar)
+            result, text = mixed, lambda: mixture_text(mixed)
+        elif silence:
             topics = foreign_topics(folders, evaluation, cache, variant=_single_variant(evaluation), report=bar)
             result, text = topics, lambda: silence_text(topics)
         elif swept:
@@ -96,7 +118,7 @@ def eval_command(
 def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
     """Return the folders, each once. Raises UsageError if two of them have one name."""
     distinct = tuple(dict.fromkeys(folder.resolve() for folder in folders))
-    names = [folder.name for folder in distinct]
+    names = [parse_set_name(folder).label for folder in distinct]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two of these sets are called '{name}'", "rename one of the folders")
@@ -104,9 +126,9 @@ def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def _single_variant(options: EvaluationOptions) -> str:
-    """Return the one variant that --sweep and --silence measure. Raises UsageError for several --modes."""
+    """Return the one variant that tables of their own measure. Raises UsageError for several --modes."""
     if len(options.variants) > 1:
-        raise UsageError("--sweep and --silence look at one mode", "name one with --modes")
+        raise UsageError("--sweep, --silence and --together look at one mode", "name one with --modes")
     variant = next(iter(options.variants), "hybrid") + "+expand" * options.expand + "+rerank" * options.rerank
     return variants_of(replace(options, variants=(variant,), rerank=False, expand=False))[0]
 

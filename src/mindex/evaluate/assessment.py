@@ -6,10 +6,12 @@ from pathlib import Path
 
 from mindex import __version__
 from mindex.errors import UsageError
+from mindex.evaluate.as_shipped import measure_both
 from mindex.evaluate.measured_memory import changed_settings, settings_for
 from mindex.evaluate.metrics import mean_scores
-from mindex.evaluate.question_sets import Question, QuestionSet, read_set, sampled
-from mindex.evaluate.run_questions import VARIANTS, measure, measure_silence, question_runner, worst_of
+from mindex.evaluate.named_sets import read_named_set
+from mindex.evaluate.question_sets import Question, QuestionSet, sampled
+from mindex.evaluate.run_questions import VARIANTS, measure_silence, question_runner, worst_of
 from mindex.model import Report
 from mindex.model.evaluation import Assessment, SearchRun, Slice
 from mindex.store.base import Store
@@ -35,11 +37,11 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
     """Populate a memory with the set and run its questions in every search variant."""
     variants = variants_of(options)
     settings = effective_settings(options.settings, variants)
-    found = read_set(folder, split=options.split, adversarial=options.adversarial)
+    found = read_named_set(folder, split=options.split, adversarial=options.adversarial)
     questions = sampled(found.questions, options.sample)
     label = _label(found, options.category)
     with question_runner(found, settings, cache, keep=options.keep, report=report) as runner:
-        runs = {variant: measure(runner, questions, variant, report, found.name) for variant in variants}
+        runs = {variant: measure_both(runner, questions, variant, report, found.name) for variant in variants}
         # A stage that did not run must not be measured unnoticed.
         run_notes = [f"{variant}: {note}" for variant, run in runs.items() for note in run.notes]
         inspected = "hybrid" if "hybrid" in runs else variants[-1]

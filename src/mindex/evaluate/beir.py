@@ -21,7 +21,7 @@ def read_beir(folder: Path, split: str) -> QuestionSet:
         found = replace(found, texts=_corpus(corpus), digest=hashlib.sha256(corpus.read_bytes()).hexdigest())
         known = {text.id for text in found.texts}
     elif files.is_dir():
-        found = replace(found, root=files)
+        found = replace(found, root=files, digest=_files_digest(folder, split))
         known = {path.relative_to(files).as_posix() for path in files.rglob("*") if path.is_file()}
     else:
         raise NotFoundError(f"{folder} has neither corpus.jsonl nor files/", "put the documents there")
@@ -32,6 +32,20 @@ def read_beir(folder: Path, split: str) -> QuestionSet:
     judged = tuple(replace(one, gains=gains[one.id]) for one in questions.values() if one.id in gains)
     left_out = {"not judged": len(questions) - len(judged)} if len(judged) < len(questions) else {}
     return replace(found, questions=judged, left_out=left_out, notes=notes)
+
+
+def _files_digest(folder: Path, split: str) -> str:
+    """A digest of every file of the set, as notes about a memory depend on its questions; empty with links in it."""
+    digest = hashlib.sha256(f"{folder.resolve()}\0{split}".encode("utf-8", "surrogateescape"))
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            return ""
+        if path.is_file():
+            stat = path.stat()
+            name = path.relative_to(folder).as_posix()
+            digest.update(f"\0{name}\0{stat.st_mtime_ns}\0{stat.st_size}\0".encode("utf-8", "surrogateescape"))
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None:
@@ -82,7 +96,8 @@ def _corpus(path: Path) -> tuple[Text, ...]:
         fields = {name: _field(value, name, place) for name in ("text", "title", "group", "speaker", "date", "session")}
         if not fields["text"].strip() and not fields["title"].strip():
             raise UsageError(f"{place} has neither text nor title", "mend or remove the line")
-        texts.append(Text(id_, **fields | {"date": _moment(fields["date"], place)}))
+        is_memory = value.get("kind") == "memory"
+        texts.append(Text(id_, **fields | {"date": _moment(fields["date"], place)}, is_memory=is_memory))
     return tuple(texts)
 
 

@@ -9,7 +9,8 @@ from mindex.evaluate.assessment import EvaluationOptions, effective_settings
 from mindex.evaluate.language_detection import language_of
 from mindex.evaluate.measured_memory import changed_settings
 from mindex.evaluate.metrics import auroc, mean
-from mindex.evaluate.question_sets import Question, answerable, hash_of, read_set, sampled
+from mindex.evaluate.named_sets import read_named_set
+from mindex.evaluate.question_sets import Question, answerable, hash_of, sampled
 from mindex.evaluate.run_questions import QuestionRunner, question_runner
 from mindex.model import Progress, Report
 from mindex.model.evaluation import FloorResult, ForeignPair, ForeignTopics
@@ -21,7 +22,7 @@ _FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
-    """Some answers: the relevance of each top hit and the best one of each page, and how many had no hit at all."""
+    """Some answers: the relevance of each top hit and the best one of each page, and how many had no confident hit."""
 
     relevances: tuple[float, ...]
     best: tuple[float, ...]
@@ -44,7 +45,7 @@ def foreign_topics(
     report: Report | None = None,
 ) -> ForeignTopics:
     """Measure every ordered pair of sets in one language: own questions against those of the other set."""
-    sets = [read_set(folder, split=options.split, adversarial=options.adversarial) for folder in folders]
+    sets = [read_named_set(folder, split=options.split, adversarial=options.adversarial) for folder in folders]
     asked = {one.name: sampled(answerable(one, one.questions), options.sample or DEFAULT_SAMPLE) for one in sets}
     languages = {one.name: language_of(question.text for question in one.questions) for one in sets}
     settings = effective_settings(options.settings, (variant,))
@@ -101,7 +102,7 @@ def _ask_all(
         page = runner.ask(question, variant, group=group, depth=1).answer.hits
         relevances.append(page[0].relevance if page else 0.0)
         best.append(max((hit.relevance for hit in page), default=0.0))
-        silent += not runner.ask(question, variant, group=group, depth=1, floor=None).hits
+        silent += not runner.ask_as_shipped(question, variant, group=group).confident
     return _Outcomes(tuple(relevances), tuple(best), silent)
 
 

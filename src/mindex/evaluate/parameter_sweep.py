@@ -8,7 +8,8 @@ from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, effective_settings
 from mindex.evaluate.measured_memory import settings_for, shown_value
 from mindex.evaluate.metrics import mean
-from mindex.evaluate.question_sets import answerable, read_set, sampled
+from mindex.evaluate.named_sets import read_named_set
+from mindex.evaluate.question_sets import answerable, sampled
 from mindex.evaluate.run_questions import measure, question_runner
 from mindex.model import Report
 from mindex.model.evaluation import NDCG, HeldOutSet, Sweep
@@ -31,11 +32,11 @@ def sweep(
     if _FLOOR in swept:
         raise UsageError(
             f"ranking is measured without a floor, so {_FLOOR} changes nothing here",
-            "`mindex eval DIR DIR --silence` says what other floors would do",
+            "`mindex eval SET SET --silence` says what other floors would do",
         )
     values = {key: _values(options.settings, key, given) for key, given in swept.items()}
     scores: dict[str, dict[str, dict[str, float]]] = {key: {value: {} for value in values[key]} for key in swept}
-    sets = [read_set(folder, split=options.split, adversarial=options.adversarial) for folder in folders]
+    sets = [read_named_set(folder, split=options.split, adversarial=options.adversarial) for folder in folders]
     asked = [answerable(found, sampled(found.questions, options.sample)) for found in sets]
     for found, questions in zip(sets, asked, strict=True):
         known: dict[tuple[tuple[str, str], ...], float] = {}  # every key's present value is the same run

@@ -1,16 +1,19 @@
-"""Populates a memory with a question set, through `Memory.index` and `Memory.conversations` as any user would."""
+"""Populates a memory with question sets, through `Memory.index`, `add` and `conversations` as any user would."""
 
 import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import mindex
+from mindex.clock import now_ms, to_iso
 from mindex.errors import ProviderError, UsageError
 from mindex.evaluate.cached_models import evaluation_folder
 from mindex.evaluate.measured_memory import MeasuredMemory, settings_for
@@ -25,8 +28,9 @@ _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
 _MOST_KEPT = 24
 # The code that decides the content of a populated memory, beside the set itself.
 _SOURCES = (
-    "analyzer.py", "embedding", "embedding_text.py", "evaluate/populate.py", "ids.py", "ingest", "memories", "model",
-    "providers/embed", "redaction", "store",
+    "analyzer.py", "clock.py", "embedding", "embedding_text.py", "evaluate/beir.py", "evaluate/named_sets.py",
+    "evaluate/populate.py", "evaluate/question_sets.py", "ids.py", "ingest", "memories", "model", "providers/embed",
+    "redaction", "store",
 )  # fmt: skip
 _MEND_MODEL = "mend the model, or use --modes keyword"
 _SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
@@ -34,18 +38,18 @@ _SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
 
 @dataclass(frozen=True, slots=True)
 class PopulatedSet:
-    """The database of a populated memory, and the map from its records to the ids of the set."""
+    """The database of a populated memory, and the map from its records to the ids of one of its sets."""
 
     database: Path
     documents: int
-    ids: Mapping[str, str] = field(default_factory=dict)  # record id or path → document id; empty: the path is the id
-    groups: Mapping[str, str] = field(default_factory=dict)  # group → collection and agent
+    ids: Mapping[str, str] = field(default_factory=dict)  # record id, or collection and path → document id
+    groups: Mapping[str, str] = field(default_factory=dict)  # group → collection, and agent if there are several
     notes: tuple[str, ...] = ()
 
     def id_of(self, record: Record) -> str:
-        if not self.ids:
-            return record.path
-        return self.ids[f"{record.collection}/{record.path}" if record.path else record.id]
+        """The id of the document in this set. A record of another set has an id that this one does not know."""
+        key = f"{record.collection}/{record.path}" if record.path else record.id
+        return self.ids.get(key, key)
 
 
 @contextlib.contextmanager
@@ -57,21 +61,40 @@ def populated_set(
     keep: Path | None = None,
     report: Report | None = None,
 ) -> Iterator[PopulatedSet]:
-    """A memory that holds the set, deleted when the block ends. An unchanged corpus is populated only once.
+    """A memory that holds one set; see `populated_sets`."""
+    with populated_sets((found,), settings, cache, keep=keep, report=report) as (populated,):
+        yield populated
+
+
+@contextlib.contextmanager
+def populated_sets(
+    sets: Sequence[QuestionSet],
+    settings: Mapping[str, str],
+    cache: Store,
+    *,
+    keep: Path | None = None,
+    report: Report | None = None,
+) -> Iterator[tuple[PopulatedSet, ...]]:
+    """One memory that holds these sets, deleted when the block ends. The same texts are populated only once.
 
     With `keep` it is made in that folder and stays there.
     """
     if keep is not None:
-        yield _fill(found, settings, cache, _empty_folder(keep / found.name), report)
+        yield _fill(sets, settings, cache, _empty_folder(keep / _folder_name(sets)), report)
         return
-    kept = evaluation_folder() / "filled" / _key(found, settings) if found.digest else None
+    kept = evaluation_folder() / "filled" / _key(sets, settings) if all(one.digest for one in sets) else None
     with tempfile.TemporaryDirectory(prefix="mindex-eval-", ignore_cleanup_errors=True) as folder:
-        populated = _load_kept(kept) if kept else None
+        populated = _load_kept(kept, len(sets)) if kept else None
         if populated is None:
-            populated = _fill(found, settings, cache, Path(folder), report)
+            populated = _fill(sets, settings, cache, Path(folder), report)
             if kept:
                 _keep_copy(populated, kept)
         yield populated
+
+
+def _folder_name(sets: Sequence[QuestionSet]) -> str:
+    """The name of the set, or `together`. The name of a group may hold what a file name must not."""
+    return re.sub(r"[^\w.-]+", "_", sets[0].name) if len(sets) == 1 else "together"
 
 
 def _empty_folder(work: Path) -> Path:
@@ -89,48 +112,62 @@ def _empty_folder(work: Path) -> Path:
 
 
 def _fill(
-    found: QuestionSet, settings: Mapping[str, str], cache: Store, work: Path, report: Report | None
-) -> PopulatedSet:
-    database = work / _DATABASE
-    groups = {group: f"g{number:04}" for number, group in enumerate(dict.fromkeys(one.group for one in found.texts))}
-    ids = _write_files(found, work / _DOCUMENTS, groups)
-    turns = [one for one in found.texts if one.is_turn]
-    if turns:
+    sets: Sequence[QuestionSet], settings: Mapping[str, str], cache: Store, work: Path, report: Report | None
+) -> tuple[PopulatedSet, ...]:
+    database, numbers = work / _DATABASE, count()
+    groups = [
+        {group: f"g{next(numbers):04}" for group in dict.fromkeys(one.group for one in found.texts)} for found in sets
+    ]
+    told: list[dict[str, str]] = [{} for _ in sets]
+    if any(text.is_entry for found in sets for text in found.texts):
         # Without a model: the vectors follow in one go, as they do after an import.
         quiet = {**settings, "embedding.provider": "none", "generation.provider": "none"}
         with MeasuredMemory(database, quiet, cache) as measured:
-            for done, one in enumerate(turns):
-                if report is not None and done % 50 == 0:
-                    report(Progress("tell", done, len(turns), found.name))
-                ids[add_turn(measured.memory, one, groups[one.group])] = one.id
+            told = [_tell(measured.memory, *one, report) for one in zip(sets, groups, strict=True)]
+    populated = []
     with MeasuredMemory(database, settings, cache) as measured:
         memory = measured.memory
-        notes = _index(memory, found, work / _DOCUMENTS, report)
+        for found, names, entries in zip(sets, groups, told, strict=True):
+            files, notes = _index(memory, found, work / _DOCUMENTS, names, report)
+            documents = len(entries) + len(files)
+            if not documents:
+                raise UsageError(f"nothing of {found.folder} could be indexed", "; ".join(notes[:3]) or "is it empty?")
+            populated.append(PopulatedSet(database, documents, {**entries, **files}, names, notes))
         if memory.models.embedder is not None:
             _, remaining = memory.maintenance.backfill(batch=200, report=report)
             if remaining:
                 lack = "record has" if remaining == 1 else "records have"
                 raise ProviderError(f"{remaining} {lack} no vector", _MEND_MODEL)
-        documents = len(turns) + sum(one.documents for one in memory.status().collections)
-    if not documents:
-        raise UsageError(f"nothing of {found.folder} could be indexed", "; ".join(notes[:3]) or "is it empty?")
-    return PopulatedSet(database, documents, ids, groups, notes)
+    return tuple(populated)
 
 
-def add_turn(memory: Memory, turn: Text, agent: str) -> str:
-    """Add one turn of a conversation as a client would. Returns the id of its record."""
-    session = f"{turn.group} {turn.session}".strip()
-    message = f"{turn.title}\n{turn.text}" if turn.title else turn.text
-    record, _ = memory.conversations.add(
-        message, "", session_id=session, speaker=turn.speaker, at=turn.date, agent=agent
-    )
-    return record.id
+def _tell(memory: Memory, found: QuestionSet, groups: Mapping[str, str], report: Report | None) -> dict[str, str]:
+    """Tell memories and turns as a client would. Returns the ids of the texts by those of their records.
+
+    Each group has an agent of its own; a single one has the agent of everybody.
+    """
+    ids = {}
+    entries = [text for text in found.texts if text.is_entry]
+    for done, text in enumerate(entries):
+        if report is not None and done % 50 == 0:
+            report(Progress("tell", done, len(entries), found.name))
+        agent = groups[text.group] if len(groups) > 1 else None
+        if text.is_memory:
+            ids[memory.add(text.message, agent=agent).id] = text.id
+        else:
+            session = " ".join(filter(None, (found.name, text.group, text.session)))
+            turn, _ = memory.conversations.add(
+                text.message, "", session_id=session, speaker=text.speaker, at=text.date, agent=agent
+            )
+            ids[turn.id] = text.id
+    return ids
 
 
-def _write_files(found: QuestionSet, folder: Path, groups: Mapping[str, str]) -> dict[str, str]:
-    ids: dict[str, str] = {}
+def _write_files(found: QuestionSet, folder: Path, groups: Mapping[str, str]) -> dict[Path, dict[str, str]]:
+    """Write the texts that become files. Returns, by folder, the ids of the texts by the names of their files."""
+    ids: dict[Path, dict[str, str]] = {}
     for number, one in enumerate(found.texts):
-        if one.is_turn:
+        if one.is_entry:
             continue
         root = folder / groups[one.group]
         root.mkdir(parents=True, exist_ok=True)
@@ -138,7 +175,7 @@ def _write_files(found: QuestionSet, folder: Path, groups: Mapping[str, str]) ->
         # Markdown drops headings without a body; a text that is nothing else is kept as plain text.
         name = f"{number:06}.md" if chunk_markdown(written).chunks else f"{number:06}.txt"
         (root / name).write_bytes(written.encode("utf-8", "replace"))
-        ids[f"{groups[one.group]}/{name}"] = one.id
+        ids.setdefault(root.resolve(), {})[name] = one.id
     return ids
 
 
@@ -153,15 +190,23 @@ def as_markdown(document: Text) -> str:
     return f"\n{document.text}\n" if document.text.startswith("---") else f"{document.text}\n"
 
 
-def _index(memory: Memory, found: QuestionSet, folder: Path, report: Report | None) -> tuple[str, ...]:
-    roots = [found.root] if found.root is not None else sorted(folder.iterdir()) if folder.is_dir() else []
-    if not roots:
-        return ()
-    outcome = memory.index(*roots, report=report)
+def _index(
+    memory: Memory, found: QuestionSet, folder: Path, groups: Mapping[str, str], report: Report | None
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Index the files of a set. Returns the ids of its documents by collection and path, and notes."""
+    written = _write_files(found, folder, groups) if found.root is None else {found.root: {}}
+    if not written:
+        return {}, ()
+    outcome = memory.index(*written, report=report)
     if memory.models.embedder is not None and outcome.notes:
         raise ProviderError(f"not everything has a vector: {outcome.notes[0]}", _MEND_MODEL)
+    ids: dict[str, str] = {}
+    for one in outcome.collections:
+        names = written.get(Path(one.root), {})  # of real files, the path is the id
+        paths = (document.path for document in memory.collections.documents_of(one.name))
+        ids.update((f"{one.name}/{path}", names.get(path, path)) for path in paths)
     skipped = (f"{skip.path} was left out: {skip.reason}" for skip in outcome.skipped)
-    return (*skipped, *_unindexed_answers(memory, found, outcome.collections))
+    return ids, (*skipped, *_unindexed_answers(memory, found, outcome.collections))
 
 
 def _unindexed_answers(memory: Memory, found: QuestionSet, indexed: Sequence[CollectionReport]) -> Iterator[str]:
@@ -179,12 +224,15 @@ def _unindexed_answers(memory: Memory, found: QuestionSet, indexed: Sequence[Col
 # ── kept for the next run ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _key(found: QuestionSet, settings: Mapping[str, str]) -> str:
+def _key(sets: Sequence[QuestionSet], settings: Mapping[str, str]) -> str:
     """A name made of everything that decides what a populated memory holds."""
     used = (one for one in settings_for(settings) if one.setting.key.startswith(_SETTINGS) and not one.setting.secret)
-    values = (f"{one.setting.key}={one.value}" for one in used)
-    content = "\0".join([mindex.__version__, found.digest, _source_hash(), *values])
-    return f"{found.name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    values = [f"{one.setting.key}={one.value}" for one in used]
+    # What is told without a date is as old as the memory, and its age counts.
+    dated = all(text.is_turn and text.date for found in sets for text in found.texts if text.is_entry)
+    today = "" if dated else to_iso(now_ms())[:10]
+    content = "\0".join([mindex.__version__, *(found.digest for found in sets), _source_hash(), today, *values])
+    return f"{_folder_name(sets)}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 def _source_hash() -> str:
@@ -198,23 +246,29 @@ def _source_hash() -> str:
     return digest.hexdigest()
 
 
-def _load_kept(kept: Path) -> PopulatedSet | None:
+def _load_kept(kept: Path, count: int) -> tuple[PopulatedSet, ...] | None:
     try:
         read = json.loads((kept / _MAP).read_text(encoding="utf-8"))
         (kept / _MAP).touch()
-        return PopulatedSet(kept / _DATABASE, read["documents"], read["ids"], read["groups"], tuple(read["notes"]))
+        found = tuple(
+            PopulatedSet(kept / _DATABASE, one["documents"], one["ids"], one["groups"], tuple(one["notes"]))
+            for one in read["sets"]
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return found if len(found) == count else None
 
 
-def _keep_copy(populated: PopulatedSet, kept: Path) -> None:
+def _keep_copy(populated: Sequence[PopulatedSet], kept: Path) -> None:
     """Copy a memory to where the next run finds it, whole or not at all: another process may do the same."""
     staged = kept.with_name(f"{kept.name}.{os.getpid()}")
     try:
         staged.mkdir(parents=True)
-        shutil.copyfile(populated.database, staged / _DATABASE)
-        content = {name: getattr(populated, name) for name in ("documents", "ids", "groups", "notes")}
-        (staged / _MAP).write_text(json.dumps(content), encoding="utf-8")
+        shutil.copyfile(populated[0].database, staged / _DATABASE)
+        maps = [
+            {"documents": one.documents, "ids": one.ids, "groups": one.groups, "notes": one.notes} for one in populated
+        ]
+        (staged / _MAP).write_text(json.dumps({"sets": maps}), encoding="utf-8")
         staged.rename(kept)
         _drop_oldest(kept.parent)
     except OSError:  # another process was faster, or the disk is full: no reason not to measure

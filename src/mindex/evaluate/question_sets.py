@@ -16,7 +16,7 @@ _LONGEST_LABEL = 60
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One document of a corpus. With speaker and date it is a conversation turn, else it becomes a file."""
+    """One document of a corpus. A memory is told with `add`, a text with a speaker is a turn, the rest become files."""
 
     id: str
     text: str
@@ -25,10 +25,21 @@ class Text:
     speaker: str = ""
     date: str = ""
     session: str = ""
+    is_memory: bool = False
 
     @property
     def is_turn(self) -> bool:
-        return bool(self.speaker and self.date)
+        return bool(self.speaker) and not self.is_memory
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is told, not written to a file."""
+        return self.is_memory or self.is_turn
+
+    @property
+    def message(self) -> str:
+        """What is told of it: the title, if there is one, and the text."""
+        return "\n".join(part for part in (self.title, self.text) if part.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +78,7 @@ class QuestionSet:
     questions: tuple[Question, ...]
     texts: tuple[Text, ...] = ()
     root: Path | None = None
-    digest: str = ""  # of the corpus; empty for real files, which are read anew each time
+    digest: str = ""  # of the corpus; empty for one's own notes, which are read anew each time
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -11,7 +11,7 @@ from typing import Any
 from mindex.errors import UsageError
 from mindex.evaluate.measured_memory import MeasuredMemory
 from mindex.evaluate.metrics import DEPTH, mean, mean_scores, percentile, scores_of
-from mindex.evaluate.populate import PopulatedSet, populated_set
+from mindex.evaluate.populate import PopulatedSet, populated_sets
 from mindex.evaluate.question_sets import Question, QuestionSet, sampled
 from mindex.model import Answer, Hit, Progress, Report
 from mindex.model.evaluation import NDCG, Failure, Place, Scores, SearchRun, Silence
@@ -43,6 +43,11 @@ class QuestionResult:
     answer: Answer  # the first page
     ms: float | None = None
 
+    @property
+    def confident(self) -> bool:
+        """Whether the first page holds a hit that is not weak."""
+        return any(not hit.weak for hit in self.answer.hits)
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionRunner:
@@ -50,7 +55,7 @@ class QuestionRunner:
 
     measured: MeasuredMemory
     populated: PopulatedSet
-    turns: bool
+    entries: bool  # whether its texts are entries, not files
     timed: frozenset[str] = frozenset()
 
     def ask(
@@ -60,11 +65,13 @@ class QuestionRunner:
         *,
         group: str | None = None,
         depth: int = DEPTH,
-        floor: float | None = 0.0,
     ) -> QuestionResult:
-        """Search, and page on until there are `depth` documents. Only the first page is timed, and only for some."""
+        """Search without a floor, and page on until there are `depth` documents.
+
+        Only the first page is timed, and only for some.
+        """
         scope = self._scope(question.group if group is None else group)
-        options = {**self._search_options(variant), **scope, "floor": floor}
+        options = {**self._search_options(variant), **scope, "floor": 0.0}
         is_timed = question.id in self.timed
         before = self.measured.providers.calls
         self.measured.embed_queries_anew(is_timed)
@@ -84,6 +91,15 @@ class QuestionRunner:
             page = self.measured.memory.search(question.text, limit=MAX_LIMIT, offset=seen, **options)
         return QuestionResult(tuple(found), tuple(found.items()), answer, ms if is_timed and from_models else None)
 
+    def ask_as_shipped(self, question: Question, variant: str, *, group: str | None = None) -> QuestionResult:
+        """Ask as users do: one page, with the limit of the product and the floor of the settings."""
+        scope = self._scope(question.group if group is None else group)
+        answer = self.measured.memory.search(question.text, **self._search_options(variant), **scope)
+        found: dict[str, Hit] = {}
+        for hit in answer.hits:
+            found.setdefault(self._id_of(question, hit), hit)
+        return QuestionResult(tuple(found), tuple(found.items()), answer)
+
     def prepare(self, question: Question, variant: str) -> None:
         """Load the models of a variant. A model that cannot be had is an error: measuring without it is not wanted."""
         self.ask(question, variant.partition("+")[0], depth=1)
@@ -101,20 +117,22 @@ class QuestionRunner:
         return options
 
     def _scope(self, group: str) -> dict[str, Any]:
-        """Each group is a store of its own: a collection, an agent, or, of real files, a folder."""
-        if not self.populated.groups:
+        """Each of several groups is a store of its own: a collection, an agent, or, of real files, a folder."""
+        groups = self.populated.groups
+        if not groups:
             return {"path": f"{group}/"} if group else {}
-        if self.turns:
-            everyone = not group and "" not in self.populated.groups
-            return {"agent": "*" if everyone else self.populated.groups[group]}
-        return {"collections": [self.populated.groups[group]]} if group else {}
+        if len(groups) == 1:
+            return {}
+        if self.entries:
+            return {"agent": groups.get(group, "*")}
+        return {"collections": [groups[group]]} if group else {}
 
     def _id_of(self, question: Question, hit: Hit) -> str:
-        record = hit.record
+        record, id_ = hit.record, self.populated.id_of(hit.record)
         for lines in question.lines:
-            if record.path == lines.path and record.first_line <= lines.last and record.last_line >= lines.first:
+            if id_ == lines.path and record.first_line <= lines.last and record.last_line >= lines.first:
                 return lines.id
-        return self.populated.id_of(record)
+        return id_
 
 
 @contextmanager
@@ -127,16 +145,39 @@ def question_runner(
     keep: Path | None = None,
     report: Report | None = None,
 ) -> Iterator[QuestionRunner]:
-    """Populate a memory with a set, and open it with these settings. See `populated_set`."""
-    chosen = frozenset(question.id for question in sampled(found.questions, timed))
-    turns = [text.is_turn for text in found.texts]
-    with (
-        populated_set(found, settings, cache, keep=keep, report=report) as populated,
-        MeasuredMemory(populated.database, settings, cache) as measured,
-    ):
-        if any(turns) and len(populated.groups) > 1 and not all(turns):
+    """Populate a memory with a set, and open it with these settings. See `populated_sets`."""
+    with question_runners((found,), settings, cache, timed=timed, keep=keep, report=report) as (runner,):
+        yield runner
+
+
+@contextmanager
+def question_runners(
+    sets: Sequence[QuestionSet],
+    settings: Mapping[str, str],
+    cache: Store,
+    *,
+    timed: int = 0,
+    keep: Path | None = None,
+    report: Report | None = None,
+) -> Iterator[tuple[QuestionRunner, ...]]:
+    """Populate one memory with several sets: a runner for the questions of each."""
+    for found in sets:
+        entries = [text.is_entry for text in found.texts]
+        if any(entries) and not all(entries) and len({text.group for text in found.texts}) > 1:
             raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
-        yield QuestionRunner(measured, populated, any(turns), chosen)
+    with (
+        populated_sets(sets, settings, cache, keep=keep, report=report) as populated,
+        MeasuredMemory(populated[0].database, settings, cache) as measured,
+    ):
+        yield tuple(
+            QuestionRunner(
+                measured,
+                one,
+                any(text.is_entry for text in found.texts),
+                frozenset(question.id for question in sampled(found.questions, timed)),
+            )
+            for found, one in zip(sets, populated, strict=True)
+        )
 
 
 def measure(
@@ -172,9 +213,10 @@ def measure(
 
 
 def measure_silence(runner: QuestionRunner, questions: Sequence[Question]) -> Silence:
+    """Count the questions that get no confident hit: those with an answer, and those without one."""
     refused: dict[bool, list[bool]] = {False: [], True: []}  # by whether a question has no answer
     for question in questions:
-        refused[question.silent].append(not runner.ask(question, "hybrid", depth=1, floor=None).ranked)
+        refused[question.silent].append(not runner.ask_as_shipped(question, "hybrid").confident)
     return Silence(len(refused[False]), sum(refused[False]), len(refused[True]), sum(refused[True]))
 
 

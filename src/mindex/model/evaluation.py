@@ -1,6 +1,6 @@
 """What `mindex eval` measures: how good answers are, on sets of questions whose answers are known."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -10,8 +10,33 @@ from mindex.values import dataclass
 # In the order of the table.
 NDCG, RECALL_5, RECALL_10, HIT_5, MRR = "ndcg@10", "recall@5", "recall@10", "hit@5", "mrr"
 METRICS = (NDCG, RECALL_5, RECALL_10, HIT_5, MRR)
+# Of answers as users get them; the last two are shares of the questions that have an answer.
+HIT_1, NO_ANSWER, NO_CONFIDENT = "hit@1", "no_answer", "no_confident"
+SHIPPED_METRICS = (HIT_1, HIT_5, NO_ANSWER, NO_CONFIDENT)
 
 Scores: TypeAlias = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedPage:
+    """The first page that a user gets: the rank of its first right document, and how many hits it has."""
+
+    rank: int | None
+    hits: int
+    confident: int  # hits that are not weak
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedRun:
+    """One search variant as shipped: the first page of each question, at the default limit and with the floor."""
+
+    scores: Scores
+    pages: Mapping[str, ShippedPage] = field(default_factory=dict)  # by question
+
+    @property
+    def metrics(self) -> Mapping[str, float | None]:
+        """The score of every metric, in the order of the table."""
+        return {name: self.scores.get(name) for name in SHIPPED_METRICS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +53,35 @@ class SearchRun:
     timed: int = 0
     per_question: Mapping[str, Scores] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    shipped: ShippedRun | None = None  # None: not measured
 
     @property
     def metrics(self) -> Mapping[str, float | None]:
         """The score of every metric, in the order of the table."""
         return {name: self.scores.get(name) for name in METRICS}
+
+
+def mean_run(runs: Sequence[SearchRun]) -> SearchRun:
+    """The mean of several sets, each with the same weight; what no set has stays unknown."""
+    scores = {name: _mean([run.scores[name] for run in runs]) for name in METRICS}
+    tokens = [run.tokens for run in runs if run.tokens is not None]
+    p50 = [run.p50_ms for run in runs if run.p50_ms is not None]
+    p95 = [run.p95_ms for run in runs if run.p95_ms is not None]
+    shipped = [run.shipped.scores for run in runs if run.shipped is not None]
+    return SearchRun(
+        scores=scores,
+        tokens=_mean(tokens) if tokens else None,
+        p50_ms=_mean(p50) if p50 else None,
+        p95_ms=_mean(p95) if p95 else None,
+        timed=sum(run.timed for run in runs),
+        shipped=ShippedRun({name: _mean([one[name] for one in shipped]) for name in SHIPPED_METRICS})
+        if shipped
+        else None,
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +116,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """How many of a set's questions the floor silences: those with an answer, and those without one."""
+    """How many of a set's questions get no confident hit: those with an answer, and those without one."""
 
     answerable: int
     silenced: int
@@ -117,6 +166,94 @@ class Assessment:
     compared: tuple[Comparison, ...] = ()
     notes: tuple[str, ...] = ()
     version: str = ""  # of mindex
+
+
+@dataclass(frozen=True, slots=True)
+class MixedSet:
+    """The questions of one set, put to a memory of its own and to one that holds other sets, too."""
+
+    name: str
+    documents: int
+    questions: int
+    alone: SearchRun
+    together: SearchRun
+
+    @property
+    def stayed(self) -> float | None:
+        """Of the questions answered first alone, the share still answered among the first three together."""
+        pages = self._pages
+        first = [beside.rank for own, beside in pages.values() if own.rank == 1]
+        return sum(rank is not None and rank <= 3 for rank in first) / len(first) if first else None
+
+    @property
+    def per_question(self) -> Mapping[str, Mapping[str, ShippedPage]]:
+        """Each question's first page, alone and together."""
+        return {id_: {"alone": own, "together": beside} for id_, (own, beside) in self._pages.items()}
+
+    @property
+    def _pages(self) -> Mapping[str, tuple[ShippedPage, ShippedPage]]:
+        if self.alone.shipped is None or self.together.shipped is None:
+            return {}
+        beside = self.together.shipped.pages
+        return {id_: (page, beside[id_]) for id_, page in self.alone.shipped.pages.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Several sets in one memory: what their questions get there, and what they get alone."""
+
+    variant: str
+    floor: float
+    model: str
+    settings: Mapping[str, str]
+    documents: int
+    sets: tuple[MixedSet, ...]
+    notes: tuple[str, ...] = ()
+    version: str = ""  # of mindex
+
+    @property
+    def mean(self) -> Mapping[str, SearchRun]:
+        """The means over the sets, alone and together."""
+        return {
+            "alone": mean_run([one.alone for one in self.sets]),
+            "together": mean_run([one.together for one in self.sets]),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutSet:
+    """The questions of one set, put to the other sets in one memory, where they have no answer."""
+
+    name: str
+    questions: int
+    no_confident: float
+    no_answer: float
+    weak_tokens: float  # mean over the answers that hold nothing but weak hits; 0 without such
+    most_weak_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """Several sets in one memory, each left out in turn and its questions put to the others."""
+
+    variant: str
+    floor: float
+    model: str
+    settings: Mapping[str, str]
+    sets: tuple[LeftOutSet, ...]
+    notes: tuple[str, ...] = ()
+    version: str = ""  # of mindex
+
+    @property
+    def mean(self) -> Mapping[str, float]:
+        """The means over the sets, each with the same weight."""
+        names = ("no_confident", "no_answer", "weak_tokens")
+        return {name: sum(getattr(one, name) for one in self.sets) / len(self.sets) for name in names}
+
+    @property
+    def lowest(self) -> LeftOutSet:
+        """The set of whose questions the smallest share gets no confident hit."""
+        return min(self.sets, key=lambda one: one.no_confident)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class Hit:
     relevance: float
     trace: Trace = field(default_factory=Trace)
     around: tuple[Record, ...] = ()  # of a turn, on request: the turns before and after it
+    weak: bool = False  # below the floor: shown as what may help, not as an answer
 
 
 @dataclass(frozen=True, slots=True)

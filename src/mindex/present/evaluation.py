@@ -3,14 +3,39 @@
 import sys
 from collections.abc import Mapping, Sequence
 
-from mindex.model.evaluation import METRICS, Assessment, Comparison, Failure, ForeignTopics, Place, SearchRun, Sweep
+from mindex.model.evaluation import (
+    HIT_1,
+    HIT_5,
+    NDCG,
+    NO_ANSWER,
+    NO_CONFIDENT,
+    SHIPPED_METRICS,
+    Assessment,
+    Comparison,
+    Failure,
+    ForeignTopics,
+    LeaveOneOut,
+    Mixture,
+    Place,
+    SearchRun,
+    Sweep,
+    mean_run,
+)
 from mindex.present.text import aligned, explanation, note_lines
 from mindex.present.to_json import Json, to_json
 
 _HEADS = {"ndcg@10": "nDCG@10", "recall@5": "recall@5", "recall@10": "recall@10", "hit@5": "hit@5", "mrr": "MRR"}
+_SHIPPED_HEADS = {HIT_1: "hit@1", HIT_5: "hit@5", NO_ANSWER: "no answer", NO_CONFIDENT: "none confident"}
+_SHARES = (NO_ANSWER, NO_CONFIDENT)
 _QUESTION_SHOWN = 100
 _NOTHING = "–"
-_LEGEND = "ms: the first page of a question never asked before, its embedding included; tokens: five hits in full"
+_LEGEND = """\
+ms: the first page of a question never asked before, its embedding included; tokens: five hits in full
+as shipped: one page at the default limit with the floor on; no answer, none confident: shares of the questions"""
+_MIXED_LEGEND = """\
+nDCG@10 without a floor; the rest as shipped: one page at the default limit with the floor on, no filter
+stay: of the questions answered first alone, how many are answered among the first three together"""
+_LEFT_OUT_LEGEND = "weak tokens: what answers of nothing but weak hits spend on them, mean and most"
 _UNSET = "default"  # shown for a setting that is empty until it is set, such as the name of a model
 
 
@@ -26,17 +51,7 @@ def mean_runs(found: Sequence[Assessment]) -> dict[str, SearchRun]:
     """The mean over the sets that have questions, each with the same weight, for each search variant they share."""
     found = _scored(found)
     shared = [variant for one in found[:1] for variant in one.runs if all(variant in other.runs for other in found)]
-    return {variant: _mean_run([one.runs[variant] for one in found]) for variant in shared}
-
-
-def _mean_run(runs: Sequence[SearchRun]) -> SearchRun:
-    def mean_known(name: str) -> float | None:
-        known = [getattr(run, name) for run in runs if getattr(run, name) is not None]
-        return _mean(known) if known else None
-
-    scores = {name: _mean([run.scores[name] for run in runs]) for name in METRICS}
-    tokens, p50, p95 = map(mean_known, ("tokens", "p50_ms", "p95_ms"))
-    return SearchRun(scores, tokens, p50, p95, timed=sum(run.timed for run in runs))
+    return {variant: mean_run([one.runs[variant] for one in found]) for variant in shared}
 
 
 def _scored(found: Sequence[Assessment]) -> list[Assessment]:
@@ -50,7 +65,8 @@ def _mean(values: Sequence[float]) -> float:
 def assessments_text(found: Sequence[Assessment]) -> str:
     blocks = [_assessment_text(one) for one in found]
     if (sets := len(_scored(found))) > 1:
-        blocks.append("\n".join([f"mean of {sets} sets", *_table(mean_runs(found))]))
+        means = mean_runs(found)
+        blocks.append("\n".join([f"mean of {sets} sets", *_table(means), "", *_shipped_table(means)]))
     return "\n\n".join([*blocks, _LEGEND])
 
 
@@ -63,6 +79,8 @@ def _assessment_text(one: Assessment) -> str:
     documents = "1 document" if one.documents == 1 else f"{one.documents} documents"
     lines = [f"{one.name}: {documents}, {queries}{left_out}{model}"]
     lines += [*_settings_lines(one.settings), *_table(one.runs)]
+    if one.questions:
+        lines += ["", *_shipped_table(one.runs)]
     if one.slices:
         lines += ["", *_slices(one)]
     if (silence := one.silence) is not None:
@@ -90,6 +108,21 @@ def _table(runs: Mapping[str, SearchRun]) -> list[str]:
         scores = [_cell(score, 3) for score in run.metrics.values()]
         rows.append([variant, *scores, _cell(run.tokens, 0), _cell(run.p50_ms, 1), _cell(run.p95_ms, 1)])
     return _columns(rows)
+
+
+def _shipped_table(runs: Mapping[str, SearchRun]) -> list[str]:
+    rows = [["as shipped", *_SHIPPED_HEADS.values()]]
+    for variant, run in runs.items():
+        if run.shipped is not None:
+            rows.append([variant, *(_shipped_cell(name, score) for name, score in run.shipped.metrics.items())])
+    return _columns(rows)
+
+
+def _shipped_cell(name: str, score: float | None) -> str:
+    """Hits as the other table has them, what is missing in per cent."""
+    if score is None:
+        return _NOTHING
+    return f"{score:.1%}" if name in _SHARES else f"{score:.3f}"
 
 
 def _cell(value: float | None, digits: int) -> str:
@@ -181,7 +214,7 @@ def silence_text(found: ForeignTopics) -> str:
     rows.append(row("mean", **found.mean))
     lowest = found.lowest
     model = f", {found.model}" if found.model else ""
-    lines = [f"floor {found.floor:g}{model}: own questions that got no answer, foreign ones that got none"]
+    lines = [f"floor {found.floor:g}{model}: own questions that got no confident hit, foreign ones that got none"]
     lines += [*_settings_lines(found.settings), *_columns(rows)]
     lines.append(f"lowest: {lowest.questions} → {lowest.texts}, {lowest.refused:.1%} refused")
     tried = [["other floors", "own silenced", "foreign refused", "lowest pair"]]
@@ -190,3 +223,44 @@ def silence_text(found: ForeignTopics) -> str:
         for one in found.floors
     ]
     return "\n".join([*lines, "", *_columns(tried), *note_lines(found.notes)])
+
+
+# ── sets in one memory ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def mixture_text(found: Mixture) -> str:
+    rows = [["alone → together", "queries", "nDCG@10", *_SHIPPED_HEADS.values(), "stay"]]
+    for one in found.sets:
+        stay = _NOTHING if one.stayed is None else f"{one.stayed:.1%}"
+        rows.append([one.name, str(one.questions), *_pairs(one.alone, one.together), stay])
+    stayed = [one.stayed for one in found.sets if one.stayed is not None]
+    means = found.mean
+    mean = f"{_mean(stayed):.1%}" if stayed else _NOTHING
+    rows.append(["mean", "", *_pairs(means["alone"], means["together"]), mean])
+    head = f"{found.variant}, {len(found.sets)} sets in one memory: {found.documents} documents, floor {found.floor:g}"
+    model = f", {found.model}" if found.model else ""
+    lines = [f"{head}{model}", *_settings_lines(found.settings), *_columns(rows)]
+    return "\n".join([*lines, *note_lines(found.notes), "", _MIXED_LEGEND])
+
+
+def _pairs(alone: SearchRun, together: SearchRun) -> list[str]:
+    cells = [f"{_cell(alone.metrics[NDCG], 3)} → {_cell(together.metrics[NDCG], 3)}"]
+    own, beside = (run.shipped.metrics if run.shipped else {} for run in (alone, together))
+    shown = ((_shipped_cell(name, own.get(name)), _shipped_cell(name, beside.get(name))) for name in SHIPPED_METRICS)
+    return [*cells, *(f"{before} → {after}" for before, after in shown)]
+
+
+def left_out_text(found: LeaveOneOut) -> str:
+    rows = [["left out and asked", "queries", "none confident", "no answer", "weak tokens", "most"]]
+    for one in found.sets:
+        shares = f"{one.no_confident:.1%}", f"{one.no_answer:.1%}"
+        rows.append([one.name, str(one.questions), *shares, f"{one.weak_tokens:.0f}", str(one.most_weak_tokens)])
+    mean = found.mean
+    shares = f"{mean['no_confident']:.1%}", f"{mean['no_answer']:.1%}"
+    most = max(one.most_weak_tokens for one in found.sets)
+    rows.append(["mean", "", *shares, f"{mean['weak_tokens']:.0f}", str(most)])
+    model = f", {found.model}" if found.model else ""
+    head = f"{found.variant}, floor {found.floor:g}{model}: questions put to the other sets in one memory"
+    lines = [head, *_settings_lines(found.settings), *_columns(rows)]
+    lines.append(f"lowest: {found.lowest.name}, {found.lowest.no_confident:.1%} without a confident hit")
+    return "\n".join([*lines, *note_lines(found.notes), "", _LEFT_OUT_LEGEND])

@@ -118,17 +118,37 @@ RULES: Mapping[str, Rule] = {
     # ── evaluation ──
     "Assessment": Rule(
         shown=("name", "documents", "questions", "runs", "model", "settings", "version", "left_out", "categories",
-               "silence", "worst", "compared", "notes", "per_query"),
+               "silence", "worst", "compared", "notes", "per_query", "as_shipped_per_query"),
         rename={"name": "set", "questions": "queries"}, always=("version",), digits={"per_query": SCORE_DIGITS},
         views={"categories": lambda one: (
                    {"field": one.label, "values": {part.name: part for part in one.slices}} if one.slices else None
                ),
-               "per_query": lambda one: {variant: run.per_question for variant, run in one.runs.items()}},
+               "per_query": lambda one: {variant: run.per_question for variant, run in one.runs.items()},
+               "as_shipped_per_query": lambda one: {
+                   variant: run.shipped.pages for variant, run in one.runs.items() if run.shipped
+               } or None},
     ),
     "SearchRun": Rule(
-        shown=("metrics", "tokens", "p50_ms", "p95_ms", "timed"), flat=("metrics",),
-        always=("p50_ms", "p95_ms", "timed"),
+        shown=("metrics", "tokens", "p50_ms", "p95_ms", "timed", "shipped"), flat=("metrics",),
+        rename={"shipped": "as_shipped"}, always=("p50_ms", "p95_ms", "timed"),
         digits={"metrics": SCORE_DIGITS, "tokens": WHOLE, "p50_ms": 1, "p95_ms": 1},
+    ),
+    "ShippedRun": Rule(shown=("metrics",), flat=("metrics",), digits={"metrics": SCORE_DIGITS}),
+    "Mixture": Rule(
+        shown=("variant", "floor", "model", "settings", "documents", "sets", "mean", "notes", "version"),
+        rename={"variant": "mode"}, always=("version",),
+    ),
+    "MixedSet": Rule(
+        shown=("name", "documents", "questions", "alone", "together", "stayed", "per_question"),
+        rename={"name": "set", "questions": "queries", "per_question": "per_query"}, digits={"stayed": SCORE_DIGITS},
+    ),
+    "LeaveOneOut": Rule(
+        shown=("variant", "floor", "model", "settings", "sets", "mean", "lowest", "notes", "version"),
+        rename={"variant": "mode"}, always=("version",), digits={"mean": SCORE_DIGITS},
+    ),
+    "LeftOutSet": Rule(
+        rename={"name": "set", "questions": "queries"},
+        digits=_digits(SCORE_DIGITS, "no_confident", "no_answer") | {"weak_tokens": 1},
     ),
     "Slice": Rule(shown=("questions", "runs"), rename={"questions": "queries"}, digits={"runs": SCORE_DIGITS}),
     "Failure": Rule(

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindex.evaluate.as_shipped import measure_shipped, shipped_page, shipped_scores
+from mindex.evaluate.assessment import EvaluationOptions, assess
+from mindex.evaluate.question_sets import Question, read_set
+from mindex.evaluate.run_questions import question_runner
+from mindex.model.evaluation import ShippedPage
+from mindex.store.base import Store
+from tests.evaluate.conftest import beir_set, page_of
+
+
+def test_a_page_is_confident_when_one_of_its_hits_is_not_weak() -> None:
+    assert page_of(True, False).confident
+    assert not page_of(True, True).confident
+    assert not page_of().confident
+
+
+def test_a_right_document_counts_where_it_stands_weak_or_not() -> None:
+    question = Question("q", "tea?", {"m2": 1})
+    assert shipped_page(question, page_of(False, True)) == ShippedPage(rank=2, hits=2, confident=1)
+    assert shipped_page(question, page_of(True)) == ShippedPage(rank=None, hits=1, confident=0)
+
+
+def test_an_answer_of_weak_hits_is_an_answer_without_confidence() -> None:
+    pages = [ShippedPage(1, 5, 5), ShippedPage(2, 3, 0), ShippedPage(None, 5, 1), ShippedPage(None, 0, 0)]
+    assert shipped_scores(pages) == {"hit@1": 0.25, "hit@5": 0.5, "no_answer": 0.25, "no_confident": 0.5}
+
+
+def test_the_floor_acts_on_what_is_shipped_and_not_on_the_ranking(garden: Path, cache: Store) -> None:
+    run = assess(garden, EvaluationOptions(settings={"search.floor": "1.0"}), cache).runs["keyword"]
+    assert run.scores["hit@5"] > 0.8
+    assert run.shipped is not None
+    assert run.shipped.scores["hit@5"] == 0.0
+    assert run.shipped.scores["no_confident"] == 1.0
+
+
+def test_what_is_shipped_of_a_small_set(garden: Path, cache: Store) -> None:
+    shipped = assess(garden, EvaluationOptions(), cache).runs["keyword"].shipped
+    assert shipped is not None
+    assert shipped.pages["q1"].rank == 1
+    assert shipped.scores["hit@5"] == pytest.approx(6 / 7)  # no word of q7 stands in its answer
+    assert shipped.scores["hit@1"] <= shipped.scores["hit@5"]
+
+
+def test_only_the_first_page_is_shipped(tmp_path: Path, cache: Store) -> None:
+    corpus = [{"_id": f"d{n}", "title": "kumquat", "text": f"{'kumquat ' * (9 - n)}{n}."} for n in range(9)]
+    folder = beir_set(tmp_path / "s", corpus, [{"_id": "q", "text": "kumquat"}], [("q", "d8", 1)])
+    found = read_set(folder)
+    with question_runner(found, {"search.floor": "0"}, cache) as runner:
+        pages = measure_shipped(runner, found.questions, "keyword").pages
+        ranked = runner.ask(found.questions[0], "keyword").ranked
+    assert ranked.index("d8") >= 5
+    assert pages == {"q": ShippedPage(None, 5, 5)}
+
+
+def test_a_set_of_memories_is_told_with_add(tmp_path: Path, cache: Store) -> None:
+    texts = ("We deploy on Fridays.", "The kumquat is ripe in May.")
+    corpus = [{"_id": f"m{n}", "text": text, "kind": "memory"} for n, text in enumerate(texts)]
+    folder = beir_set(tmp_path / "s", corpus, [{"_id": "q", "text": "When is the kumquat ripe?"}], [("q", "m1", 1)])
+    found = read_set(folder)
+    with question_runner(found, {}, cache) as runner:
+        outcome = runner.ask_as_shipped(found.questions[0], "keyword")
+        assert runner.populated.documents == 2
+        assert outcome.ranked[0] == "m1"
+        assert outcome.answer.hits[0].record.kind == "memory"
+        assert outcome.answer.hits[0].record.agent == "main"
