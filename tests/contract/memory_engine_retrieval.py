@@ -1,5 +1,6 @@
 """Reading and searching records of the in-memory engine: every search reads all records in scope."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -101,8 +102,16 @@ class MemoryRetrieval:
             return NearestRecords((), 0)
         vectors = [tables.vectors[model.fingerprint, one.id] for one in scope]
         cosines = [one.pieces @ query for one in vectors]
+        sizes = Counter(document.collection for document in tables.documents.values())
         hits = [
-            ScoredRecord(record.id, float(pieces.max()), record.kind, len(record.text), vector.fluency)
+            ScoredRecord(
+                record.id,
+                float(pieces.max()),
+                record.kind,
+                0 if record.kind == "chunk" else len(record.text),
+                vector.fluency,
+                sizes.get(record.collection, 0) if record.kind == "chunk" else 0,
+            )
             for record, pieces, vector in zip(scope, cosines, vectors, strict=True)
         ]
         hits.sort(key=lambda hit: -hit.score)

@@ -93,5 +93,6 @@ class Query:
     mode: Mode = "hybrid"
     fusion: str = ""
     floor: float | None = None  # None: the one of the settings
+    weak: bool | None = None  # whether hits below the floor are shown, as weak; None: the setting
     rerank: bool | None = None  # None: when a reranker is configured
     expand: bool = False

@@ -218,7 +218,7 @@ def in_one_order(fused: Fused, groups: Mapping[str, KindGroup], odds: Mapping[st
 
     The hits of each group keep their order: the best of them gets the best log-odds that any of them has, and so on.
     """
-    scores = {}
+    scores: dict[str, float] = {}
     for group in set(groups.values()):
         own = sorted((id_ for id_ in fused if groups[id_] == group), key=lambda id_: (-fused[id_].total, id_))
         best_first = sorted((odds[id_] for id_ in own), reverse=True)

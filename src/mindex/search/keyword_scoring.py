@@ -15,7 +15,7 @@ from mindex.store.base import KeywordQuery, ScoredRecord, Store
 from mindex.store.rules.bm25 import LEAST_SCORE
 from mindex.values import dataclass
 
-# So many of each group of kinds are looked at more closely; those below are taken to hold no more than the least of them.
+# So many of each group of kinds are looked at more closely; those below are taken to hold no more than the least.
 _LOOKED_AT = 50
 
 

@@ -109,6 +109,8 @@ class _Scores:
         for hit in candidates.vector:
             group, cosine = kind_group(hit.kind), candidates.cosines[hit.id]
             furthest[group] = min(cosine, furthest.get(group, cosine))
+        shares = _matched_shares(candidates)
+        pages = {hit.id: hit.collection_size for hit in candidates.vector}
         for hit in (*candidates.keyword, *candidates.vector):
             group = self.groups[hit.id] = kind_group(hit.kind)
             evidence = Evidence(
@@ -116,6 +118,8 @@ class _Scores:
                 candidates.cosines.get(hit.id, furthest.get(group, 0.0)) if candidates.cosines else None,
                 candidates.surprises.get(hit.id, 0.0),
                 candidates.words,
+                shares.get(hit.id, 0.0),
+                pages.get(hit.id, 0),
                 candidates.fluency.get(hit.id, candidates.model_fluency),
             )
             known = _STRICTLY_FOUND if candidates.strict else relevance(evidence)
@@ -317,7 +321,7 @@ class SearchPipeline:
         return {id_: highest for id_, total in fused.items() if total + most_lift >= least}
 
     def _low_floor(self, query: Query, floor: float) -> float:
-        """What lies between this and the floor is shown as weak; a caller that names a floor, or no weak hits, wants none."""
+        """What lies between this and the floor is shown as weak, unless the caller names a floor or wants none."""
         weak = self._ranking.weak if query.weak is None else query.weak
         return min(floor, self._ranking.low_floor) if weak and query.floor is None else floor
 
@@ -382,6 +386,7 @@ class SearchPipeline:
         records = self._records([hit.id for hit in shown], known)
         keyword = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.keyword, start=1)}
         vector = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.vector, start=1)}
+        matched = _matched_shares(candidates)
         hits = []
         for hit in shown:
             if hit.id not in records:
@@ -395,8 +400,10 @@ class SearchPipeline:
                 vector_rank=vector_rank,
                 cosine=cosine,
                 cosine_zscore=candidates.cosine_zscores.get(hit.id),
-                model_fluency=candidates.fluency.get(hit.id, candidates.model_fluency) if candidates.has_vector else None,
-                matched_share=candidates.matched_shares.get(hit.id, 0.0),
+                model_fluency=candidates.fluency.get(hit.id, candidates.model_fluency)
+                if candidates.has_vector
+                else None,
+                matched_share=matched.get(hit.id, 0.0),
                 rerank=hit.reranked,
             )
             hits.append(Hit(records[hit.id], hit.score, hit.relevance, trace, weak=hit.relevance < floor))
@@ -425,6 +432,15 @@ def _stages(contribution: Contribution, total: float, boosts: Iterable[tuple[str
         changes[name] = score * (factor - 1)
         score *= factor
     return tuple(Stage(name, change) for name, change in changes.items() if change)
+
+
+def _matched_shares(candidates: Candidates) -> dict[str, float]:
+    """The share of the query that each keyword hit holds; that of a hit that was not looked at follows its score."""
+    if candidates.strict:
+        return dict.fromkeys((hit.id for hit in (*candidates.keyword, *candidates.vector)), 1.0)
+    best = max((hit.score for hit in candidates.keyword), default=1.0)
+    known = {hit.id: candidates.matched_share * hit.score / best for hit in candidates.keyword}
+    return {**known, **candidates.matched_shares}
 
 
 def _only_weak(kept: list[str], ranked: list[_Ranked]) -> tuple[list[str], list[_Ranked], tuple[str, ...]]:

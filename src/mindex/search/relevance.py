@@ -1,9 +1,11 @@
-"""How likely it is that a hit answers the query: by evidence about the hit and the query alone, never the store.
+"""How likely it is that a hit answers the query: by evidence about the hit and the query, never the rest of the store.
 
 Evidence are the cosine, on the scale of the default model; the surprise of the query's words in the hit: how unlikely
 it is that a text of this length holds them by chance, in nats; and the number of words in the query. Each kind of
 text has constants of its own, since a short memory is far from a question that a long chapter is near to. All of them
 were fitted on public sets, see docs/quality.md.
+
+Beside these only the size of a hit's own collection counts: among more pages one is nearer by chance.
 
 Two questions are answered apart, both as log-odds. `answer_odds`: is this hit, among all candidates, an answer? They
 put hits of different kinds into one order. `relevance`: does anything here answer the query? It is compared with the
@@ -34,9 +36,9 @@ class _Weights:
 _MOST_WORDS = 10
 # Fitted on candidates: answers against all others.
 _ANSWERS: Mapping[KindGroup, _Weights] = {
-    "file": _Weights(-11.0, 9.1, 0.187, 0.18),
-    "entry": _Weights(-9.0, 14.0, 0.040, -0.19),
-    "turn": _Weights(-8.7, 9.2, 0.222, -0.51),
+    "file": _Weights(-10.8, 8.4, 0.200, 0.16),
+    "entry": _Weights(-9.0, 13.9, 0.048, -0.20),
+    "turn": _Weights(-8.3, 8.3, 0.250, -0.57),
 }
 _ANSWERS_BY_WORDS: Mapping[KindGroup, _Weights] = {
     "file": _Weights(-9.4, 0.0, 0.349, 0.175),
@@ -45,19 +47,22 @@ _ANSWERS_BY_WORDS: Mapping[KindGroup, _Weights] = {
 }
 # Fitted on the best hits of queries with an answer in the store, and of the same queries where there is none.
 _RELEVANT: Mapping[KindGroup, _Weights] = {
-    "file": _Weights(-11.1, 17.1, 0.266, 0.0),
+    "file": _Weights(-10.7, 18.1, 0.258, 0.0),
     "entry": _Weights(-5.25, 13.3, 0.050, -0.20),
-    "turn": _Weights(-11.65, 24.8, 0.100, -0.30),
+    "turn": _Weights(-11.4, 24.3, 0.100, -0.31),
 }
-# What words alone must bear when no vector was compared, or the model does not read the language.
-_RELEVANT_BY_WORDS: Mapping[KindGroup, _Weights] = {
-    "file": _Weights(-4.5, 0.0, 0.424, -0.13),
-    "entry": _Weights(-3.0, 0.0, 0.350, -0.20),
-    "turn": _Weights(-2.3, 0.0, 0.400, -0.50),
-}
+# Among more pages something comes nearer to any query by chance: per factor of e, from a collection of 300 on.
+_PER_LOG_PAGES = -0.6
+_USUAL_PAGES, _FEWEST_PAGES, _MOST_PAGES = 300, 3, 5_000
+# What words alone must bear when no vector was compared, or the model does not read the language: the share of the
+# query that a hit holds, whatever the kind.
+_SHARE_CONSTANT, _PER_SHARE = -3.4, 10.0
+# A query of one or two rare words is a look-up, not a question: a hit that holds all of it is what is looked for. Its
+# words are rare if each surprises by so much, and that is worth so much among candidates.
+_LOOK_UP_WORDS, _LOOK_UP_SURPRISE, _LOOK_UP_ODDS = 2, 3.0, 4.0
 # How often a word of a query is found in a text of usual length by chance: as often as in the store, and, since a
-# small store says little about that, as in so many texts of a fiftieth each.
-_PRIOR_TEXTS, _PRIOR_RATE = 300, 0.02
+# small store says little about that, as in so many other texts, where it is rare.
+_PRIOR_TEXTS, _PRIOR_RATE = 1_000, 0.004
 _USUAL_LENGTH, _SHORTEST, _LONGEST = 100, 5, 400
 # A turn beside a relevant one is likelier to belong to the answer, if never as surely as that one.
 _PER_NEIGHBOUR = 4.5
@@ -74,7 +79,15 @@ class Evidence:
     cosine: float | None
     surprise: float
     words: int
+    share: float  # of the query's idf weight that the hit holds
+    pages: int = 0  # of a hit in a file: the number of files in its collection; 0: unknown
     fluency: float = 1.0  # how fluently the model reads the text, 0 to 1
+
+    @property
+    def looked_up(self) -> bool:
+        """Whether the query is a look-up of this hit."""
+        enough = self.share > 0.99 and self.surprise >= _LOOK_UP_SURPRISE * self.words
+        return enough and 0 < self.words <= _LOOK_UP_WORDS
 
 
 def surprises(
@@ -114,23 +127,23 @@ def _idf(frequency: int, records: int) -> float:
 
 def relevance(evidence: Evidence) -> float:
     """The probability, 0…1, that the query is answered here; comparable between queries, unlike a score."""
-    return _logistic(_log_odds(evidence, _RELEVANT, _RELEVANT_BY_WORDS))
+    by_words = _logistic(_SHARE_CONSTANT + _PER_SHARE * evidence.share) if evidence.share else 0.0
+    if evidence.cosine is None or evidence.looked_up:
+        return by_words
+    both = _RELEVANT[evidence.group].log_odds(evidence.cosine, evidence.surprise, evidence.words)
+    if evidence.pages:
+        both += _PER_LOG_PAGES * log(min(max(evidence.pages, _FEWEST_PAGES), _MOST_PAGES) / _USUAL_PAGES)
+    return evidence.fluency * _logistic(both) + (1 - evidence.fluency) * by_words
 
 
 def answer_odds(evidence: Evidence) -> float:
     """The log-odds that a hit is an answer; comparable between hits of different kinds."""
-    return _log_odds(evidence, _ANSWERS, _ANSWERS_BY_WORDS)
-
-
-def _log_odds(
-    evidence: Evidence, weights: Mapping[KindGroup, _Weights], by_words: Mapping[KindGroup, _Weights]
-) -> float:
     group, surprise, words = evidence.group, evidence.surprise, evidence.words
-    alone = by_words[group].log_odds(0.0, surprise, words)
+    by_words = _ANSWERS_BY_WORDS[group].log_odds(0.0, surprise, words)
     if evidence.cosine is None:
-        return alone
-    both = weights[group].log_odds(evidence.cosine, surprise, words)
-    return evidence.fluency * both + (1 - evidence.fluency) * alone
+        return by_words
+    both = _ANSWERS[group].log_odds(evidence.cosine, surprise, words) + (_LOOK_UP_ODDS if evidence.looked_up else 0.0)
+    return evidence.fluency * both + (1 - evidence.fluency) * by_words
 
 
 def score_of(log_odds: float) -> float:

@@ -129,9 +129,7 @@ class Retriever:
             words = self._keyword_candidates(query, parse_plain(text), own.past)
             near = replace(own.candidates, vector=(), cosine_zscores={}, signals={}, has_vector=False)
             found.append(
-                replace(
-                    near, keyword=words.hits, matched_shares=words.matched_shares, surprises=words.surprises
-                )
+                replace(near, keyword=words.hits, matched_shares=words.matched_shares, surprises=words.surprises)
             )
         if query.mode == "keyword" or self._embedder is None:
             return found

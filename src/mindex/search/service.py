@@ -43,6 +43,7 @@ class SearchOptions(Scope, total=False):
     fusion: str  # '': the setting
     current_file: str  # chunks of its domain are boosted
     floor: float | None  # the least relevance of a hit; None: the setting, 0: all
+    weak: bool | None  # whether hits below the floor are shown, as weak; None: the setting. Never with a `floor`
     around: int  # so many turns before and after each turn that is found
     rerank: bool | None  # a cross-encoder reads the first forty candidates; None: if one is configured
     expand: bool  # a language model adds variants of the query
@@ -91,6 +92,7 @@ class SearchService:
         fusion: str = "",
         current_file: str = "",
         floor: float | None = None,
+        weak: bool | None = None,
         around: int = 0,
         rerank: bool | None = None,
         expand: bool = False,
@@ -102,7 +104,9 @@ class SearchService:
             raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
         if rerank is None:
             rerank = self._settings.text("rerank.provider") != "none"
-        parsed = Query(query, filters, limit, offset, mode, fusion, floor=floor, rerank=rerank, expand=expand)
+        parsed = Query(
+            query, filters, limit, offset, mode, fusion, floor=floor, weak=weak, rerank=rerank, expand=expand
+        )
         answer = self._answer(parsed, self._domain_of(current_file) if current_file else None)
         self._access_log.log_search(query, answer)
         if answer.total and offset >= answer.total:
@@ -192,7 +196,7 @@ class SearchService:
             candidates=self._settings.whole("search.candidates"),
             floor=number("search.floor"),
             low_floor=number("search.low_floor"),
-            weak=self._settings.truth("search.weak"),
+            weak=self._settings.flag("search.weak"),
             boosts=Boosts(
                 number("boost.domain"), number("boost.instruction"), number("boost.memory"), number("memory.decay")
             ),

@@ -18,7 +18,8 @@ class ScoredRecord:
     """A record's id and kind, and how well it fits: the higher, the better.
 
     `length` is the number of characters of an entry's text where the engine knows it, else 0. `fluency`, of a record
-    that was found by its vector, is the number of words per word piece of the model in its text.
+    that was found by its vector, is the number of words per word piece of the model in its text; `collection_size`, of
+    such a chunk, is the number of documents in its collection.
     """
 
     id: str
@@ -26,6 +27,7 @@ class ScoredRecord:
     kind: str = ""
     length: int = 0
     fluency: float = 1.0
+    collection_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,8 @@ class KeywordQuery:
     """A keyword query, and what else of its result is wanted from the same read.
 
     `node` decides which records match. `bonus`, where a record matches it as well, adds `bonus_weight` of its own
-    score. `tokens` are counted, and looked up in the best `described` hits of each group of kinds. `past` are earlier states of records, which
-    are scored as if they were in the index; the filters are not applied to them.
+    score. `tokens` are counted, and looked up in the best `described` hits of each group of kinds. `past` are earlier
+    states of records, which are scored as if they were in the index; the filters are not applied to them.
     """
 
     node: KeywordNode
@@ -66,8 +68,9 @@ class KeywordResult:
     """What a keyword query found, best first; how common its tokens are, and which of them the best hits hold.
 
     `matched_tokens` and `lengths`, about the number of tokens, are of the first `described` hits of each group of kinds
-    (`store/rules/kind_groups`). `statistics` counts among the records in scope, where these are few enough to count, else among all. The fingerprint
-    of the active space lets a search notice that the model was changed, without a call of its own.
+    (`store/rules/kind_groups`). `statistics` counts among the records in scope, where these are few enough to count,
+    else among all. The fingerprint of the active space lets a search notice that the model was changed, without a call
+    of its own.
     """
 
     hits: tuple[ScoredRecord, ...]

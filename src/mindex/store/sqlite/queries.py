@@ -1,7 +1,7 @@
 """Reading from a connection: one value, one column, the rows of many ids, records by key."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -21,7 +21,8 @@ def read_value(connection: sqlite3.Connection, query: str, *parameters: object) 
 
 # The length of a chunk's text is not needed, and would be read with all of the text.
 _SCORED = """
-SELECT key, id, kind, CASE kind WHEN 'chunk' THEN 0 ELSE length(text) END FROM records WHERE key IN {marks}
+SELECT r.key, r.id, r.kind, CASE r.kind WHEN 'chunk' THEN 0 ELSE length(r.text) END, d.collection
+FROM records r LEFT JOIN documents d ON d.key = r.document WHERE r.key IN {marks}
 """
 
 
@@ -39,15 +40,20 @@ def read_among(
 
 
 def scored_records(
-    connection: sqlite3.Connection, scores: Sequence[tuple[int, float, float]]
+    connection: sqlite3.Connection,
+    scores: Sequence[tuple[int, float, float]],
+    collection_sizes: Mapping[int, int] | None = None,
 ) -> tuple[ScoredRecord, ...]:
-    """The records with these keys that exist, in this order, with their scores and fluency."""
-    rows = read_among(connection, _SCORED, (key for key, _, _ in scores))
-    known = {key: rest for key, *rest in rows}
+    """The records with these keys that exist, in this order, with their scores and fluency.
+
+    `collection_sizes` are by the keys of collections.
+    """
+    sizes = collection_sizes or {}
+    known = {key: rest for key, *rest in read_among(connection, _SCORED, (key for key, _, _ in scores))}
+    found = ((score, fluency, *known[key]) for key, score, fluency in scores if key in known)
     return tuple(
-        ScoredRecord(known[key][0], score, known[key][1], known[key][2], fluency)
-        for key, score, fluency in scores
-        if key in known
+        ScoredRecord(id_, score, kind, length, fluency, sizes.get(collection, 0))
+        for score, fluency, id_, kind, length, collection in found
     )
 
 

@@ -115,7 +115,7 @@ class VectorIndex:
     def remove(self, keys: Keys) -> None:
         if len(keys) and len(self._keys):
             self._alive &= ~np.isin(self._keys, keys)
-    
+
     def rows(self) -> Block:
         """Every live row, in random order: any run of them is a fair sample."""
         assert self.coded

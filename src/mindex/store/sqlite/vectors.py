@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -35,6 +35,7 @@ SELECT key, kind FROM records WHERE agent > ''
 UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind < 'chunk'
 UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind > 'chunk'
 """
+_COLLECTION_SIZES = "SELECT collection, count(*) FROM documents GROUP BY collection"
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
 
 
@@ -47,6 +48,7 @@ class _Loaded:
     searches: int = 0
     groups: Groups | None = None  # of its rows, as they were at the change `grouped`
     grouped: int = -1
+    collection_sizes: dict[int, int] = field(default_factory=dict)  # documents, by the collection's key
 
 
 class SqliteVectors:
@@ -70,7 +72,8 @@ class SqliteVectors:
         # replaced in the middle would return half of its vectors.
         with self._lock, self._database.snapshot() as connection:
             ranked = self._ranked(connection, model, query, filters, limit)
-            hits = scored_records(connection, ranked.hits)
+            loaded = self._loaded.get(model.fingerprint)
+            hits = scored_records(connection, ranked.hits, loaded.collection_sizes if loaded else None)
         return NearestRecords(hits, ranked.size)
 
     def _ranked(
@@ -92,6 +95,7 @@ class SqliteVectors:
         allowed = _allowed(connection, filters)
         if loaded.groups is None or loaded.grouped != loaded.seq or len(loaded.groups) != loaded.index.length:
             loaded.groups, loaded.grouped = loaded.index.groups_of(_groups(connection)), loaded.seq
+            loaded.collection_sizes = dict(connection.execute(_COLLECTION_SIZES).fetchall())
         return loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed, loaded.groups)
 
     def _refresh(
