@@ -151,7 +151,7 @@ SETTINGS: tuple[Setting, ...] = (
     _ProjectSetting("search.weights.expansion", 0.3, _number(0, 1), "what a question's variants count beside it"),
     _ProjectSetting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain"),
     _ProjectSetting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md"),
-    _ProjectSetting("boost.memory", 0.1, _number(0, 0.5), "how far a memory's standing may move it, up or down"),
+    _ProjectSetting("boost.memory", 0.05, _number(0, 0.5), "how far a memory's standing may move it, up or down"),
     _ProjectSetting("index.max_bytes", 2 * 1024 * 1024, _whole(1), "larger files are skipped and reported"),
     _ProjectSetting("index.exclude", DEFAULT_EXCLUDE, _texts, "what is never indexed, as in .gitignore"),
     Setting("index.contextualize", False, _flag, "whether a language model places each chunk in its document"),

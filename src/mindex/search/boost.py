@@ -12,13 +12,13 @@ from mindex.values import dataclass
 class Boosts:
     """Factors, independent of each other: together they give their product.
 
-    `memory` is the half-width of the band in which importance, recency and frequency move an entry: 0.1 means
-    from 0.9 to 1.1, too little to outvote relevance.
+    `memory` is the half-width of the band in which importance, recency and frequency move an entry: 0.05 means
+    from 0.95 to 1.05, too little to outvote relevance.
     """
 
     domain: float = 1.3
     instruction: float = 1.2
-    memory: float = 0.1
+    memory: float = 0.05
     decay: float = 0.0  # of importance, a year
 
     def range(self, *, domain: bool = True, files: bool = True, entries: bool = True) -> tuple[float, float]:

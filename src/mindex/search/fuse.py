@@ -10,7 +10,7 @@ from math import log, sqrt
 
 from mindex.errors import UsageError
 from mindex.search.importance_recency import frequency, importance, recency
-from mindex.search.relevance import score_of
+from mindex.search.relevance import is_look_up, score_of
 from mindex.store.base import RankingSignals, ScoredRecord
 from mindex.store.rules.kind_groups import KindGroup, kind_group
 from mindex.values import dataclass
@@ -91,8 +91,9 @@ Fused = dict[str, Contribution]
 _BEST_ZSCORE = 6.0
 # Among memories the vectors decide, and words add a little: short texts share few words with a question. Of two that
 # are equally near the longer one is the better, since very short texts are near to everything.
-_ENTRY_PER_NAT = 0.015
-_ENTRY_PER_LOG_LENGTH = 0.045
+_ENTRY_PER_NAT = 0.006
+_ENTRY_PER_LOG_LENGTH = 0.06
+_ENTRY_LOOKED_UP = 0.3
 _USUAL_ENTRY = 60
 
 
@@ -137,9 +138,15 @@ def _blend_texts(candidates: Candidates, weight: float) -> Fused:
 
 def _blend_entries(candidates: Candidates, weight: float) -> Fused:
     lengths = {hit.id: hit.length for hit in candidates.vector}
+
+    def by_words(id_: str) -> float:
+        surprise = candidates.surprises.get(id_, 0.0)
+        found = is_look_up(candidates.matched_shares.get(id_, 0.0), surprise, candidates.words)
+        return _ENTRY_PER_NAT * surprise + (_ENTRY_LOOKED_UP if found else 0.0)
+
     return {
         id_: Contribution(
-            keyword=2 * (1 - weight) * _ENTRY_PER_NAT * candidates.surprises.get(id_, 0.0),
+            keyword=2 * (1 - weight) * by_words(id_),
             vector=2 * weight * candidates.cosine_zscores.get(id_, 0.0) / _BEST_ZSCORE,
             length=_ENTRY_PER_LOG_LENGTH * log(lengths.get(id_, 0) or _USUAL_ENTRY),
         )

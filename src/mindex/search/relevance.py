@@ -85,9 +85,12 @@ class Evidence:
 
     @property
     def looked_up(self) -> bool:
-        """Whether the query is a look-up of this hit."""
-        enough = self.share > 0.99 and self.surprise >= _LOOK_UP_SURPRISE * self.words
-        return enough and 0 < self.words <= _LOOK_UP_WORDS
+        return is_look_up(self.share, self.surprise, self.words)
+
+
+def is_look_up(share: float, surprise: float, words: int) -> bool:
+    """Whether a hit holds all of a query of one or two rare words."""
+    return share > 0.99 and 0 < words <= _LOOK_UP_WORDS and surprise >= _LOOK_UP_SURPRISE * words
 
 
 def surprises(
