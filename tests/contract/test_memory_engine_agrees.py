@@ -315,7 +315,11 @@ def read_matches(store: Store, _: int) -> Results:
 
 def nearest(store: Store, filters: Filters) -> object:
     found = store.retrieval.nearest(ONE, np.full(4, 0.5, np.float32), filters, 99)
-    return {hit.id: (round(hit.score, 3), hit.kind) for hit in found.hits}, found.size, round(found.fluency, 3)
+    hits = {
+        hit.id: (round(hit.score, 3), hit.kind, hit.length, round(hit.fluency, 3), hit.collection_size)
+        for hit in found.hits
+    }
+    return hits, found.size
 
 
 def read_vectors(store: Store, _: int) -> Results:

@@ -1,17 +1,32 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.errors import UsageError
 from mindex.search.boost import Boosts, boosts_for
-from mindex.search.fuse import FUSIONS, Candidates, blend, fuse, minmax, rrf, standardised, weighted
+from mindex.search.fuse import (
+    FUSIONS,
+    Candidates,
+    Contribution,
+    Fused,
+    blend,
+    fuse,
+    in_one_order,
+    minmax,
+    rrf,
+    standardised,
+    weighted,
+)
 from mindex.store.base import RankingSignals, ScoredRecord
+from mindex.store.rules.kind_groups import KindGroup
 
 
-def scored(**scores: float) -> tuple[ScoredRecord, ...]:
-    return tuple(ScoredRecord(id_, score) for id_, score in sorted(scores.items(), key=lambda item: -item[1]))
+def scored(kind: str = "chunk", /, **scores: float) -> tuple[ScoredRecord, ...]:
+    return tuple(ScoredRecord(id_, score, kind) for id_, score in sorted(scores.items(), key=lambda item: -item[1]))
 
 
 def test_reciprocal_rank_fusion_gives_the_seeds_table() -> None:
@@ -47,29 +62,54 @@ def test_a_single_hit_is_not_a_bad_one(fusion: object) -> None:
 
 
 def test_blend_trusts_keywords_less_when_the_best_hit_matches_little_of_the_query() -> None:
-    keyword = scored(a=5.0)
-    sure = blend(Candidates(keyword, matched_share=1.0, model_fluency=1.0, cosine_zscores={"b": 3.0}))["a"].keyword
-    unsure = blend(Candidates(keyword, matched_share=0.2, model_fluency=1.0, cosine_zscores={"b": 3.0}))["a"].keyword
+    keyword = scored("chunk", a=5.0)
+    sure, unsure = (blend(Candidates(keyword, matched_shares={"a": share}))["a"].keyword for share in (1.0, 0.2))
     assert (sure, unsure) == (pytest.approx(0.5), pytest.approx(0.1))
 
 
 def test_blend_trusts_vectors_little_where_the_model_does_not_read_the_language() -> None:
-    fluent = blend(Candidates(cosine_zscores={"b": 6.0}, model_fluency=1.0))["b"].vector
-    foreign = blend(Candidates(cosine_zscores={"b": 6.0}, model_fluency=0.0))["b"].vector
+    vector = scored("chunk", b=0.7)
+    fluent, foreign = (
+        blend(Candidates((), vector, {"b": 6.0}, fluency={"b": fluency}))["b"].vector for fluency in (1.0, 0.0)
+    )
     assert (fluent, foreign) == (pytest.approx(0.5), pytest.approx(0.125))
 
 
 def test_a_list_that_was_not_retrieved_leaves_all_the_weight_to_the_other() -> None:
-    assert blend(Candidates(scored(a=5.0), has_vector=False))["a"].total == pytest.approx(1.0)
-    assert blend(Candidates(cosine_zscores={"a": 6.0}, has_keyword=False))["a"].total == pytest.approx(1.0)
+    keyword, vector = scored("chunk", a=5.0), scored("chunk", a=0.7)
+    assert blend(Candidates(keyword, matched_shares={"a": 1.0}, has_vector=False))["a"].total == pytest.approx(1.0)
+    assert blend(Candidates((), vector, {"a": 6.0}, has_keyword=False))["a"].total == pytest.approx(1.0)
 
 
-def test_a_background_of_few_records_is_shrunk_towards_the_models_own() -> None:
-    alone = standardised(0.5, mean=0.5, std=0.0, size=1, background=(0.05, 0.11))
-    crowd = standardised(0.5, mean=0.1, std=0.1, size=10_000, background=(0.05, 0.11))
-    assert alone > 3
-    assert crowd == pytest.approx(4.0, rel=0.01)
-    assert standardised(-0.5, 0.1, 0.1, 100, (0.05, 0.11)) == 0.0
+def test_blend_scores_each_group_of_kinds_as_if_it_were_alone() -> None:
+    chunks, memories = scored("chunk", a=5.0, b=1.0), scored("memory", m=20.0)
+    alone = blend(Candidates(chunks, matched_shares={"a": 1.0}))
+    beside = blend(Candidates((*memories, *chunks), matched_shares={"a": 1.0, "m": 1.0}))
+    assert (beside["a"], beside["b"]) == (alone["a"], alone["b"])
+
+
+def test_among_memories_words_say_little_unless_they_are_looked_up() -> None:
+    vector = scored("memory", near=0.5, holds=0.4)
+    zscores = {"near": 4.1, "holds": 3.2}
+    words = Candidates(scored("memory", holds=5.0), vector, zscores, surprises={"holds": 7.0}, words=6)
+    assert _order(blend(words)) == ["near", "holds"]
+    assert _order(blend(replace(words, words=1, matched_shares={"holds": 1.0}))) == ["holds", "near"]
+
+
+def test_a_cosine_is_counted_in_deviations_above_unrelated_texts() -> None:
+    assert standardised(0.49, (0.05, 0.11)) == pytest.approx(4.0)
+    assert standardised(-0.5, (0.05, 0.11)) == 0.0
+
+
+def test_hits_of_one_kind_keep_their_order_and_get_the_odds_of_their_kind() -> None:
+    fused = {"a": Contribution(0.5), "b": Contribution(0.4), "m": Contribution(0.1)}
+    groups: dict[str, KindGroup] = {"a": "file", "b": "file", "m": "entry"}
+    scores = in_one_order(fused, groups, {"a": -4.0, "b": -1.0, "m": -2.0})
+    assert sorted(scores, key=lambda id_: -scores[id_]) == ["a", "m", "b"]
+
+
+def _order(fused: Fused) -> list[str]:
+    return sorted(fused, key=lambda id_: -fused[id_].total)
 
 
 def test_an_unknown_fusion_is_an_error_that_lists_the_known_ones() -> None:
@@ -86,7 +126,7 @@ def test_every_fusion_scores_the_union_and_never_below_zero(
     name: str, keyword: dict[str, float], vector: dict[str, float]
 ) -> None:
     z = {id_: max(0.0, cosine * 5) for id_, cosine in vector.items()}
-    fused = fuse(name, Candidates(scored(**keyword), scored(**vector), z), 0.5)
+    fused = fuse(name, Candidates(scored("chunk", **keyword), scored("chunk", **vector), z), 0.5)
     assert set(fused) == {*keyword, *vector}
     assert all(part.total >= 0 for part in fused.values())
 

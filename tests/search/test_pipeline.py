@@ -49,7 +49,7 @@ def test_the_current_file_lifts_its_domain_and_instructions_lift_themselves(memo
     assert factors["domains/caching/rules.instructions.md"] == pytest.approx(1.3)
     assert factors["domains/billing/invoices.md"] == pytest.approx(1.0)
     stages = {stage.name for stage in lifted["domains/caching/rules.instructions.md"].trace.stages}
-    assert stages == {"keyword", "domain", "instruction"}
+    assert stages == {"keyword", "kind", "domain", "instruction"}
 
 
 def test_the_stages_of_a_hit_sum_to_its_score(handbook_memory: Memory) -> None:

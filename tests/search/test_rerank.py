@@ -153,7 +153,7 @@ def test_boosts_come_first_and_are_read_by_the_reranker_as_part_of_the_score(jud
         answer = memory.search(QUERY)
     assert adds_up(answer)
     rules = next(hit for hit in answer.hits if hit.record.instruction)
-    assert set(stages(rules)) == {"keyword", "instruction", "rerank"}
+    assert set(stages(rules)) == {"keyword", "kind", "instruction", "rerank"}
 
 
 def test_a_single_hit_needs_no_second_opinion(judge: Judge, tmp_path: Path) -> None:
@@ -228,10 +228,10 @@ def test_explain_shows_the_rerankers_own_score_and_stages_that_sum(
     for row in results:
         assert row["explain"]["rerank"] == opinion(row["path"])
         changes = {stage["name"]: stage["change"] for stage in row["explain"]["stages"]}
-        assert set(changes) == {"keyword", "rerank"}
+        assert set(changes) == {"keyword", "kind", "rerank"}
         assert sum(changes.values()) == pytest.approx(row["score"], abs=1e-4)
     text = run_here("search", QUERY, "--explain").out
-    assert re.search(r"why: .*rerank \d+.*; keyword \+[\d.]+, rerank [+-][\d.]+", text)
+    assert re.search(r"why: .*rerank \d+.*; keyword \+[\d.]+, kind [+-][\d.]+, rerank [+-][\d.]+", text)
 
 
 # ── what is asked, and what is kept ───────────────────────────────────────────────────────────────────────────

@@ -62,9 +62,9 @@ class Candidates:
                 self,
                 keyword=keyword,
                 vector=vector,
-                cosine_zscores={hit.id: self.cosine_zscores[hit.id] for hit in vector},
+                cosine_zscores={hit.id: self.cosine_zscores.get(hit.id, 0.0) for hit in vector},
                 matched_shares=shares,
-                fluency={hit.id: self.fluency[hit.id] for hit in vector},
+                fluency={hit.id: self.fluency[hit.id] for hit in vector if hit.id in self.fluency},
             )
         return groups
 
@@ -89,6 +89,8 @@ Fused = dict[str, Contribution]
 
 # A hit that stands six deviations above unrelated texts is as good as a vector hit gets.
 _BEST_ZSCORE = 6.0
+# Where log-odds are equal, the fused score decides.
+_AMONG_EQUALS = 0.001
 # Among memories the vectors decide, and words add a little: short texts share few words with a question. Of two that
 # are equally near the longer one is the better, since very short texts are near to everything.
 _ENTRY_PER_NAT = 0.006
@@ -229,7 +231,8 @@ def in_one_order(fused: Fused, groups: Mapping[str, KindGroup], odds: Mapping[st
     for group in set(groups.values()):
         own = sorted((id_ for id_ in fused if groups[id_] == group), key=lambda id_: (-fused[id_].total, id_))
         best_first = sorted((odds[id_] for id_ in own), reverse=True)
-        scores.update((id_, score_of(one)) for id_, one in zip(own, best_first, strict=True))
+        for id_, one in zip(own, best_first, strict=True):
+            scores[id_] = score_of(one) + _AMONG_EQUALS * fused[id_].total
     return scores
 
 

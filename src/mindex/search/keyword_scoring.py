@@ -70,7 +70,7 @@ def keyword_candidates(
     if not found.hits:
         return KeywordCandidates(active_space=space)
     if parsed.strict:  # a record that fulfils a strict query matches all of it
-        return KeywordCandidates(found.hits, {found.hits[0].id: 1.0}, space)
+        return KeywordCandidates(found.hits, {hit.id: 1.0 for hit in found.hits}, space)
     held = _with_parts(parsed, found.matched_tokens)
     matched = shares(parsed.tokens, held, found.statistics)
     surprise = surprises(parsed.tokens, held, found.lengths, found.statistics)
