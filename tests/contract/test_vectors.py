@@ -224,7 +224,7 @@ def test_each_group_of_kinds_brings_its_own_nearest(open_store: Open, store: Sto
     store.vectors.put(MODEL, [*embedded, *entries])
     store.vectors.pack()
     for engine in (store, open_store()):  # with the codes, and without
-        near = engine.retrieval.nearest(MODEL, vectors[0], EVERYTHING, 2)
+        near = engine.retrieval.nearest(MODEL, vectors[0], Filters(agent="a"), 2)
         found = {hit.id: hit for hit in near.hits}
         assert near.size == count + 2
         assert len(near.hits) == 4
