@@ -54,12 +54,14 @@ class HubServer:
     repos: dict[str, Repo] = field(default_factory=dict)
     token: str = ""  # that opens gated repositories
     breaks: list[int] = field(default_factory=list)  # after so many bytes a download of the store breaks, once each
+    holds: int = 0  # after so many bytes a download of the store stands still
     ranges: bool = True  # whether the store knows them
     checksums: bool = True  # whether files have an ETag
     says: bytes = b""  # what it says instead of a listing
     refuses: int = 0  # a status that every request is answered with
     spoils: set[str] = field(default_factory=set)  # files of which other bytes are served than were described
     received: list[HubRequest] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
     _servers: list[ThreadingHTTPServer] = field(default_factory=list)
 
     def __enter__(self) -> HubServer:
@@ -74,6 +76,7 @@ class HubServer:
         self.stop()
 
     def stop(self) -> None:
+        self.stopped.set()
         for server in self._servers:
             server.shutdown()
             server.server_close()
@@ -197,4 +200,9 @@ class _Store(_Handler):
             sent = sent[: hub.breaks.pop(0)]
             self.close_connection = True
         with contextlib.suppress(OSError):
+            if hub.holds:
+                self.wfile.write(sent[: hub.holds])
+                hub.stopped.wait(60)
+                self.close_connection = True
+                return
             self.wfile.write(sent)

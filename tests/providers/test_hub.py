@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from importlib.metadata import distribution
@@ -31,6 +28,7 @@ from mindex.providers.rerank.base import Reranker, create_reranker
 from tests.providers import onnx_models
 from tests.providers.hub_server import HubServer, Repo
 from tests.providers.onnx_models import rows, settings
+from tests.running import is_one_error, kill, run, start, wait_until
 
 TINY = "harbour/words"
 E5 = "multilingual-e5-small"
@@ -555,25 +553,35 @@ def test_an_export_without_settings_is_read_as_the_model_of_its_name(hub: HubSer
 @pytest.mark.model
 @pytest.mark.slow
 def test_the_command_pulls_says_how_to_go_on_and_reports_nothing_about_its_caller(hub: HubServer, tiny: Repo) -> None:
-    environment = os.environ | {"AI_AGENT": "some-agent", "MINDEX_EMBEDDING_PROVIDER": "none"}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "mindex", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", check=False)
-
-    first = run("models", "pull", TINY)
-    assert (first.returncode, first.stderr) == (0, "")
-    assert f"{TINY}: pulled, 0.0 MB ({TINY} at {tiny.commit[:8]}, licence mit)" in first.stdout
-    assert "4 dimensions, mean pooling, 256 tokens, 'query: ' before queries\n" in first.stdout
-    assert f"to use it: run `mindex reembed --provider local --model {TINY}`" in first.stdout
+    environment = {"AI_AGENT": "some-agent", "MINDEX_EMBEDDING_PROVIDER": "none"}
+    first = run("models", "pull", TINY, env=environment)
+    assert (first.code, first.err) == (0, "")
+    assert f"{TINY}: pulled, 0.0 MB ({TINY} at {tiny.commit[:8]}, licence mit)" in first.out
+    assert "4 dimensions, mean pooling, 256 tokens, 'query: ' before queries\n" in first.out
+    assert f"to use it: run `mindex reembed --provider local --model {TINY}`" in first.out
     assert {request.path.split("/")[1] for request in hub.received} <= {"api", "harbour", "store"}
     assert not any("agent" in request.path for request in hub.received)
     assert not any("agent/" in request.headers["user-agent"] for request in hub.received)
 
-    assert "is here already, every file as recorded" in run("models", "pull", TINY).stdout
-    assert json.loads(run("models", "pull", TINY, "--json").stdout)["revision"] == tiny.commit
-    assert f"local/{TINY}" in run("models").stdout
-    unknown = run("models", "pull", "harbour/nothing")
-    assert unknown.returncode == 1
-    assert unknown.stderr.startswith("error: ")
-    assert "Traceback" not in unknown.stderr
+    assert "is here already, every file as recorded" in run("models", "pull", TINY).out
+    assert run("models", "pull", TINY, "--json").json["revision"] == tiny.commit
+    assert f"local/{TINY}" in run("models").out
+    is_one_error(run("models", "pull", "harbour/nothing"), "has no model harbour/nothing", "check the name")
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_process_that_is_killed_leaves_what_it_downloaded_for_the_next_one(hub: HubServer, tmp_path: Path) -> None:
+    hub.add(TINY, onnx_models.embedder(tmp_path / "words", rows(width=50_000)))
+    hub.holds = 1_000_000
+    pulling = start("models", "pull", TINY)
+    wait_until(lambda: any(file.stat().st_size > 900_000 for file in hub_folder().rglob("*.part")))
+    kill(pulling)
+    (part,) = hub_folder().rglob("*.part")
+    arrived = part.stat().st_size
+    hub.holds = 0
+
+    model = pull(TINY).model
+
+    assert [request.range for request in hub.downloads()] == ["", f"bytes={arrived}-"]
+    assert not model.wrong_files()
