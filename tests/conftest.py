@@ -28,7 +28,7 @@ settings.load_profile("unhurried")
 # Every test that uses one of these fixtures is marked `model`.
 _MODEL_FIXTURES = {"handbook_memory", "with_model"}
 # Every test that uses a fixture of one of these types is marked `server`.
-_SERVER_TYPES = ("ModelServer", "ChatServer", "Judge")
+_SERVER_TYPES = ("ModelServer", "ChatServer", "HubServer", "Judge")
 # Every test below one of these folders is marked `slow`: most of them start processes and kill them.
 _SLOW_FOLDERS = {Path(__file__).parent / "faults"}
 

@@ -14,6 +14,7 @@ from mindex.model.reports import ListedModel
 from mindex.model.spaces import EmbedderSpec
 from mindex.present.reports import models_text
 from mindex.providers.base import full_name
+from mindex.providers.hub.presets import PRESETS
 from mindex.providers.llama_cpp import INSTALL
 from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
 from tests.cli.conftest import Mindex
@@ -27,9 +28,8 @@ def one(listed: list[dict[str, object]], name: str) -> dict[str, object]:
 
 def test_every_ready_made_model_is_listed_with_its_facts(mindex: Mindex) -> None:
     listed = mindex("models", "--json").json["models"]
-    assert [(model["role"], model["provider"]) for model in listed] == [("embedding", "local")] * 3 + [
-        ("rerank", "local")
-    ] * 2
+    packaged = [(model["role"], model["provider"]) for model in listed if "hub" not in model]
+    assert packaged == [("embedding", "local")] * 3 + [("rerank", "local")] * 2
     bge = one(listed, "bge-small-en-v1.5")
     assert bge == {
         "name": "bge-small-en-v1.5",
@@ -42,6 +42,27 @@ def test_every_ready_made_model_is_listed_with_its_facts(mindex: Mindex) -> None
         "configured": False,
         "active": False,
     }
+
+
+def test_models_of_the_hub_are_listed_with_the_command_that_pulls_them(mindex: Mindex) -> None:
+    listed = mindex("models", "--json").json["models"]
+    assert [model["name"] for model in listed if "hub" in model] == [preset.name for preset in PRESETS]
+    assert one(listed, "multilingual-e5-small") == {
+        "name": "multilingual-e5-small",
+        "role": "embedding",
+        "provider": "local",
+        "dimensions": 384,
+        "megabytes": 487,
+        "licence": "MIT",
+        "installed": False,
+        "install": "mindex models pull multilingual-e5-small",
+        "hub": True,
+        "configured": False,
+        "active": False,
+    }
+    lines = mindex("models").out.splitlines()
+    assert next(line for line in lines if "multilingual-e5-small" in line).endswith("not pulled")
+    assert lines.count("  to get one that is not pulled: mindex models pull NAME") == 2
 
 
 def test_a_model_that_is_not_installed_is_listed_with_its_install_command(
@@ -209,6 +230,7 @@ def test_measured_speed_is_listed_from_then_on(mindex: Mindex, tmp_path: Path, m
     monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
     monkeypatch.setattr("mindex.providers.packaged_models.EMBEDDERS", ())
     monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
+    monkeypatch.setattr("mindex.providers.model_list.PRESETS", ())
     monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
     assert "milliseconds" not in one(mindex("models", "--json").json["models"], "all-MiniLM-L6-v2")
     ran = mindex("models", "--measure", "--json")

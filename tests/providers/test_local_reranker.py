@@ -181,7 +181,8 @@ def test_a_model_that_is_not_installed_says_how_it_is(monkeypatch: pytest.Monkey
 
 def test_an_unknown_name_says_which_there_are() -> None:
     assert fails("bge-reranker") == (
-        f"the local provider has no reranker 'bge-reranker'; set rerank.model to one of {L12}, {L4}, or to a folder"
+        f"the local provider has no reranker 'bge-reranker'; set rerank.model to one of {L12}, {L4}, to a folder, or to"
+        " a pulled model"
     )
 
 

@@ -9,9 +9,9 @@ from mindex.cli.options import limit_option
 from mindex.cli.output import ProgressBar, note, prints
 from mindex.memory import Memory
 from mindex.model import Consolidation, MemoryStatistics, SecretFinding
-from mindex.model.reports import ListedModel, ReembedReport
+from mindex.model.reports import ListedModel, PullReport, ReembedReport
 from mindex.present.entries import consolidation_text, secrets_text, statistics_text
-from mindex.present.reports import models_text, reembed_text
+from mindex.present.reports import models_text, pull_text, reembed_text
 from mindex.present.to_json import Json
 
 _MAX_BATCH = 200
@@ -76,12 +76,34 @@ def reembed_command(memory: Memory, **options: Any) -> ReembedReport:
         return memory.models.reembed(**options, report=bar)
 
 
-@click.command("models")
-@click.option("--measure", is_flag=True, help="Have each installed model work for a moment, and say how fast it is.")
 @prints(models_text, lambda listed: {"models": listed})
-def models_command(memory: Memory, measure: bool) -> Sequence[ListedModel]:
-    """List ready-made models, what is configured, and what this memory is embedded with."""
+def _list_models(memory: Memory, measure: bool) -> Sequence[ListedModel]:
     return memory.models.list(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
+
+
+@click.group("models", invoke_without_command=True)
+@click.option("--measure", is_flag=True, help="Have each installed model work for a moment, and say how fast it is.")
+@click.pass_context
+def models_command(context: click.Context, measure: bool) -> None:
+    """List ready-made models, what is configured, and what this memory is embedded with."""
+    if context.invoked_subcommand is None:
+        _list_models(measure=measure)
+
+
+@models_command.command("pull")
+@click.argument("name")
+@click.option("--revision", default="", metavar="R", help="A branch, tag or commit; default: main, later the same one.")
+@click.option("--file", default="", metavar="F", help="Which ONNX file of the repository, when it has several.")
+@prints(pull_text)
+def models_pull_command(memory: Memory, **options: Any) -> PullReport:
+    """Download a model of the Hugging Face hub: one that `mindex models` lists, or ORG/NAME with an ONNX export.
+
+    Its commit and the checksum of each file are recorded, and compared whenever the model is pulled again or its files
+    have changed. Stop it at any time: the next run goes on from there. Afterwards no network is needed. HF_ENDPOINT
+    names a mirror, HF_TOKEN is sent for models that need one.
+    """
+    with ProgressBar() as bar:
+        return memory.models.pull(**options, report=bar)
 
 
 @click.command("consolidate")

@@ -1,4 +1,4 @@
-"""The models of a memory as a service: list, check and change them."""
+"""The models of a memory as a service: list, pull, check and change them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,14 +11,16 @@ from mindex.embedding.reembed import plan_reembed, reembed
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import MindexError, UsageError
 from mindex.model import Check, Report, Role
-from mindex.model.reports import ListedModel, ReembedReport
+from mindex.model.reports import ListedModel, PullReport, ReembedReport
 from mindex.model.spaces import EmbedderSpec, Space, model_title
 from mindex.providers.base import IN_PROCESS, ProviderSettings, Unavailable, full_name
 from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.onnx_folder import open_pulled
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator, create_generator
+from mindex.providers.hub.pull import pull
 from mindex.providers.model_check import all_at_once, check_embedder, check_generator, check_reranker
-from mindex.providers.model_list import Choice, is_packaged, list_models, with_speed
+from mindex.providers.model_list import Choice, is_packaged_or_pulled, list_models, with_speed
 from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex.store.base import Store
 from mindex.values import dataclass
@@ -127,7 +129,7 @@ class Models:
         """The provider of a model that is named without one."""
         if self._settings.said("embedding.provider"):
             return self._selection.configured_spec.provider
-        return "local" if model and is_packaged(full_name("local", model)) else active.provider
+        return "local" if model and is_packaged_or_pulled(full_name("local", model)) else active.provider
 
     def _settings_notes(self) -> tuple[str, ...]:
         """Notes on settings that do not fit the active space after a change."""
@@ -143,6 +145,42 @@ class Models:
                     named = model_title(spec.provider, spec.model)
                     notes.append(f"the settings name {named}: change them to match")
         return tuple(notes)
+
+    # ── the hub ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def pull(self, name: str, *, revision: str = "", file: str = "", report: Report | None = None) -> PullReport:
+        """Download a model of the Hugging Face hub: a preset, or `org/name` with an ONNX export.
+
+        The only call that downloads anything. A model that is here already is compared with what was recorded when it
+        was pulled, and repaired. `revision` and `file` choose another commit and another export. Raises UsageError and
+        ProviderError; what arrived stays, and the next call goes on from there.
+        """
+        done = pull(name, revision=revision, file=file, report=report)
+        model = done.model
+        pulled = PullReport(
+            model.name,
+            model.role,
+            model.repo,
+            model.revision,
+            model.licence,
+            bytes=model.size,
+            downloaded=done.downloaded,
+            folder=str(model.folder),
+            use=f"set rerank.provider to local and rerank.model to {model.name}",
+        )
+        if model.role == "rerank":
+            return pulled
+        space, _ = open_pulled(model)
+        other_provider = self._settings.said("embedding.provider") and self._selection.configured.provider != "local"
+        return replace(
+            pulled,
+            use=f"run `mindex reembed {'--provider local ' if other_provider else ''}--model {model.name}`",
+            dimensions=space.dimensions,
+            pooling=space.pooling,
+            query_prefix=space.query_prefix,
+            text_prefix=space.text_prefix,
+            max_tokens=space.max_tokens,
+        )
 
     # ── listing ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -14,6 +14,7 @@ from mindex.model.spaces import EmbedderSpec
 from mindex.provider_table import default_url
 from mindex.providers.addresses import is_remembered, is_this_machine, parse_address
 from mindex.providers.base import ProviderSettings
+from mindex.providers.hub.presets import is_repo
 from mindex.providers.model_files import names_a_file
 
 
@@ -31,7 +32,8 @@ def permitted_settings(spec: EmbedderSpec, configured: ProviderSettings, *, api_
     if names_a_file(spec.provider, spec.model) and not (same_provider and own.model == spec.model):
         raise EmbeddingError(
             f"this memory was embedded with the model {spec.model}, which the settings do not name",
-            f"set embedding.provider to {spec.provider} and embedding.model to {spec.model} if it may be loaded",
+            f"set embedding.provider to {spec.provider} and embedding.model to {spec.model} if it may be loaded"
+            + (f", or run `mindex models pull {spec.model}` if it is one of the hub" if is_repo(spec.model) else ""),
         )
     where = spec.url or default_url(spec.provider)
     moved = same_provider and own.model in ("", spec.model)

@@ -154,7 +154,8 @@ class ListedModel:
     megabytes: float = 0.0
     licence: str = ""
     installed: bool = True
-    install: str = ""  # the command that installs it
+    install: str = ""  # the command that installs or pulls it
+    hub: bool = False  # of the Hugging Face hub: pulled, not installed
     configured: bool = False  # a setting names it or its provider
     default: bool = False  # no setting does: it is used while nothing is embedded yet
     active: bool = False
@@ -162,6 +163,27 @@ class ListedModel:
     vectors: int | None = None  # records of this database that it embedded; None: the database has no such space
     speed: Mapping[str, float] = field(default_factory=dict)  # milliseconds: `text` of 250 tokens, `query`, `pair`
     trouble: str = ""  # why its speed could not be measured
+
+
+@dataclass(frozen=True, slots=True)
+class PullReport:
+    """A model of the hub that is on this machine now: its origin, its files, and how it is used."""
+
+    name: str
+    role: Role
+    repo: str
+    revision: str  # the commit
+    licence: str
+    bytes: int
+    downloaded: int  # bytes; 0: everything was there, and as recorded
+    folder: str
+    use: str  # what to do next
+    # How an embedder reads texts.
+    dimensions: int = 0
+    pooling: str = ""
+    query_prefix: str = ""
+    text_prefix: str = ""
+    max_tokens: int = 0
 
 
 # ── of entries ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,17 +1,18 @@
-"""The text of reports: `mindex index`, `status`, `doctor`, `models` and `reembed`."""
+"""The text of reports: `mindex index`, `status`, `doctor`, `models`, `models pull` and `reembed`."""
 
 from collections.abc import Sequence
 from itertools import groupby
 
 from mindex.clock import to_iso
 from mindex.model import Check, IndexReport, Status
-from mindex.model.reports import ListedModel, ReembedReport
-from mindex.model.spaces import model_title
+from mindex.model.reports import ListedModel, PullReport, ReembedReport
+from mindex.model.spaces import model_title, visible
 from mindex.present.text import aligned, amount, note_lines
 from mindex.present.to_json import Json, to_json
 
 _FILE_COUNTS = ("new", "changed", "moved", "deleted", "unchanged", "skipped")
 _MINUTE = 60
+_COMMIT_DIGITS = 8
 
 
 # ── index, status, doctor ─────────────────────────────────────────────────────────────────────────────────────
@@ -85,7 +86,10 @@ def models_text(models: Sequence[ListedModel]) -> str:
         used = [column for column in range(len(rows[0])) if column < 2 or any(row[column] for row in rows[1:])]
         table = aligned([[row[column] for column in used] for row in rows])
         lines += [*([""] if lines else []), f"{role}:", *table]
-        lines += [f"  to get {one.name}: {one.install}" for one in listed if one.install and not one.installed]
+        absent = [one for one in listed if one.install and not one.installed]
+        lines += [f"  to get {one.name}: {one.install}" for one in absent if not one.hub]
+        if any(one.hub for one in absent):
+            lines.append("  to get one that is not pulled: mindex models pull NAME")
         lines += [f"  {one.name}: {one.trouble}" for one in listed if one.trouble]
     return "\n".join(lines)
 
@@ -115,10 +119,27 @@ def _states(model: ListedModel) -> list[str]:
         "left over": model.vectors is not None and not model.active and not model.next,
         "configured": model.configured,
         "default": model.default,
-        "not installed": not model.installed,
-        "installed": model.installed and model.install,
+        "not installed": not model.installed and not model.hub,
+        "installed": model.installed and model.install and not model.hub,
+        "not pulled": not model.installed and model.hub,
+        "pulled": model.installed and model.hub,
     }
     return [state for state, holds in states.items() if holds]
+
+
+def pull_text(pulled: PullReport) -> str:
+    origin = f"{pulled.repo} at {pulled.revision[:_COMMIT_DIGITS]}"
+    state = (
+        f"pulled, {pulled.downloaded / 1e6:,.1f} MB" if pulled.downloaded else "is here already, every file as recorded"
+    )
+    licence = f", licence {visible(pulled.licence)}" if pulled.licence else ""
+    lines = [f"{pulled.name}: {state} ({origin}{licence})", f"in {pulled.folder}"]
+    if pulled.role == "embedding":
+        prefixes = {"queries": pulled.query_prefix, "texts": pulled.text_prefix}
+        put = [f"'{visible(prefix)}' before {what}" for what, prefix in prefixes.items() if prefix]
+        facts = [f"{pulled.dimensions} dimensions", f"{pulled.pooling} pooling", f"{pulled.max_tokens} tokens"]
+        lines.append(", ".join([*facts, *(put or ["no prefixes"])]))
+    return "\n".join([*lines, f"to use it: {pulled.use}"])
 
 
 def reembed_text(done: ReembedReport) -> str:

@@ -15,9 +15,15 @@ T = TypeVar("T")
 
 
 def names_a_file(provider: str, model: str) -> bool:
-    """Whether a provider would read this model from a path, instead of finding it among the installed packages."""
+    """Whether a provider would read this model from a path, instead of finding it among packages and pulled models."""
     row = PROVIDERS.get(provider, Provider())
-    return row.in_process and (not row.has_packages or is_path(model))
+    return row.in_process and (not row.has_packages or (is_path(model) and not _is_pulled(model)))
+
+
+def _is_pulled(name: str) -> bool:
+    from mindex.providers.hub.pulled import pulled_model  # only a name with a slash needs it
+
+    return pulled_model(name) is not None
 
 
 def is_path(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The list of models: packaged ones, configured ones, and those whose vectors a database holds; and their speed."""
+"""The list of models: packaged and pulled ones, configured ones, and those of a database's vectors; and their speed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +16,8 @@ from mindex.providers.base import ProviderSettings, create_model
 from mindex.providers.cache_files import read_small, small_file, write_small
 from mindex.providers.embed.local import MINILM, MINILM_PACKAGE
 from mindex.providers.generate.base import Prompt
+from mindex.providers.hub.presets import PRESETS
+from mindex.providers.hub.pulled import pulled_models
 from mindex.providers.packaged_models import PackagedModel
 
 # What the settings name of the embedder: its model, only its provider, or nothing.
@@ -42,26 +44,49 @@ _TEXT = (
 )
 
 
-def is_packaged(name: str) -> bool:
-    """Whether a local embedder of this name needs nothing but a package."""
-    return any(model.name == name for model in _packaged() if model.role == "embedding")
+def is_packaged_or_pulled(name: str) -> bool:
+    """Whether a local embedder of this name needs nothing but a package, or was pulled from the hub."""
+    listed = (model for model in _ready_made() if model.role == "embedding" and (model.installed or not model.hub))
+    return any(model.name == name for model in listed)
 
 
 def list_models(
     configured: Sequence[tuple[Role, ProviderSettings]], spaces: Sequence[Space], chosen: Choice = "model"
 ) -> list[ListedModel]:
-    """Return every model by role: first the packaged ones, then what else a database or a setting names.
+    """Return every model by role: first the packaged ones, then the hub's, then what a database or a setting names.
 
     `configured` is what the settings say of each role. `chosen` says which of it was set for the embedder: a model that
     was not is a default, and changes nothing.
     """
-    listed = list(_packaged())
+    listed = list(_ready_made())
     for space in spaces:
         _add_space(listed, space)
     for role, settings in configured:
         if settings.provider != "none":
             _add_configured(listed, role, settings, spaces, chosen if role == "embedding" else "model")
     return sorted(listed, key=lambda model: _ROLES.index(model.role))
+
+
+def _ready_made() -> Iterator[ListedModel]:
+    yield from _packaged()
+    yield from _of_the_hub()
+
+
+def _of_the_hub() -> Iterator[ListedModel]:
+    """Yield the presets, pulled or not, and whatever else was pulled."""
+    pulled = {model.name: model for model in pulled_models()}
+    for row in PRESETS:
+        model = pulled.pop(row.name, None)
+        size = round(model.size / _MEGABYTE) if model is not None else row.megabytes
+        yield _hub_model(row.name, row.role, row.dimensions, size, row.licence, installed=model is not None)
+    for model in pulled.values():
+        size = round(model.size / _MEGABYTE)
+        yield _hub_model(visible(model.name), model.role, 0, size, visible(model.licence), installed=True)
+
+
+def _hub_model(name: str, role: Role, dimensions: int, size: int, licence: str, *, installed: bool) -> ListedModel:
+    install = f"mindex models pull {name}"
+    return ListedModel(name, role, _LOCAL, dimensions, size, licence, installed, install, hub=True)
 
 
 def _packaged() -> Iterator[ListedModel]:
@@ -85,9 +110,11 @@ def _add_space(listed: list[ListedModel], space: Space) -> None:
     row = ListedModel(visible(model.name), "embedding", visible(model.provider), model.dimensions)
     position = len(listed)
     for number, known in enumerate(listed):
-        same = (known.role, known.provider, known.name) == ("embedding", model.provider, model.name)
-        if same and known.dimensions == model.dimensions and known.vectors is None:
-            position, row = number, known
+        same = (known.role, known.provider) == ("embedding", model.provider) and known.vectors is None
+        # The space of a pulled model has its checksum in the name, the embedder spec has not.
+        named = known.name == model.name or (known.installed and known.name == space.embedder_spec.model)
+        if same and named and known.dimensions in (0, model.dimensions):
+            position, row = number, replace(known, dimensions=model.dimensions)
             break
     listed[position : position + 1] = [replace(row, active=space.active, next=space.next, vectors=space.vectors)]
 

@@ -1,6 +1,6 @@
-"""Embedding models on the processor: the built-in all-MiniLM-L6-v2, packaged ones, any folder with an ONNX model.
+"""Embedding models on the processor: all-MiniLM-L6-v2, packaged and pulled ones, any folder with an ONNX model.
 
-Nothing is downloaded: the weights of the built-in and the packaged models are packages.
+Nothing is downloaded here: the weights of the built-in and the packaged models are packages.
 """
 
 from __future__ import annotations
@@ -43,13 +43,20 @@ def create(settings: ProviderSettings) -> Embedder:
     for model, package in EMBEDDERS:
         if wanted == model.name:
             return LocalEmbedder(model, package.files)
-    if not is_path(wanted):
+    # Imported here: it imports this module, and only a model that is no package needs them.
+    from mindex.providers.embed.onnx_folder import open_folder, open_pulled
+    from mindex.providers.hub.pulled import find_pulled
+
+    with raise_as(EmbeddingError):
+        pulled = find_pulled("embedding", wanted)
+    if pulled is not None:
+        model, files = open_pulled(pulled)
+    elif is_path(wanted):
+        model, files = open_folder(wanted)
+    else:
         names = ", ".join([MINILM.name, *(model.name for model, _ in EMBEDDERS)])
         message = f"the local provider has no model '{wanted}'"
-        raise EmbeddingError(message, f"set embedding.model to one of {names}, or to a folder")
-    from mindex.providers.embed.onnx_folder import open_folder  # it imports this module
-
-    model, files = open_folder(wanted)
+        raise EmbeddingError(message, f"set embedding.model to one of {names}, to a folder, or to a pulled model")
     return LocalEmbedder(model, lambda: files)
 
 

@@ -1,16 +1,21 @@
 """An embedding model in a folder: the settings in its files, and what is measured by running it."""
 
 import re
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 
 from mindex.errors import EmbeddingError, ProviderError
 from mindex.model import Model
 from mindex.providers.base import raise_as
+from mindex.providers.embed.known_models import space
 from mindex.providers.embed.local import OUTPUTS, POOLED, POOLED_OUTPUT, LocalEmbedder
 from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, background_of
+from mindex.providers.hub.presets import Preset, preset
+from mindex.providers.hub.pulled import PulledModel
 from mindex.providers.model_files import dataclass_of, read_facts, write_facts
 from mindex.providers.onnx.engine import Engine, ModelFiles, open_engine
-from mindex.providers.onnx.folder import ModelFolder, model_folder
+from mindex.providers.onnx.folder import ModelFolder, model_folder, pulled_folder
 from mindex.providers.packaged_models import EMBEDDING_MODEL
 
 _ROLE = "embedding"
@@ -20,6 +25,7 @@ _USUAL_TOKENS = 256
 _MAX_TOKENS = 512
 # `mean_sqrt_len` differs from the mean in length alone, and all are scaled to 1.
 _POOLING = {"cls": "cls", "mean": "mean", "mean_sqrt_len": "mean", "max": "max", "lasttoken": "last"}
+_EXPORT = re.compile("-onnx(?=@)", re.IGNORECASE)  # of `onnx-community/bge-m3-ONNX@1a2b3c4d`
 _AROUND_POOLING = re.compile(r"^pooling_mode_|_tokens?$")  # `pooling_mode_cls_token: true`, or `pooling_mode: "cls"`
 
 
@@ -30,28 +36,80 @@ def open_folder(name: str) -> tuple[Model, ModelFiles]:
         files = folder.known_files(EMBEDDING_MODEL, cached)
         model = dataclass_of(cached, Model)
         if files is None or model is None:
-            model, files = _measured(folder)
+            model, files = _measured(folder, folder.name, partial(_described, folder))
             facts = {"sha256": files.sha256, "scales_by_run": files.scales_by_run, "model": asdict(model)}
             write_facts(_ROLE, folder.files, facts)
         return model, files
 
 
-def _measured(folder: ModelFolder) -> tuple[Model, ModelFiles]:
-    """Open the model, and run it on unrelated texts."""
+def open_pulled(pulled: PulledModel) -> tuple[Model, ModelFiles]:
+    """Return the space and the files of a model that was pulled from the hub. Raises EmbeddingError.
+
+    The table of presets says how it reads texts; for other models their own settings do, and what these leave open is
+    taken from the models that are known by name.
+    """
+    with raise_as(EmbeddingError):
+        folder = pulled_folder(pulled)
+        known = preset(pulled.name)
+        cached = read_facts(_ROLE, folder.files)
+        files = folder.known_files(EMBEDDING_MODEL, cached)
+        model = dataclass_of(cached, Model)
+        if files is None or model is None or (cached or {}).get("preset") != repr(known):
+            pulled.check()
+            describe = partial(_preset_model, known) if known is not None else partial(_completed, folder)
+            model, files = _measured(folder, pulled.name, describe)
+            facts = {"sha256": files.sha256, "scales_by_run": files.scales_by_run, "model": asdict(model)}
+            write_facts(_ROLE, folder.files, facts | {"preset": repr(known)})
+        return model, files
+
+
+def _measured(folder: ModelFolder, name: str, describe: Callable[[str, Engine], Model]) -> tuple[Model, ModelFiles]:
+    """Open the model, and run it on unrelated texts. `describe` returns what is known of it beforehand."""
     import numpy as np  # 100 ms to import, and only a folder that is new needs it
 
     files = folder.read_files(EMBEDDING_MODEL)
     engine = open_engine(files, OUTPUTS)
-    model = _described(folder, files, engine)
-    model = replace(model, dimensions=_dimensions(folder, engine, model.pooling))
+    model = describe(f"{name}@{files.sha256[:8]}", engine)
+    dimensions = _dimensions(folder, engine, model.pooling)
+    if model.dimensions not in (0, dimensions):
+        message = f"the model {folder.weights} makes {dimensions} dimensions, it should be {model.dimensions}"
+        raise ProviderError(message, folder.hint)
+    model = replace(model, dimensions=dimensions)
     embedder = LocalEmbedder(model, lambda: files)
     queries = np.stack([embedder.embed_query(text) for text in UNRELATED])
     mean, std = background_of(queries, embedder.embed(UNRELATED))
     return replace(model, background_mean=mean, background_std=std), files
 
 
-def _described(folder: ModelFolder, files: ModelFiles, engine: Engine) -> Model:
-    """Return what the folder's files say of the model, with 0 dimensions."""
+def _preset_model(known: Preset, name: str, engine: Engine) -> Model:
+    """Return what the table of presets says of a model."""
+    if known.pooling == POOLED and engine.output != POOLED_OUTPUT:
+        raise ProviderError(f"the model {name} has no output {POOLED_OUTPUT}", "use another export of it")
+    pooling = POOLED if engine.output == POOLED_OUTPUT else known.pooling
+    tokens = min(known.window, _MAX_TOKENS)
+    return Model("local", name, known.dimensions, pooling, known.query_prefix, known.text_prefix, tokens)
+
+
+def _completed(folder: ModelFolder, name: str, engine: Engine) -> Model:
+    """Return what the folder's files say of the model, and where they say nothing what its name tells.
+
+    Many exports come without the settings of sentence-transformers.
+    """
+    model = _described(folder, name, engine)
+    known = space("local", _EXPORT.sub("", name))
+    if not known.dimensions:
+        return model
+    if model.pooling != POOLED and not folder.settings("1_Pooling/config.json"):
+        model = replace(model, pooling=known.pooling)
+    if not folder.settings("sentence_bert_config.json"):
+        model = replace(model, max_tokens=min(known.max_tokens, _MAX_TOKENS))
+    if not (model.query_prefix or model.text_prefix):
+        model = replace(model, query_prefix=known.query_prefix, text_prefix=known.text_prefix)
+    return model
+
+
+def _described(folder: ModelFolder, name: str, engine: Engine) -> Model:
+    """Return what the folder's files say of the model: not how long its vectors are."""
     pooling = POOLED if engine.output == POOLED_OUTPUT else _pooling(folder)
     query_prefix, text_prefix = _prefixes(folder)
     if folder.settings("1_Pooling/config.json").get("include_prompt") is False and (query_prefix or text_prefix):
@@ -61,7 +119,7 @@ def _described(folder: ModelFolder, files: ModelFiles, engine: Engine) -> Model:
     tokens = length if type(length) is int and length >= _MIN_TOKENS else _USUAL_TOKENS
     return Model(
         provider="local",
-        name=f"{folder.name}@{files.sha256[:8]}",
+        name=name,
         dimensions=0,
         pooling=pooling,
         query_prefix=query_prefix,

@@ -2,21 +2,26 @@
 
 import json
 import mmap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import TypeVar
 
 from mindex.errors import ProviderError
+from mindex.providers.hub.pulled import PulledModel
 from mindex.providers.model_files import at_path, checksum
 from mindex.providers.onnx.engine import ModelFiles
 from mindex.providers.onnx.session import weights_beside
+
+P = TypeVar("P", bound=PurePath)
 
 # The most exact first; for another one of several, the setting names the file itself.
 _WEIGHTS = ("model", "model_fp32", "model_fp16", "model_quantized", "model_int8", "model_uint8", "model_q8", "model_q4")
 _MAX_BYTES = 1_000_000
 _SHA256_DIGITS = 64
-_SETTINGS = ("modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json")
+# What sentence-transformers writes beside a model, and mindex reads.
+SETTINGS = ("modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class ModelFolder:
     @property
     def files(self) -> list[Path]:
         """Every file that decides the model's output."""
-        settings = [file for file in (self.path / name for name in _SETTINGS) if file.is_file()]
+        settings = [file for file in (self.path / name for name in SETTINGS) if file.is_file()]
         return [self.weights, *weights_beside(self.weights), self.tokenizer, *settings]
 
     def setting(self, file: str) -> object:
@@ -77,6 +82,14 @@ def model_folder(name: str, setting: str) -> Iterator[ModelFolder]:
         yield _folder_at(path, setting, hint)
 
 
+def pulled_folder(pulled: PulledModel) -> ModelFolder:
+    """Return where the parts of a model from the hub are. Raises ProviderError when one is missing."""
+    folder = ModelFolder(pulled.folder, pulled.folder / pulled.weights, pulled.folder / pulled.tokenizer, pulled.hint)
+    if not (folder.weights.is_file() and folder.tokenizer.is_file()):
+        raise ProviderError(f"the files of the model {pulled.name} are gone from {pulled.folder}", pulled.hint)
+    return folder
+
+
 def _folder_at(path: Path, setting: str, hint: str) -> ModelFolder:
     if not path.exists():
         raise ProviderError(f"there is no folder {path}", hint)
@@ -91,14 +104,19 @@ def _folder_at(path: Path, setting: str, hint: str) -> ModelFolder:
     raise ProviderError(message, f"put its tokenizer.json into {folder}")
 
 
-def _weights_in(folder: Path, setting: str) -> Path:
-    found = [file for place in (folder, folder / "onnx") for file in sorted(place.glob("*.onnx")) if file.is_file()]
+def preferred_weights(files: Sequence[P]) -> P | None:
+    """Return the most exact of several ONNX files, or the only one; None when their names do not tell."""
     for name in _WEIGHTS:
-        for file in found:
+        for file in files:
             if file.stem == name:
                 return file
-    if len(found) == 1:
-        return found[0]
+    return files[0] if len(files) == 1 else None
+
+
+def _weights_in(folder: Path, setting: str) -> Path:
+    found = [file for place in (folder, folder / "onnx") for file in sorted(place.glob("*.onnx")) if file.is_file()]
+    if preferred := preferred_weights(found):
+        return preferred
     if found:
         names = ", ".join(file.name for file in found[:5])
         message = f"the folder {folder} holds several models ({names})"
