@@ -3,12 +3,13 @@
 from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
-from mindex.model import Answer, Hit
+from mindex.model import Answer, Hit, QueryTerms
 from mindex.present.budget import check_budget, fit_answer, fit_dual, with_cost
 from mindex.present.record_view import RecordView, anchor_view, place, summary_of, view_record
 from mindex.present.text import answer_text, dual_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.tokens import count_tokens
+from mindex.text_match import matched_ranges
 from mindex.values import dataclass
 
 View: TypeAlias = Literal["full", "compact", "digest", "dual"]
@@ -43,8 +44,8 @@ class DualView(AnswerView):
 
     index: tuple[RecordView, ...] = ()
 
-    def text(self, *, colour: bool = False) -> str:  # noqa: ARG002 - the dual view is for models, not for terminals
-        return dual_text(self)
+    def text(self, *, colour: bool = False) -> str:
+        return dual_text(self, colour=colour)
 
 
 def view_answer(
@@ -59,16 +60,21 @@ def view_answer(
     frame = (query, answer.tier, answer.fusion, answer.total)
     if view == "dual":
         index = tuple(index_view(hit) for hit in answer.hits)
-        rows = tuple(view_record(hit.record, hit, explain=explain) for hit in answer.hits[:details])
+        rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])
         more = answer.has_more or len(rows) < len(answer.hits)
         dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, index)
         return with_cost(dual) if budget is None else fit_dual(dual, budget, answer.has_more)
     if view == "full":
-        rows = tuple(view_record(hit.record, hit, explain=explain) for hit in answer.hits)
+        rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits)
     else:
         rows = tuple(map(digest_view if view == "digest" else compact_view, answer.hits))
     whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes))
     return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
+
+
+def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
+    ranges = matched_ranges(hit.record.text, terms)
+    return view_record(hit.record, hit, explain=explain, highlights=ranges)
 
 
 def compact_view(hit: Hit) -> RecordView:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
-from mindex.model import Hit, Record
+from mindex.model import Hit, Range, Record
+from mindex.present.passage import best_passage
 from mindex.present.tokens import count_tokens
 from mindex.values import dataclass
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 _SUMMARY_WORDS = 20
 _MOST_TAGS = 10
-_LONG_WORD = 40  # characters: a longer word is cut anywhere
 _SPEAKER = 80  # characters that may precede a turn's first sentence: a name, a date, a greeting
 # Properties of a record that are shown as they are, unless they are empty.
 _COPIED = (
@@ -60,7 +60,9 @@ class RecordView:
     fields: Mapping[str, Json] | None = None  # those that the text does not contain
     summary: str | None = None
     text: str | None = None
+    highlights: tuple[Range, ...] | None = None  # characters of the text that match the query
     truncated: bool | None = None
+    passage: str | None = None  # which part of the whole text is shown, unless that is its beginning
     explain: Hit | None = None
     around: tuple[RecordView, ...] | None = None
 
@@ -70,7 +72,9 @@ class RecordView:
         return self.at or (f"{self.path}:{self.first_line}-{self.last_line}" if self.path else None)
 
 
-def view_record(record: Record, hit: Hit | None = None, *, explain: bool = False) -> RecordView:
+def view_record(
+    record: Record, hit: Hit | None = None, *, explain: bool = False, highlights: tuple[Range, ...] = ()
+) -> RecordView:
     """Return everything there is to show of a record, and of the hit that found it."""
     copied: dict[str, Any] = {name: getattr(record, name) or None for name in _COPIED}
     return RecordView(
@@ -88,6 +92,7 @@ def view_record(record: Record, hit: Hit | None = None, *, explain: bool = False
         fields=own_fields(record) or None,
         summary=None if _repeats_summary(record) else record.summary,
         text=record.text,
+        highlights=highlights or None,
         explain=hit if explain else None,
         around=tuple(map(_neighbour_view, hit.around)) or None if hit else None,
         **copied,
@@ -110,19 +115,36 @@ def without_description(row: RecordView) -> RecordView:
 
 def text_and_place(row: RecordView) -> RecordView:
     """Only the text of a row, and what finds it again."""
-    return RecordView(id=row.id, at=row.place, text=row.text, truncated=row.truncated)
+    return RecordView(
+        id=row.id, at=row.place, text=row.text, highlights=row.highlights, truncated=row.truncated, passage=row.passage
+    )
 
 
 def truncated(row: RecordView, size: int) -> RecordView:
-    """The row with at most `size` characters of its text, cut between words where possible, and marked if cut."""
+    """The row with at most `size` characters of its text, those around the best matches, and marked if cut."""
     text = row.text or ""
     if size >= len(text):
         return row
-    kept = text[:size]
-    if not text[size].isspace():
-        end = max(kept.rfind(" "), kept.rfind("\n"))
-        kept = kept[:end] if size - end < _LONG_WORD and end > 0 else kept
-    return replace(row, text=kept.rstrip(), truncated=True)
+    start, end = best_passage(text, row.highlights or (), size)
+    kept = text[start:end].rstrip()
+    inside = [(max(i, start), min(j, start + len(kept))) for i, j in row.highlights or ()]
+    return replace(
+        row,
+        text=kept,
+        highlights=tuple((i - start, j - start) for i, j in inside if i < j) or None,
+        truncated=True,
+        passage=_passage_name(row, start, start + len(kept)) if start else None,
+    )
+
+
+def _passage_name(row: RecordView, start: int, end: int) -> str:
+    """`lines 12-18` of the file that the text is from, else `characters 121-480 of 2210`."""
+    text = row.text or ""
+    lines = (row.place or "").rpartition(":")[2].partition("-")[0]
+    if not lines.isdecimal():
+        return f"characters {start + 1}-{end} of {len(text)}"
+    first = int(lines) + text.count("\n", 0, start)
+    return f"lines {first}-{first + text.count(chr(10), start, end)}"
 
 
 def anchor_view(record: Record) -> dict[str, Json] | None:

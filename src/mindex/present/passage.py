@@ -1,0 +1,79 @@
+"""The best passage of a text: the lines around the words that match a query."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from mindex.analyzer import analyze
+from mindex.model import Range
+
+# What a reader needs behind the last match to see how its sentence ends.
+_AFTER = 80
+_BEFORE = 1 / 3  # of the space beside the matches
+_SENTENCE_START = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_SPACE = re.compile(r"\s")
+_LONG_WORD = 40  # characters: a longer word is cut anywhere
+
+
+def best_passage(text: str, matches: Sequence[Range], size: int) -> Range:
+    """The part of a text to show in at most `size` characters: lines around the best matches, else the beginning.
+
+    It starts and ends between lines where these are short, else between sentences, else between words.
+    """
+    if len(text) <= size:
+        return 0, len(text)
+    if size <= 0:
+        return 0, 0
+    first, last = _best_matches(text, matches, size)
+    if last + min(_AFTER, size // 4) <= size:
+        return 0, _end(text, last, size)
+    start = _start(text, max(0, first - int(_BEFORE * (size - (last - first)))), first)
+    return start, _end(text, last, start + size)
+
+
+def _best_matches(text: str, matches: Sequence[Range], size: int) -> Range:
+    """From the first to the last of the matches within `size` characters that say most; (0, 0) without a match.
+
+    Different words say more than one word again, and a word says less the more often the text has it.
+    """
+    words = [frozenset(analyze(text[start:end]).words) for start, end in matches]
+    counts = Counter(word for found in words for word in found)
+    best, most = (0, 0), 0.0
+    for i, (first, _) in enumerate(matches):
+        seen: set[str] = set()
+        score = 0.0
+        for (_, end), found in zip(matches[i:], words[i:], strict=True):
+            if end - first > size:
+                break
+            if new := found - seen:
+                score += sum(1 / counts[word] for word in new)
+                seen |= new
+                if score > most:
+                    best, most = (first, end), score
+    return best
+
+
+def _start(text: str, earliest: int, first: int) -> int:
+    """Where to start between `earliest` and the first match."""
+    if earliest == 0:
+        return 0
+    line = text.find("\n", earliest - 1, first)
+    if line >= 0:
+        return line + 1
+    for boundary in (_SENTENCE_START, _SPACE):
+        if found := boundary.search(text, earliest - 1, first):
+            return found.end()
+    return earliest
+
+
+def _end(text: str, last: int, latest: int) -> int:
+    """Where to end between the last match, 0 without one, and `latest`."""
+    if latest >= len(text):
+        return len(text)
+    line = text.rfind("\n", last, latest + 1)
+    if last and line >= 0 and 2 * (line - last) >= latest - last:
+        return line
+    if text[latest].isspace():
+        return latest
+    space = max(text.rfind(" ", last, latest), text.rfind("\n", last, latest))
+    return space if space > 0 and latest - space < _LONG_WORD else latest
