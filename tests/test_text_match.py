@@ -61,6 +61,9 @@ def test_ranges_count_the_characters_of_the_text_as_it_is_stored(query: str, tex
         ("getUs", "call api.getUserById()", ["getUs"]),
         ("256", "sha256 2560 md2567", ["256", "256"]),
         ("the cat", "the cats and the cat", ["the cat"]),
+        ("cat", "https://x.org/categories/catching-up#catalog and my-category", ["cat"]),
+        ("my-cat", "my-category", ["my-cat"]),
+        ("src/RedisCl", "src/RedisClient.cs", ["src/RedisCl"]),
         ("a->b", "x=a->b;", ["a->b"]),
         ("%w", "q%w", ["%w"]),
         ("东京", "我们在东京开会", ["东京"]),
@@ -79,8 +82,12 @@ def test_letters_are_matched_anywhere_on_request() -> None:
 
 
 def test_an_identifier_is_read_around_a_place() -> None:
-    assert identifier_around("call api.getUserById().", 12) == "api.getUserById"
-    assert identifier_around("a b", 1) == "a"
+    text = "call api.getUserById(). https://example.com/my-pages/catching-it#sha256, see src/api/get-user.ts"
+    assert identifier_around(text, 9, 12) == "api.getUserById"
+    assert identifier_around(text, text.index("catch"), text.index("catch") + 3) == "catching"
+    assert identifier_around(text, text.index("sha"), text.index("sha") + 2) == "sha256"
+    assert identifier_around(text, text.index("api/get"), text.index("-user")) == "api/get"
+    assert identifier_around("my-component x", 3, 7) == "my-component"
 
 
 def test_ranges_that_overlap_or_touch_become_one() -> None:

@@ -133,6 +133,8 @@ def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 @lru_cache(maxsize=8192)
 def _word_tokens(raw: str) -> tuple[Token, ...]:
     """Return the stems of one run, then its whole forms, with their places in the run."""
+    if raw[1:].islower() and raw.isalpha():  # most words of most texts
+        return (Token(_finish(raw), 0, len(raw)),)
     if raw.endswith(("++", "#")):
         bare = raw.rstrip("+#")
         named = _finish(bare + ("plusplus" if raw.endswith("+") else "sharp"))
@@ -224,16 +226,17 @@ def analyze(text: str) -> Analysis:
 def locate(text: str) -> Iterator[Token]:
     """Return the tokens of a text as `analyze` does, each with the characters of the text that it stands for."""
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
-        yield from _locate_normalised(text)
-        return
-    normalised, starts, ends = "", [], []
+        return _locate_normalised(text)
+    normalised: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
     for start, cluster in _clusters(text):
         composed = unicodedata.normalize("NFKC", cluster)
-        normalised += composed
+        normalised.append(composed)
         starts += [start] * len(composed)
         ends += [start + len(cluster)] * len(composed)
-    for token, start, end, whole in _locate_normalised(normalised):
-        yield Token(token, starts[start], ends[end - 1], whole)
+    located = _locate_normalised("".join(normalised))
+    return (Token(token, starts[start], ends[end - 1], whole) for token, start, end, whole in located)
 
 
 def _locate_normalised(text: str) -> Iterator[Token]:

@@ -50,7 +50,7 @@ def test_the_dual_view_counts_what_it_shows() -> None:
     shown = view_answer(answer(*hits), "dual", budget=170)
     assert isinstance(shown, DualView) and 0 < len(shown.index) < 6
     assert shown.text().startswith(f"{len(shown.index)} of 6, 1 in full · ")
-    assert shown.notes == (f"budget of 170 tokens: {len(shown.index)} of 6 listed, 1 of 6 in full, 1 cut short",)
+    assert shown.notes == (f"budget of 170 tokens: {len(shown.index)} of 6 listed, 1 of 6 in full, cut short",)
 
 
 def test_the_dual_view_has_its_own_keys() -> None:
@@ -104,10 +104,11 @@ def test_under_a_budget_the_lines_around_the_match_are_shown_and_named(view: Vie
     assert "Data is cached for ten minutes." in (row.text or "")
     assert not (row.text or "").startswith("Line 1 ")
     assert row.truncated and row.passage
-    first, last = map(int, row.passage.removeprefix("lines ").split("-"))
+    first, last = map(int, row.passage.removeprefix("lines ").removesuffix(", to the end").split("-"))
     assert first <= 41 <= last and last - first == (row.text or "").count("\n")
     text = shown.text()
-    assert f"shown: lines {first}-{last}" in text and "[…] Line" in text and " […truncated]" in text
+    assert f"shown: lines {first}-{last}" in text and "[…] Line" in text
+    assert (" […truncated]" in text) is not row.passage.endswith(", to the end")
     assert shown.tokens <= budget
 
 
@@ -127,7 +128,7 @@ def test_the_passage_of_a_memory_names_its_characters() -> None:
     told = "Nothing to see here, move on. " * 60 + "Data is cached in Redis. " + "Nothing to see here. " * 60
     (row,) = view_answer(answer(memory_hit(told, 1)), budget=200).rows
     assert row.passage is not None
-    first, last = map(int, row.passage.removeprefix("characters ").split(" of ")[0].split("-"))
+    first, last = map(int, row.passage.removeprefix("characters ").split("-"))
     assert told[first - 1 : last] == row.text
     assert "Data is cached in Redis." in (row.text or "")
     assert (row.text or "").startswith("Nothing to see here")
@@ -157,3 +158,19 @@ def test_matching_words_are_highlighted_on_a_terminal_only() -> None:
         shown = view_answer(answer(hit(1, "We cache data.")), view)
         assert "We \x1b[1;31mcache\x1b[0m \x1b[1;31mdata\x1b[0m." in shown.text(colour=True)
         assert "\x1b" not in shown.text()
+
+
+def test_the_index_of_the_dual_view_shows_the_words_around_the_match() -> None:
+    shown = view_answer(answer(long_hit(), memory_hit("Some fact.", 2)), "dual")
+    assert isinstance(shown, DualView)
+    assert "Data is cached for ten minutes." in (shown.index[0].summary or "")
+    assert len((shown.index[0].summary or "").split()) <= 20
+    assert shown.index[1].summary == "Some fact."
+
+
+def test_a_passage_that_reaches_the_end_is_not_marked_as_cut_behind() -> None:
+    told = "Nothing to see here, move on. " * 60 + "Data is cached in Redis."
+    shown = view_answer(answer(memory_hit(told, 1)), budget=200)
+    assert (shown.rows[0].passage or "").endswith(f"-{len(told)}, to the end")
+    assert "Redis.\n" in shown.text() and "truncated" not in shown.text()
+    assert shown.rows[0].truncated

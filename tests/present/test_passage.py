@@ -48,6 +48,17 @@ def test_a_text_without_spaces_is_cut_between_sentences() -> None:
     assert "值班工程师每周一交接" in shown and shown.startswith("这里")
 
 
+def test_of_equal_matches_the_closest_together_are_shown() -> None:
+    text = "redis. " + FILLER * 3 + "The redis eviction. " + FILLER * 20
+    start, end = best_passage(text, matched_ranges(text, parse("redis eviction").terms), 130)
+    assert start > 20 and "The redis eviction." in text[start:end]
+
+
+def test_a_passage_does_not_start_with_empty_lines() -> None:
+    text = "first line\n" * 20 + "\n\n\n\nthe redis line\n\n" + "one more line\n" * 20
+    assert not passage(text, "redis", 60).startswith("\n")
+
+
 def test_where_different_words_meet_says_more_than_one_word_again() -> None:
     text = "redis redis redis. " + FILLER * 20 + "The redis eviction policy. " + FILLER * 20
     assert "eviction policy" in passage(text, "redis eviction policy", 120)

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from mindex.clock import to_iso
 from mindex.model import Answer, Hit, QueryTerms
 from mindex.present.budget import check_budget, fit_answer, fit_dual, with_cost
-from mindex.present.record_view import RecordView, anchor_view, place, summary_of, view_record
+from mindex.present.record_view import RecordView, anchor_view, best_line, place, summary_of, view_record
 from mindex.present.text import answer_text, dual_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.tokens import count_tokens
@@ -59,7 +59,7 @@ def view_answer(
     query = answer.query if len(answer.query) <= _ECHO else answer.query[: _ECHO - 1] + "…"
     frame = (query, answer.tier, answer.fusion, answer.total)
     if view == "dual":
-        index = tuple(index_view(hit) for hit in answer.hits)
+        index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])
         more = answer.has_more or len(rows) < len(answer.hits)
         dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, index)
@@ -98,6 +98,6 @@ def digest_view(hit: Hit) -> RecordView:
     return RecordView(id=hit.record.id, at=place(hit.record) or None, anchor=anchor_view(hit.record))
 
 
-def index_view(hit: Hit) -> RecordView:
-    """An entry of the dual view's index: an id and at most twenty words."""
-    return RecordView(id=hit.record.id, summary=summary_of(hit.record))
+def index_view(hit: Hit, terms: QueryTerms) -> RecordView:
+    """An entry of the dual view's index: an id and at most twenty words, a summary or the words around the match."""
+    return RecordView(id=hit.record.id, summary=best_line(hit.record, matched_ranges(hit.record.text, terms)))

@@ -108,7 +108,7 @@ def _cut_rows_note(rows: tuple[RecordView, ...]) -> str:
     around = sum(row.passage is not None for row in rows)
     beginning = sum(row.truncated is True for row in rows) - around
     counts = {"as the lines around the match": around, "cut short": beginning}
-    return "".join(f", {count} {how}" for how, count in counts.items() if count)
+    return "".join(f", {f'{count} ' if len(rows) > 1 else ''}{how}" for how, count in counts.items() if count)
 
 
 def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
@@ -117,30 +117,33 @@ def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
         return with_cost(replace(whole, notes=()))
     first = whole.rows[0]
     more = whole.has_more or len(whole.rows) > 1
-    note = f"budget of {budget} tokens: 1 of {len(whole.rows)} shown, cut short"
+    counted = f"budget of {budget} tokens: 1 of {len(whole.rows)} shown"
     lean = text_and_place(first)
     plain = without_description(first) if first.text else first
     # With its facts, or at least with words: an id alone does not say whether to read on.
-    tries: list[tuple[RecordView, tuple[str, ...], str, int]] = [
-        (plain, (*whole.notes, note), whole.query, _WORTH_SHOWING),
-        (plain, (note,), whole.query[:20], _WORTH_SHOWING),
-        (lean, (note,), whole.query[:20], _WORTH_SHOWING),
-        (lean, (f"cut to {budget} tokens",), whole.query[:20], _WORTH_SHOWING),
-        (lean, (), whole.query[:20], _WORTH_SHOWING),
-        (replace(lean, at=None, highlights=None), (), "", _LEAST_SHOWN),
-        (replace(lean, text=None), (), "", 0),
+    tries: list[tuple[RecordView, tuple[str, ...], str, str, int]] = [
+        (plain, whole.notes, counted, whole.query, _WORTH_SHOWING),
+        (plain, (), counted, whole.query[:20], _WORTH_SHOWING),
+        (lean, (), counted, whole.query[:20], _WORTH_SHOWING),
+        (lean, (f"cut to {budget} tokens",), "", whole.query[:20], _WORTH_SHOWING),
+        (lean, (), "", whole.query[:20], _WORTH_SHOWING),
+        (replace(lean, at=None, highlights=None), (), "", "", _LEAST_SHOWN),
+        (replace(lean, text=None), (), "", "", 0),
     ]
-    for row, notes, query, least in tries:
+    for row, notes, counted, query, least in tries:
         frame = replace(whole, query=query, has_more=more, notes=notes)
         marked = row if row.text else replace(row, truncated=True, highlights=None)
-        if fits := _longest(marked, partial(_with_row, frame), budget, least):
+        if fits := _longest(marked, partial(_with_row, frame, counted), budget, least):
             return fits
-    return _with_row(replace(whole, query="", has_more=more, notes=()), RecordView(id=first.id, truncated=True))
+    return _with_row(replace(whole, query="", has_more=more, notes=()), "", RecordView(id=first.id, truncated=True))
 
 
-def _with_row(frame: AnswerView, row: RecordView) -> AnswerView:
+def _with_row(frame: AnswerView, counted: str, row: RecordView) -> AnswerView:
+    """The answer with one row, and a note of how much of it is shown if it begins with `counted`."""
+    note = f"{counted}{_cut_rows_note((row,)) or ', facts left out'}"
+    notes = (*frame.notes, note) if counted else frame.notes
     # Where so little fits, every token is for words: the ranges of those that match are left out.
-    return with_cost(replace(frame, rows=(replace(row, highlights=None),)))
+    return with_cost(replace(frame, rows=(replace(row, highlights=None),), notes=notes))
 
 
 def fit_dual(whole: DualView, budget: int, has_more: bool) -> DualView:

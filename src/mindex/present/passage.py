@@ -4,12 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from mindex.analyzer import analyze
+from mindex.analyzer import analyze, is_unsegmented
 from mindex.model import Range
 
 # What a reader needs behind the last match to see how its sentence ends.
 _AFTER = 80
-_BEFORE = 1 / 3  # of the space beside the matches
+# The share of the space beside the matches that lies before them, and for the sake of a whole line.
+_BEFORE, _MOST_BEFORE = 1 / 3, 2 / 3
 _SENTENCE_START = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s")
 _LONG_WORD = 40  # characters: a longer word is cut anywhere
@@ -27,18 +28,21 @@ def best_passage(text: str, matches: Sequence[Range], size: int) -> Range:
     first, last = _best_matches(text, matches, size)
     if last + min(_AFTER, size // 4) <= size:
         return 0, _end(text, last, size)
-    start = _start(text, max(0, first - int(_BEFORE * (size - (last - first)))), first)
+    start = _start(text, first, size - (last - first))
+    while start < first and text[start] in "\r\n":
+        start += 1
     return start, _end(text, last, start + size)
 
 
 def _best_matches(text: str, matches: Sequence[Range], size: int) -> Range:
     """From the first to the last of the matches within `size` characters that say most; (0, 0) without a match.
 
-    Different words say more than one word again, and a word says less the more often the text has it.
+    Different words say more than one word again, and a word says less the more often the text has it. Of matches that
+    say the same, those that are closest together are taken.
     """
     words = [frozenset(analyze(text[start:end]).words) for start, end in matches]
     counts = Counter(word for found in words for word in found)
-    best, most = (0, 0), 0.0
+    best, most = (0, 0), (0.0, 0)
     for i, (first, _) in enumerate(matches):
         seen: set[str] = set()
         score = 0.0
@@ -46,24 +50,26 @@ def _best_matches(text: str, matches: Sequence[Range], size: int) -> Range:
             if end - first > size:
                 break
             if new := found - seen:
-                score += sum(1 / counts[word] for word in new)
                 seen |= new
-                if score > most:
-                    best, most = (first, end), score
+                score += sum(1 / counts[word] for word in new)
+                if (round(score, 6), first - end) > most:
+                    best, most = (first, end), (round(score, 6), first - end)
     return best
 
 
-def _start(text: str, earliest: int, first: int) -> int:
-    """Where to start between `earliest` and the first match."""
-    if earliest == 0:
-        return 0
-    line = text.find("\n", earliest - 1, first)
-    if line >= 0:
-        return line + 1
+def _start(text: str, first: int, space: int) -> int:
+    """Where to start, with `space` characters beside the matches, of which the first is at `first`."""
+    earliest = max(0, first - int(_BEFORE * space))
+    line = text.find("\n", max(0, earliest - 1), first) + 1 if earliest else 0
+    if line or not earliest:
+        return line
+    line = text.rfind("\n", 0, first) + 1  # a little more than its share, for a whole line
+    if first - line <= _MOST_BEFORE * space:
+        return line
     for boundary in (_SENTENCE_START, _SPACE):
         if found := boundary.search(text, earliest - 1, first):
             return found.end()
-    return earliest
+    return earliest if is_unsegmented(text[earliest]) else first
 
 
 def _end(text: str, last: int, latest: int) -> int:

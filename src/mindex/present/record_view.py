@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,9 @@ from mindex.values import dataclass
 if TYPE_CHECKING:
     from mindex.present.to_json import Json
 
+TO_THE_END = ", to the end"  # of a passage behind which nothing is left out
 _SUMMARY_WORDS = 20
+_LINE = 130  # characters: about twenty words
 _MOST_TAGS = 10
 _SPEAKER = 80  # characters that may precede a turn's first sentence: a name, a date, a greeting
 # Properties of a record that are shown as they are, unless they are empty.
@@ -138,13 +140,15 @@ def truncated(row: RecordView, size: int) -> RecordView:
 
 
 def _passage_name(row: RecordView, start: int, end: int) -> str:
-    """`lines 12-18` of the file that the text is from, else `characters 121-480 of 2210`."""
+    """`lines 12-18` or `line 12` of the file that the text is from, else `characters 121-480`, to the end or not."""
     text = row.text or ""
+    rest = TO_THE_END if end == len(text.rstrip()) else ""
     lines = (row.place or "").rpartition(":")[2].partition("-")[0]
     if not lines.isdecimal():
-        return f"characters {start + 1}-{end} of {len(text)}"
+        return f"characters {start + 1}-{end}{rest}"
     first = int(lines) + text.count("\n", 0, start)
-    return f"lines {first}-{first + text.count(chr(10), start, end)}"
+    last = first + text.count("\n", start, end)
+    return (f"lines {first}-{last}" if last > first else f"line {first}") + rest
 
 
 def anchor_view(record: Record) -> dict[str, Json] | None:
@@ -192,9 +196,21 @@ def summary_of(record: Record) -> str:
     """The record's own summary, or the first words of its text."""
     if record.summary:
         return record.summary
-    lines = [line for line in record.text.split("\n") if not line.startswith("#")] or [record.text]
-    words = _MARKUP.sub("", " ".join(lines)).split()[:_SUMMARY_WORDS]
-    return " ".join(words)[:200]
+    return _first_words(record.text)
+
+
+def best_line(record: Record, matches: Sequence[Range]) -> str:
+    """The record's own summary, or at most twenty words around the best matches in its text."""
+    if record.summary or not matches:
+        return summary_of(record)
+    start, end = best_passage(record.text, matches, _LINE)
+    return _first_words(record.text[start:end])
+
+
+def _first_words(text: str) -> str:
+    """The first words of a text without its headings, unless it has nothing else."""
+    lines = [line for line in text.split("\n") if not line.startswith("#")] or [text]
+    return " ".join(_MARKUP.sub("", " ".join(lines)).split()[:_SUMMARY_WORDS])[:200]
 
 
 def _repeats_summary(record: Record) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from mindex.present.record_view import RecordView, field_text
+from mindex.present.record_view import TO_THE_END, RecordView, field_text
 from mindex.present.to_json import to_json
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def marked_text(row: RecordView, colour: bool = False) -> str:
     text = row.text or ""
     for start, end in reversed(row.highlights or () if colour else ()):
         text = f"{text[:start]}{paint(text[start:end], _MATCH, colour)}{text[end:]}"
-    return f"{CUT_BEFORE if row.passage else ''}{text}{TRUNCATED if row.truncated else ''}"
+    cut_behind = row.truncated and not (row.passage or "").endswith(TO_THE_END)
+    return f"{CUT_BEFORE if row.passage else ''}{text}{TRUNCATED if cut_behind else ''}"
 
 
 def _anchor(anchor: Mapping[str, Json]) -> str:

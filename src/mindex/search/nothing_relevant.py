@@ -80,7 +80,7 @@ def _matched_places(terms: QueryTerms, records: Iterable[Record]) -> Iterator[st
             for text in (record.text, record.title):
                 if match := next(literal_ranges(text, literal, inside_words=terms.inside_words), None):
                     start, end = match
-                    around = identifier_around(text, start)
+                    around = identifier_around(text, start, end)
                     inside = f" in {_shortened(around)}" if len(around) > end - start else ""
                     yield f"'{_shortened(text[start:end])}'{inside}"
                     break
