@@ -158,6 +158,8 @@ def test_matching_words_are_highlighted_on_a_terminal_only() -> None:
         shown = view_answer(answer(hit(1, "We cache data.")), view)
         assert "We \x1b[1;31mcache\x1b[0m \x1b[1;31mdata\x1b[0m." in shown.text(colour=True)
         assert "\x1b" not in shown.text()
+    compact = view_answer(answer(hit(1), query="caching"), "compact").text(colour=True)
+    assert "docs/\x1b[1;31mcaching\x1b[0m.md:1-6  \x1b[1;31mCaching\x1b[0m  " in compact
 
 
 def test_the_index_of_the_dual_view_shows_the_words_around_the_match() -> None:

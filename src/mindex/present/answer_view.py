@@ -1,5 +1,6 @@
 """The views of an answer (full, compact, digest, dual): which part of each hit is shown, within a token budget."""
 
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
@@ -30,6 +31,7 @@ class AnswerView:
     rows: tuple[RecordView, ...]
     total_capped: bool = False
     notes: tuple[str, ...] = ()
+    terms: QueryTerms = field(default_factory=QueryTerms)  # the words that a terminal highlights; not part of the JSON
 
     def json(self) -> dict[str, Json]:
         return to_json(self)
@@ -62,13 +64,13 @@ def view_answer(
         index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])
         more = answer.has_more or len(rows) < len(answer.hits)
-        dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, index)
+        dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, answer.terms, index)
         return with_cost(dual) if budget is None else fit_dual(dual, budget, answer.has_more)
     if view == "full":
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits)
     else:
         rows = tuple(map(digest_view if view == "digest" else compact_view, answer.hits))
-    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes))
+    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes, answer.terms))
     return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
 
 

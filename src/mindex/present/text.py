@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from mindex.present.record_view import TO_THE_END, RecordView, field_text
 from mindex.present.to_json import to_json
+from mindex.text_match import matched_ranges
 
 if TYPE_CHECKING:
-    from mindex.model import Hit
+    from mindex.model import Hit, QueryTerms, Range
     from mindex.present.answer_view import AnswerView, DualView
     from mindex.present.to_json import Json
 
@@ -44,13 +45,15 @@ def answer_text(shown: AnswerView, *, colour: bool = False) -> str:
         return "\n\n".join([head, *blocks, *(["\n".join(notes)] if notes else [])])
     lines = [_line(row) for row in shown.rows]
     if colour:
-        lines = aligned([line.split(" · ") for line in lines])
+        lines = [_highlighted(line, shown.terms) for line in aligned([line.split(" · ") for line in lines])]
     return "\n".join([head, *lines, *notes])
 
 
 def dual_text(shown: DualView, *, colour: bool = False) -> str:
     """The index, a line per hit, then a block for each one with its text."""
-    lines = [f"{paint(row.id, _BOLD, colour)} {row.summary}".rstrip() for row in shown.index]
+    summaries = [_highlighted(row.summary or "", shown.terms) if colour else row.summary for row in shown.index]
+    ids = [paint(row.id, _BOLD, colour) for row in shown.index]
+    lines = [f"{id_} {summary}".rstrip() for id_, summary in zip(ids, summaries, strict=True)]
     blocks = [record_text(row, colour) for row in shown.rows]
     head = paint(_head(shown, shown.index, f", {len(shown.rows)} in full"), _DIM, colour)
     notes = "\n".join(paint(line, _YELLOW, colour) for line in note_lines(shown.notes))
@@ -90,11 +93,19 @@ def record_text(row: RecordView, colour: bool = False) -> str:
 
 def marked_text(row: RecordView, colour: bool = False) -> str:
     """The text of a row, marked where it was cut; for a terminal with the words that match the query highlighted."""
-    text = row.text or ""
-    for start, end in reversed(row.highlights or () if colour else ()):
-        text = f"{text[:start]}{paint(text[start:end], _MATCH, colour)}{text[end:]}"
+    text = _painted(row.text or "", row.highlights or ()) if colour else row.text or ""
     cut_behind = row.truncated and not (row.passage or "").endswith(TO_THE_END)
     return f"{CUT_BEFORE if row.passage else ''}{text}{TRUNCATED if cut_behind else ''}"
+
+
+def _highlighted(text: str, terms: QueryTerms) -> str:
+    return _painted(text, matched_ranges(text, terms))
+
+
+def _painted(text: str, ranges: Sequence[Range]) -> str:
+    for start, end in reversed(ranges):
+        text = f"{text[:start]}{paint(text[start:end], _MATCH, True)}{text[end:]}"
+    return text
 
 
 def _anchor(anchor: Mapping[str, Json]) -> str:
