@@ -91,6 +91,14 @@ def test_highlights_are_the_characters_of_the_text_that_match() -> None:
     assert words == ["cache", "data", "Cache"]
 
 
+def test_json_has_the_ten_most_telling_highlights_and_a_terminal_all_of_them() -> None:
+    shown = view_answer(answer(hit(1, "cache " * 30 + "of data, " + "cache " * 30)))
+    (result,) = shown.json()["results"]  # type: ignore[misc]
+    words = [result["text"][start:end] for start, end in result["highlights"]]  # type: ignore[index,call-overload]
+    assert len(words) == 10 and words.count("data") == 1
+    assert shown.text(colour=True).count("\x1b[1;31mcache\x1b[0m") == 60
+
+
 def test_a_text_without_a_match_has_no_highlights() -> None:
     (result,) = view_answer(answer(hit(1, "Nothing of it.")), "full").json()["results"]  # type: ignore[misc]
     assert "highlights" not in result  # type: ignore[operator]

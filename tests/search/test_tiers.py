@@ -71,6 +71,12 @@ def test_with_a_model_it_is_hybrid(memory: Memory) -> None:
     assert (answer.tier, answer.notes) == ("hybrid", ())
 
 
+def test_what_a_query_excludes_is_not_among_the_nearest_of_its_loose_words_either(memory: Memory) -> None:
+    answer = memory.search('"trains leave" zeppelin NOT lighthouse', floor=0)
+    assert (answer.tier, [hit.record.text for hit in answer.hits]) == ("hybrid", ["Trains leave at noon"])
+    assert answer.hits[0].trace.cosine is not None
+
+
 def test_without_one_it_is_keyword_and_says_so(keyword_memory: Memory) -> None:
     keyword_memory.add("The catalogue lists every lighthouse")
     answer = keyword_memory.search("lighthouse")

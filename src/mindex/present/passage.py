@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from mindex.analyzer import analyze, is_unsegmented
 from mindex.model import Range
@@ -40,8 +41,7 @@ def _best_matches(text: str, matches: Sequence[Range], size: int) -> Range:
     Different words say more than one word again, and a word says less the more often the text has it. Of matches that
     say the same, those that are closest together are taken.
     """
-    words = [frozenset(analyze(text[start:end]).words) for start, end in matches]
-    counts = Counter(word for found in words for word in found)
+    words, counts = _words_and_counts(text, matches)
     best, most = (0, 0), (0.0, 0)
     for i, (first, _) in enumerate(matches):
         seen: set[str] = set()
@@ -55,6 +55,22 @@ def _best_matches(text: str, matches: Sequence[Range], size: int) -> Range:
                 if (round(score, 6), first - end) > most:
                     best, most = (first, end), (round(score, 6), first - end)
     return best
+
+
+@lru_cache(maxsize=256)  # a budget asks again and again
+def telling_matches(text: str, matches: tuple[Range, ...], limit: int) -> tuple[Range, ...]:
+    """At most `limit` of the matches, in order: those of the words that the text has least often."""
+    if len(matches) <= limit:
+        return matches
+    words, counts = _words_and_counts(text, matches)
+    rarest = sorted(zip(matches, words, strict=True), key=lambda one: min((counts[word] for word in one[1]), default=0))
+    return tuple(sorted(match for match, _ in rarest[:limit]))
+
+
+def _words_and_counts(text: str, matches: Sequence[Range]) -> tuple[list[frozenset[str]], Counter[str]]:
+    """The words of each match, and how often the matches have each word."""
+    words = [frozenset(analyze(text[start:end]).words) for start, end in matches]
+    return words, Counter(word for found in words for word in found)
 
 
 def _start(text: str, first: int, space: int) -> int:

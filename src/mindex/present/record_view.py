@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
 from mindex.model import Hit, Range, Record
-from mindex.present.passage import best_passage
+from mindex.present.passage import best_passage, telling_matches
 from mindex.present.tokens import count_tokens
 from mindex.values import dataclass
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TO_THE_END = ", to the end"  # of a passage behind which nothing is left out
 _SUMMARY_WORDS = 20
 _LINE = 130  # characters: about twenty words
+_MOST_HIGHLIGHTS = 10
 _MOST_TAGS = 10
 _SPEAKER = 80  # characters that may precede a turn's first sentence: a name, a date, a greeting
 # Properties of a record that are shown as they are, unless they are empty.
@@ -67,6 +68,11 @@ class RecordView:
     passage: str | None = None  # which part of the whole text is shown, unless that is its beginning
     explain: Hit | None = None
     around: tuple[RecordView, ...] | None = None
+
+    @property
+    def telling_highlights(self) -> tuple[Range, ...] | None:
+        """The highlights that JSON has: not more than they are worth, since each costs two or three tokens."""
+        return telling_matches(self.text or "", self.highlights, _MOST_HIGHLIGHTS) if self.highlights else None
 
     @property
     def place(self) -> str | None:

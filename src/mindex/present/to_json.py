@@ -57,6 +57,7 @@ RULES: Mapping[str, Rule] = {
         shown=("index", "rows", "total", "has_more", "tokens", "query", "tier", "notes"),
         rename={"rows": "details", "total": "total_count", "tokens": "tokens_used"}, always=("index",),
     ),
+    "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights}),
     "RecordsView": Rule(rename={"rows": "records"}, always=("missing",)),
     "Hit": Rule(  # as `explain` shows it; the stages sum to the score
         shown=("trace", "relevance", "stages"), flat=("trace",), digits={"relevance": 4},
