@@ -46,11 +46,11 @@ def test_a_digest_of_a_memory_names_its_id_only() -> None:
 
 def test_the_dual_view_counts_what_it_shows() -> None:
     hits = [hit(number, "word " * 60) for number in range(1, 7)]
-    assert view_answer(answer(*hits), "dual", details=2).text().startswith("6 of 6, 2 in full · ")
+    assert view_answer(answer(*hits), "dual", details=2).text().startswith("6 of 6, 2 in detail · ")
     shown = view_answer(answer(*hits), "dual", budget=170)
     assert isinstance(shown, DualView) and 0 < len(shown.index) < 6
-    assert shown.text().startswith(f"{len(shown.index)} of 6, 1 in full · ")
-    assert shown.notes == (f"budget of 170 tokens: {len(shown.index)} of 6 listed, 1 of 6 in full, cut short",)
+    assert shown.text().startswith(f"{len(shown.index)} of 6, 1 in detail · ")
+    assert shown.notes == (f"budget of 170 tokens: {len(shown.index)} of 6 listed, 1 of 6 in detail, cut short",)
 
 
 def test_the_dual_view_has_its_own_keys() -> None:

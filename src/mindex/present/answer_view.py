@@ -42,7 +42,7 @@ class AnswerView:
 
 @dataclass(frozen=True, slots=True)
 class DualView(AnswerView):
-    """An index of all hits, and the first ones in full as `rows`."""
+    """An index of all hits, and the first ones with their texts as `rows`."""
 
     index: tuple[RecordView, ...] = ()
 
@@ -53,7 +53,7 @@ class DualView(AnswerView):
 def view_answer(
     answer: Answer, view: View = "full", *, budget: int | None = None, explain: bool = False, details: int | None = None
 ) -> AnswerView:
-    """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in full.
+    """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in detail.
 
     Raises UsageError for a budget below `LEAST_BUDGET`.
     """

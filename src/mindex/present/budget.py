@@ -159,7 +159,7 @@ def fit_dual(whole: DualView, budget: int, has_more: bool) -> DualView:
             shown = tuple(replace(row, highlights=None) for row in shown)
         less = listed < len(index) or detailed < len(rows) or any(row.truncated for row in shown)
         more = has_more or min(listed, detailed) < len(index)
-        counted = f"{listed} of {len(index)} listed, {detailed} of {len(rows)} in full{_cut_rows_note(shown)}"
+        counted = f"{listed} of {len(index)} listed, {detailed} of {len(rows)} in detail{_cut_rows_note(shown)}"
         notes = (*frame.notes, f"budget of {budget} tokens: {counted}") if less and noted else frame.notes
         return with_cost(replace(frame, index=index[:listed], rows=shown, has_more=more, notes=notes))
 

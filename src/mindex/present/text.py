@@ -55,7 +55,7 @@ def dual_text(shown: DualView, *, colour: bool = False) -> str:
     ids = [paint(row.id, _BOLD, colour) for row in shown.index]
     lines = [f"{id_} {summary}".rstrip() for id_, summary in zip(ids, summaries, strict=True)]
     blocks = [record_text(row, colour) for row in shown.rows]
-    head = paint(_head(shown, shown.index, f", {len(shown.rows)} in full"), _DIM, colour)
+    head = paint(_head(shown, shown.index, f", {len(shown.rows)} in detail"), _DIM, colour)
     notes = "\n".join(paint(line, _YELLOW, colour) for line in note_lines(shown.notes))
     return "\n\n".join(filter(None, ["\n".join([head, *lines]), *blocks, notes]))
 
