@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.analyzer import STOP_WORDS, analyze, analyze_query, analyze_record, is_segmented
+from mindex.analyzer import STOP_WORDS, analyze, analyze_query, analyze_record, is_segmented, locate
 from mindex.model import Record
 
 
@@ -110,3 +110,11 @@ def test_most_scripts_put_spaces_between_words(text: str) -> None:
 @pytest.mark.parametrize("text", ["值班", "duty 值班 roster", "ｶﾀｶﾅ", "ภาษาไทย", "한국어"])
 def test_some_scripts_do_not(text: str) -> None:
     assert not is_segmented(text)
+
+
+@given(st.text(max_size=80) | st.text(alphabet="aBc12_./:@#+-'’ 東京é", max_size=60))
+def test_tokens_have_their_places_wherever_they_are_located(text: str) -> None:
+    located = list(locate(text))
+    assert {one.token for one in located if not one.whole} == set(analyze(text).words)
+    assert {one.token for one in located if one.whole} == set(analyze(text).identifiers)
+    assert all(0 <= one.start < one.end <= len(text) for one in located)

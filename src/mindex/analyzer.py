@@ -74,6 +74,15 @@ class QueryWord:
     unsegmented: bool = False  # in a script without spaces: its tokens are pairs of characters
 
 
+class Token(NamedTuple):
+    """A token and the characters that it stands for: from `start` to before `end`."""
+
+    token: str
+    start: int
+    end: int
+    whole: bool = False  # an identifier as one token
+
+
 _local = threading.local()
 
 
@@ -116,30 +125,51 @@ def _starts_part(name: str, i: int) -> bool:
 @lru_cache(maxsize=65536)
 def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the stems and the whole forms of one run of letters, digits and joiners."""
+    tokens = _word_tokens(raw)
+    words = tuple(one.token for one in tokens if not one.whole)
+    return words, tuple(dict.fromkeys(one.token for one in tokens if one.whole))
+
+
+@lru_cache(maxsize=8192)
+def _word_tokens(raw: str) -> tuple[Token, ...]:
+    """Return the stems of one run, then its whole forms, with their places in the run."""
+    if raw[1:].islower() and raw.isalpha():  # most words of most texts
+        return (Token(_finish(raw), 0, len(raw)),)
     if raw.endswith(("++", "#")):
         bare = raw.rstrip("+#")
-        stems, forms = _word(bare)
-        return stems, (*forms, _finish(bare + ("plusplus" if raw.endswith("+") else "sharp")))
+        named = _finish(bare + ("plusplus" if raw.endswith("+") else "sharp"))
+        return (*_word_tokens(bare), Token(named, 0, len(raw), whole=True))
+    places = [i for i, character in enumerate(raw) if not _APOSTROPHE.match(character)]
     raw = _APOSTROPHE.sub("", raw)
-    words: list[str] = []
-    wholes: list[str] = []
-    pieces = [piece for piece in _SEPARATOR.split(raw) if piece]
-    for piece in pieces:
+    words: list[Token] = []
+    wholes: list[tuple[str, int, int]] = []
+    pieces = _split(_SEPARATOR, raw)
+    for start, piece in pieces:
         parts = _parts(piece)
-        words.extend(word for word in map(_finish, parts) if word)
+        at = start
+        for part in parts:
+            words.append(Token(_finish(part), at, at + len(part)))
+            at += len(part)
         if len(parts) > 1:
-            wholes.append(fold(piece))
+            wholes.append((piece, start, at))
     if len(pieces) > 1:
-        segments = [s for s in _SEGMENT.split(raw) if s]
-        for segment in segments if len(segments) > 1 else []:
-            names = [p for p in _SEPARATOR.split(segment) if p]
+        segments = _split(_SEGMENT, raw)
+        for start, segment in segments if len(segments) > 1 else []:
+            names = [name for _, name in _split(_SEPARATOR, segment)]
             if len(names) > 1:
-                wholes.append(fold("_".join(names)))
-        wholes.append(fold("_".join(pieces)))
-    wholes.extend(whole[1:] for whole in list(wholes) if _VERSION.fullmatch(whole))
+                wholes.append(("_".join(names), start, start + len(segment)))
+        wholes.append(("_".join(piece for _, piece in pieces), 0, len(raw)))
+    folded = [(fold(whole), start, end) for whole, start, end in wholes]
+    folded += [(whole[1:], start + 1, end) for whole, start, end in folded if _VERSION.fullmatch(whole)]
     # A whole form of letters alone is stemmed like prose, so that the query `policycontroller` finds it, too.
-    finished = (_finish(whole) for whole in wholes if len(whole) <= MAX_TOKEN)
-    return tuple(words), tuple(dict.fromkeys(whole for whole in finished if whole))
+    found = [*words, *(Token(_finish(one), i, j, whole=True) for one, i, j in folded if len(one) <= MAX_TOKEN)]
+    return tuple(Token(one.token, places[one.start], places[one.end - 1] + 1, one.whole) for one in found if one.token)
+
+
+def _split(separator: re.Pattern[str], text: str) -> list[tuple[int, str]]:
+    """Return what lies between the separators, each with its place in the text."""
+    bounds = [0, *(place for match in separator.finditer(text) for place in match.span()), len(text)]
+    return [(start, text[start:end]) for start, end in zip(bounds[::2], bounds[1::2], strict=True) if start < end]
 
 
 def _finish(part: str) -> str:
@@ -153,15 +183,16 @@ def _pairs(run: str) -> tuple[str, ...]:
 
 def is_lone(token: str) -> bool:
     """Return whether a token is one character of a script without spaces, which texts hold as the first of a pair."""
-    return len(token) == 1 and _is_unsegmented(token)
+    return len(token) == 1 and is_unsegmented(token)
 
 
 def is_segmented(text: str) -> bool:
     """Return whether a text has no character of a script without spaces."""
-    return text.isascii() or not any(map(_is_unsegmented, set(unicodedata.normalize("NFKC", text))))
+    return text.isascii() or not any(map(is_unsegmented, set(unicodedata.normalize("NFKC", text))))
 
 
-def _is_unsegmented(character: str) -> bool:
+def is_unsegmented(character: str) -> bool:
+    """Return whether a character belongs to a script without spaces."""
     ranges = zip(_UNSEGMENTED[::3], _UNSEGMENTED[2::3], strict=True)
     return not character.isascii() and any(first <= character <= last for first, last in ranges)
 
@@ -190,6 +221,64 @@ def analyze(text: str) -> Analysis:
             words.extend(stems)
             identifiers.extend(wholes)
     return Analysis(tuple(words), tuple(identifiers))
+
+
+def locate(text: str) -> Iterator[Token]:
+    """Return the tokens of a text as `analyze` does, each with the characters of the text that it stands for."""
+    if text.isascii() or unicodedata.is_normalized("NFKC", text):
+        return _locate_normalised(text)
+    normalised: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for start, cluster in _clusters(text):
+        composed = unicodedata.normalize("NFKC", cluster)
+        normalised.append(composed)
+        starts += [start] * len(composed)
+        ends += [start + len(cluster)] * len(composed)
+    located = _locate_normalised("".join(normalised))
+    return (Token(token, starts[start], ends[end - 1], whole) for token, start, end, whole in located)
+
+
+def _locate_normalised(text: str) -> Iterator[Token]:
+    for match in _runs(text):
+        if match.lastgroup == "cjk":
+            size = min(2, len(match[0]))
+            tokens = tuple(Token(pair, i, i + size) for i, pair in enumerate(_pairs(match[0])))
+        else:
+            tokens = _word_tokens(match[0])
+        offset = match.start()
+        for token, start, end, whole in tokens:
+            yield Token(token, offset + start, offset + end, whole)
+
+
+def _clusters(text: str) -> Iterator[tuple[int, str]]:
+    """Return the characters of a text, each with the marks that NFKC may join to it, and with its place."""
+    start = 0
+    for place in range(1, len(text) + 1):
+        if place == len(text) or not _joins(text[place]):
+            yield start, text[start:place]
+            start = place
+
+
+def _joins(character: str) -> bool:
+    # Beside combining marks: the vowels and final consonants of Hangul, and the halfwidth marks of Katakana.
+    return bool(unicodedata.combining(character)) or "\u1160" <= character <= "\u11ff" or character in "\uff9e\uff9f"
+
+
+def is_identifier(run: str) -> bool:
+    """Return whether a run of letters, digits and joiners has several parts: `getUser`, `user_id`, `sha256`."""
+    pieces = _split(_SEPARATOR, _APOSTROPHE.sub("", run))
+    return len(pieces) > 1 or any(len(_parts(piece)) > 1 for _, piece in pieces)
+
+
+def starts_part(text: str, place: int) -> bool:
+    """Return whether a word, or a part of an identifier, starts at this place of a text."""
+    return not is_word_character(text[place - 1 : place]) or _starts_part(text, place)
+
+
+def is_word_character(character: str) -> bool:
+    """Return whether a character is a letter, a digit or a mark on one; '' is not."""
+    return character.isalnum() or (not character.isascii() and unicodedata.category(character)[0] == "M")
 
 
 def analyze_query(text: str) -> tuple[QueryWord, ...]:

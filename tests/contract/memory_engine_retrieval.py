@@ -54,8 +54,11 @@ class MemoryRetrieval:
         scope.sort(key=lambda one: (-one.created_at, one.path, position.get(one.id, 0)))
         return Page(tuple(scope[offset : offset + limit]), len(scope))
 
-    def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
-        found = [one for one in _in_scope(self._connection.read(), filters) if holds_literally(words, one)]
+    def substring(
+        self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False
+    ) -> tuple[str, ...]:
+        scope = _in_scope(self._connection.read(), filters)
+        found = [one for one in scope if holds_literally(literals, one.text, one.title, inside_words=inside_words)]
         found.sort(key=self._confidence_and_age)
         return tuple(one.id for one in found[:limit])
 

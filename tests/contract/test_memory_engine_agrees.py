@@ -295,7 +295,11 @@ def read_records(store: Store, _: int) -> Results:
         "signals": retrieval.ranking_signals([*ENTRIES, *CHUNKS]),
         "statistics": retrieval.term_statistics(["red", "appl", "東", "absent"]),
         "list": [retrieval.list(filters, limit=4, offset=1) for filters in SCOPES],
-        "substring": [retrieval.substring(["pP", "e"], filters, 9) for filters in SCOPES],
+        "substring": [
+            retrieval.substring(["pP", "e"], filters, 9, inside_words=inside)
+            for filters in SCOPES
+            for inside in (False, True)
+        ],
         "adjacent turns": [
             set(retrieval.ranking_context((), whole=0, filters=filters, adjacent_to=live).adjacent_turns)
             for filters in SCOPES

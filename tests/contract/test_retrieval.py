@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.clock import now_ms
-from mindex.model import Collection, Filters, Record, Term
-from mindex.store.base import Access, RankingSignals, Store
+from mindex.model import Collection, Filters, Record, RecordVectors, Term
+from mindex.store.base import Access, KeywordQuery, RankingSignals, Store
 from mindex.store.rules.filters import admits, holds_literally
-from tests.contract.records import EVERYONE, EVERYTHING, memory_of, turn, update
+from tests.contract.records import EVERYONE, EVERYTHING, MODEL, axis, memory_of, nearest, turn, update
 
 
 def test_records_come_in_the_order_of_the_ids_without_the_missing(store: Store) -> None:
@@ -33,11 +33,39 @@ def test_a_list_has_the_records_in_scope_newest_first_page_by_page(store: Store)
     assert [record.id for record in store.retrieval.list(EVERYTHING, limit=2, offset=2).records] == ["idamd1"]
 
 
-def test_substring_finds_records_that_hold_every_word_literally(store: Store) -> None:
+def test_substring_finds_records_that_hold_every_text_at_word_boundaries(store: Store) -> None:
     store.files.apply([update("a.md", "the catalogue costs 100%", "a catalogue_x"), update("b.md", "100 things")])
-    assert store.retrieval.substring(["atalog"], EVERYTHING, 10) == ("idamd1", "idamd2")
-    assert store.retrieval.substring(["atalog", "100%"], EVERYTHING, 10) == ("idamd1",)
-    assert store.retrieval.substring(["e_x"], EVERYTHING, 10) == ("idamd2",)
+    assert store.retrieval.substring(["catalogue"], EVERYTHING, 10) == ("idamd1", "idamd2")
+    assert store.retrieval.substring(["catalogue", "100%"], EVERYTHING, 10) == ("idamd1",)
+    assert store.retrieval.substring(["catalog"], EVERYTHING, 10) == ("idamd2",)  # starts a part of an identifier
+    assert store.retrieval.substring(["atalogue"], EVERYTHING, 10) == ()
+
+
+def test_substring_counts_its_limit_after_the_words_were_checked(store: Store) -> None:
+    store.files.apply([update("a.md", *(f"location {n}" for n in range(600)), "a cat", "catFactory")])
+    assert store.retrieval.substring(["cat"], EVERYTHING, 1) == ("idamd601",)
+    assert store.retrieval.substring(["cat"], EVERYTHING, 10) == ("idamd601", "idamd602")
+
+
+def test_substring_inside_words_finds_letters_anywhere(store: Store) -> None:
+    store.files.apply([update("a.md", "the catalogue costs 100%", "a catalogue_x"), update("b.md", "100 things")])
+    assert store.retrieval.substring(["atalog"], EVERYTHING, 10, inside_words=True) == ("idamd1", "idamd2")
+    assert store.retrieval.substring(["atalog", "100%"], EVERYTHING, 10, inside_words=True) == ("idamd1",)
+    assert store.retrieval.substring(["e_x"], EVERYTHING, 10, inside_words=True) == ("idamd2",)
+
+
+def test_what_is_excluded_is_found_by_no_search(store: Store) -> None:
+    store.files.apply([update("a.md", "python and fastapi", "python and flask")])
+    scope = replace(EVERYTHING, without=Term("fastapi"))
+    assert [hit.id for hit in store.retrieval.keyword(KeywordQuery(Term("python")), scope, 10).hits] == ["idamd2"]
+    assert store.retrieval.substring(["python"], scope, 10) == ("idamd2",)
+    assert [record.id for record in store.retrieval.list(scope, limit=10).records] == ["idamd2"]
+
+
+def test_what_is_excluded_is_not_among_the_nearest(store: Store) -> None:
+    store.files.apply([update("a.md", "python and fastapi", "python and flask")])
+    store.vectors.put(MODEL, [RecordVectors(f"idamd{n}", [axis(0)]) for n in (1, 2)])
+    assert nearest(store, axis(0), replace(EVERYTHING, without=Term("fastapi"))) == ["idamd2"]
 
 
 def adjacent(store: Store, *ids: str, filters: Filters = EVERYONE) -> set[tuple[str, str]]:
@@ -196,12 +224,13 @@ def test_a_list_past_its_end_is_empty(store: Store, offset: int) -> None:
     "words",
     [["CATALOGUE"], ["größe"], ["GRÖSSE"], ["GRößE"], ["東京"], ["ÉCOLE"], ["école"], ["page", "100%"], ["\\"], ["_"]],
 )
-def test_substring_folds_the_case_of_ascii_letters_only(store: Store, words: list[str]) -> None:
+@pytest.mark.parametrize("inside_words", [False, True])
+def test_substring_folds_the_case_of_ascii_letters_only(store: Store, words: list[str], inside_words: bool) -> None:
     texts = ("a Catalogue of 100%", "Größe in 東京", "École_x", "back\\slash")
     store.files.apply([update("a.md", *texts)])
     records = store.retrieval.list(EVERYTHING, limit=9).records
-    expected = {record.id for record in records if holds_literally(words, record)}
-    assert set(store.retrieval.substring(words, EVERYTHING, 9)) == expected
+    expected = {one.id for one in records if holds_literally(words, one.text, one.title, inside_words=inside_words)}
+    assert set(store.retrieval.substring(words, EVERYTHING, 9, inside_words=inside_words)) == expected
 
 
 def test_substring_has_the_most_confident_first_then_the_last_accessed(store: Store) -> None:

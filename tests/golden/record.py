@@ -31,7 +31,7 @@ COMPUTED: Masks = (
     (rf"\b(score|relevance) {_NUMBER}", r"\1 <number>"),
     (rf" · {_NUMBER}(?= · \d{{4}}-\d\d-\d\d)", " · <number>"),
     (r"(?<=[a-z] )(?:[+-]\d+(?:\.\d+)?|\d+\.\d+)(?=[,;]|$)", "<number>"),  # the line that explains a result
-    (r"(?<=the nearest is )\w+", "<id>"),
+    (r"(?<=the nearest is )'.*?' \([^,]+", "'<first words>' (<id>"),
     (r'^( "tokens(?:_used)?": )\d+|(?<="tokens": )\d+(?=,\n +"p50)', r"\1<tokens>"),
     (r"^(\d+ of \d+.* · )\d+(?= tokens)|\d+(?= <ms> <ms>$)", r"\1<tokens>"),
 )

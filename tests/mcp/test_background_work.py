@@ -216,7 +216,8 @@ def test_records_without_vectors_are_embedded_after_the_start(
     host, _ = serve(settings=of(model_server))
     host.start()
     wait_until(lambda: host.memory.status().embedding.pending == 0, what="every vector")
-    assert host.memory.search("dark mode", mode="vector").total
+    answer = host.memory.search("dark mode", mode="vector", floor=0)
+    assert answer.tier == "vector" and answer.total
 
 
 def test_a_model_that_was_down_is_tried_again_at_intervals(

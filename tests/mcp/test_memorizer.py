@@ -253,7 +253,17 @@ async def test_an_empty_query_is_an_error_in_the_envelope(memorizer: Memorizer) 
 
 def test_only_operators_are_removed_from_a_query() -> None:
     assert plain("user_id std::vector") == "user_id std::vector"
-    assert plain('Tabs NOT "spaces"') == "tabs not  spaces "
+    assert plain('Tabs "AND" spaces*') == "tabs  and  spaces "
+
+
+async def test_what_a_query_excludes_is_not_retrieved(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="FastAPI serves python web applications.", category="decision")
+    await memorizer("store_fact", fact="The snake is a python.", category="background")
+    await memorizer("store_conversation", user_message="python?", agent_response="python with FastAPI.")
+    for query in ("python NOT fastapi", "python web NOT fastapi", "pyth NOT fastapi"):
+        data = await memorizer("retrieve_memories", query=query)
+        assert ([fact["id"] for fact in data["facts"]], data["conversations"]) == ([2], []), query
+        assert (await memorizer("search_conversations", query=query))["conversations"] == []
 
 
 # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from mindex.model import Hit
 from mindex.present.answer_view import VIEWS, DualView, View, view_answer
 from mindex.present.to_json import compact_json
 from mindex.present.tokens import count_tokens
@@ -18,7 +19,7 @@ def test_an_absent_value_is_left_out_not_null() -> None:
     (result,) = shown["results"]  # type: ignore[misc]
     assert set(result) == {  # type: ignore[arg-type]
         "id", "kind", "title", "score", "relevance", "tokens", "path", "collection", "first_line", "last_line",
-        "domain", "tags", "text",
+        "domain", "tags", "text", "highlights",
     }  # fmt: skip
 
 
@@ -45,11 +46,11 @@ def test_a_digest_of_a_memory_names_its_id_only() -> None:
 
 def test_the_dual_view_counts_what_it_shows() -> None:
     hits = [hit(number, "word " * 60) for number in range(1, 7)]
-    assert view_answer(answer(*hits), "dual", details=2).text().startswith("6 of 6, 2 in full · ")
+    assert view_answer(answer(*hits), "dual", details=2).text().startswith("6 of 6, 2 in detail · ")
     shown = view_answer(answer(*hits), "dual", budget=170)
-    assert isinstance(shown, DualView) and 0 < len(shown.index) < 6 and not shown.rows
-    assert shown.text().startswith(f"{len(shown.index)} of 6, 0 in full · ")
-    assert shown.notes == (f"budget of 170 tokens: {len(shown.index)} of 6 listed, 0 of 6 in full",)
+    assert isinstance(shown, DualView) and 0 < len(shown.index) < 6
+    assert shown.text().startswith(f"{len(shown.index)} of 6, 1 in detail · ")
+    assert shown.notes == (f"budget of 170 tokens: {len(shown.index)} of 6 listed, 1 of 6 in detail, cut short",)
 
 
 def test_the_dual_view_has_its_own_keys() -> None:
@@ -68,6 +69,118 @@ def test_text_and_json_carry_the_same_content(view: View) -> None:
     for row in [*values.get("results", ()), *values.get("index", ()), *values.get("details", ())]:
         for name, value in row.items():
             for part in value if isinstance(value, list) else [value]:
-                assert name in ("kind", "first_line", "last_line") or str(part) in text, name
+                assert name in ("kind", "first_line", "last_line", "highlights") or str(part) in text, name
     assert "a note" in text
     assert f"{shown.tokens} tokens" in text
+
+
+# ── the best passage ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+LINES = [f"Line {n} is about something else entirely." for n in range(1, 60)]
+
+
+def long_hit(number: int = 1) -> Hit:
+    """A chunk of a file whose 41st line answers the question."""
+    return hit(number, "\n".join([*LINES[:40], "Data is cached for ten minutes.", *LINES[40:]]))
+
+
+def test_highlights_are_the_characters_of_the_text_that_match() -> None:
+    (result,) = view_answer(answer(hit(1, "We cache data; RedisCache does not.")), "full").json()["results"]  # type: ignore[misc]
+    words = [result["text"][start:end] for start, end in result["highlights"]]  # type: ignore[index,call-overload]
+    assert words == ["cache", "data", "Cache"]
+
+
+def test_json_has_the_ten_most_telling_highlights_and_a_terminal_all_of_them() -> None:
+    shown = view_answer(answer(hit(1, "cache " * 30 + "of data, " + "cache " * 30)))
+    (result,) = shown.json()["results"]  # type: ignore[misc]
+    words = [result["text"][start:end] for start, end in result["highlights"]]  # type: ignore[index,call-overload]
+    assert len(words) == 10 and words.count("data") == 1
+    assert shown.text(colour=True).count("\x1b[1;31mcache\x1b[0m") == 60
+
+
+def test_a_text_without_a_match_has_no_highlights() -> None:
+    (result,) = view_answer(answer(hit(1, "Nothing of it.")), "full").json()["results"]  # type: ignore[misc]
+    assert "highlights" not in result  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("view", ["full", "dual"])
+@pytest.mark.parametrize("budget", [150, 300, 500])
+def test_under_a_budget_the_lines_around_the_match_are_shown_and_named(view: View, budget: int) -> None:
+    shown = view_answer(answer(long_hit()), view, budget=budget)
+    (row,) = shown.rows
+    assert "Data is cached for ten minutes." in (row.text or "")
+    assert not (row.text or "").startswith("Line 1 ")
+    assert row.truncated and row.passage
+    first, last = map(int, row.passage.removeprefix("lines ").removesuffix(", to the end").split("-"))
+    assert first <= 41 <= last and last - first == (row.text or "").count("\n")
+    text = shown.text()
+    assert f"shown: lines {first}-{last}" in text and "[…] Line" in text
+    assert (" […truncated]" in text) is not row.passage.endswith(", to the end")
+    assert shown.tokens <= budget
+
+
+def test_the_note_of_a_budget_says_that_only_the_lines_around_the_match_are_shown() -> None:
+    shown = view_answer(answer(long_hit(1), long_hit(2), hit(3)), budget=800)
+    assert len(shown.rows) == 3
+    assert shown.notes == ("budget of 800 tokens: 3 of 3 shown, 2 as the lines around the match",)
+    assert not shown.has_more
+
+
+def test_highlights_of_a_passage_count_its_own_characters() -> None:
+    (row,) = view_answer(answer(long_hit()), budget=500).rows
+    assert [(row.text or "")[start:end] for start, end in row.highlights or ()] == ["Data", "cached"]
+
+
+def test_the_passage_of_a_memory_names_its_characters() -> None:
+    told = "Nothing to see here, move on. " * 60 + "Data is cached in Redis. " + "Nothing to see here. " * 60
+    (row,) = view_answer(answer(memory_hit(told, 1)), budget=200).rows
+    assert row.passage is not None
+    first, last = map(int, row.passage.removeprefix("characters ").split("-"))
+    assert told[first - 1 : last] == row.text
+    assert "Data is cached in Redis." in (row.text or "")
+    assert (row.text or "").startswith("Nothing to see here")
+
+
+def test_the_dual_view_keeps_half_of_its_budget_for_details() -> None:
+    hits = [long_hit(number) for number in range(1, 51)]
+    shown = view_answer(answer(*hits), "dual", budget=1_000, details=5)
+    assert isinstance(shown, DualView)
+    index = count_tokens(compact_json({"index": shown.index}))
+    details = count_tokens(compact_json({"details": shown.rows}))
+    assert len(shown.rows) >= 2 and details >= 400 and index >= 200
+    assert all("Data is cached" in (row.text or "") for row in shown.rows)
+
+
+def test_what_details_do_not_need_is_for_the_index() -> None:
+    hits = [hit(number) for number in range(1, 51)]
+    shown = view_answer(answer(*hits), "dual", budget=600, details=1)
+    assert isinstance(shown, DualView)
+    assert len(shown.rows) == 1 and not shown.rows[0].truncated
+    assert count_tokens(compact_json({"index": shown.index})) > 300
+    assert 580 < shown.tokens <= 600
+
+
+def test_matching_words_are_highlighted_on_a_terminal_only() -> None:
+    for view in ("full", "dual"):
+        shown = view_answer(answer(hit(1, "We cache data.")), view)
+        assert "We \x1b[1;31mcache\x1b[0m \x1b[1;31mdata\x1b[0m." in shown.text(colour=True)
+        assert "\x1b" not in shown.text()
+    compact = view_answer(answer(hit(1), query="caching"), "compact").text(colour=True)
+    assert "docs/\x1b[1;31mcaching\x1b[0m.md:1-6  \x1b[1;31mCaching\x1b[0m  " in compact
+
+
+def test_the_index_of_the_dual_view_shows_the_words_around_the_match() -> None:
+    shown = view_answer(answer(long_hit(), memory_hit("Some fact.", 2)), "dual")
+    assert isinstance(shown, DualView)
+    assert "Data is cached for ten minutes." in (shown.index[0].summary or "")
+    assert len((shown.index[0].summary or "").split()) <= 20
+    assert shown.index[1].summary == "Some fact."
+
+
+def test_a_passage_that_reaches_the_end_is_not_marked_as_cut_behind() -> None:
+    told = "Nothing to see here, move on. " * 60 + "Data is cached in Redis."
+    shown = view_answer(answer(memory_hit(told, 1)), budget=200)
+    assert (shown.rows[0].passage or "").endswith(f"-{len(told)}, to the end")
+    assert "Redis.\n" in shown.text() and "truncated" not in shown.text()
+    assert shown.rows[0].truncated

@@ -39,12 +39,19 @@ def test_a_memory_in_the_least_budget_is_more_than_its_id() -> None:
     assert (row.text or "").startswith("We use Postgres")
 
 
-def test_rows_that_do_not_fit_are_left_out_whole_and_counted() -> None:
+def test_rows_that_do_not_fit_are_left_out_and_counted() -> None:
     shown = view_answer(answer(*(hit(number, "word " * 100) for number in range(1, 6))), budget=500)
     assert 1 < len(shown.rows) < 5
-    assert not any(row.truncated for row in shown.rows)
     assert shown.has_more
-    assert any("budget" in note for note in shown.notes)
+    assert shown.notes == (f"budget of 500 tokens: {len(shown.rows)} of 5 shown, {len(shown.rows)} cut short",)
+
+
+def test_more_rows_with_less_of_their_texts_come_before_fewer_whole_ones() -> None:
+    whole = answer(*(hit(number, "word " * 200) for number in range(1, 6)))
+    shown = view_answer(whole, budget=1_000)
+    assert len(shown.rows) == 5
+    assert all(len(row.text or "") >= 300 for row in shown.rows)
+    assert 950 < shown.tokens <= 1_000
 
 
 texts = st.text(max_size=3000) | st.text(alphabet="東京 ab\n", max_size=3000)

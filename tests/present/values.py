@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mindex.model import Answer, Hit, Record, Stage, Trace
+from mindex.search.query import parse
 
 
 def hit(number: int, text: str = "Some text about caching.", path: str = "docs/caching.md") -> Hit:
@@ -24,7 +25,7 @@ def hit(number: int, text: str = "Some text about caching.", path: str = "docs/c
 
 
 def answer(*hits: Hit, query: str = "how is data cached", notes: tuple[str, ...] = ()) -> Answer:
-    return Answer(query, "hybrid", "blend", len(hits), False, hits, notes)
+    return Answer(query, "hybrid", "blend", len(hits), False, hits, notes, terms=parse(query).terms)
 
 
 def memory_hit(text: str, number: int) -> Hit:

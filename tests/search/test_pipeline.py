@@ -62,6 +62,24 @@ def test_not_excludes_from_keyword_and_vector_candidates(handbook_memory: Memory
         assert "session" not in hit.record.text.lower()
 
 
+@pytest.mark.parametrize("query", ["python web NOT fastapi", "python NOT fastapi", '"python web" NOT fastapi'])
+def test_what_is_excluded_is_not_found_by_loose_words_either(keyword_memory: Memory, query: str) -> None:
+    keyword_memory.add("FastAPI serves python web applications")
+    keyword_memory.add("The snake is a python")
+    answer = keyword_memory.search(query, floor=0)
+    assert [hit.record.text for hit in answer.hits] == ["The snake is a python"]
+    assert not any("FastAPI" in note for note in keyword_memory.search(query, floor=1).notes)
+
+
+@pytest.mark.parametrize("query", ["python NOT fastapi", "python_web NOT fastapi", "pytho_we NOT fastapi"])
+@pytest.mark.parametrize("inside_words", [False, True])
+def test_what_is_excluded_is_found_in_no_tier(keyword_memory: Memory, query: str, inside_words: bool) -> None:
+    keyword_memory.add("FastAPI serves python_web applications")
+    answer = keyword_memory.search(query, floor=0, inside_words=inside_words)
+    assert answer.hits == ()
+    assert answer.notes[-1] == "nothing relevant"
+
+
 def test_a_hit_that_fulfils_a_strict_query_is_relevant(handbook_memory: Memory) -> None:
     answer = handbook_memory.search("canary OR zeppelin", limit=50)
     assert answer.hits
@@ -80,10 +98,8 @@ def test_nothing_relevant_is_noted_and_nothing_is_shown(memory: Memory) -> None:
     assert any(note.startswith("nothing relevant") for note in answer.notes)
 
 
-def test_part_of_a_word_is_found_by_the_last_tier(memory: Memory) -> None:
-    answer = memory.search("atalogu")
-    assert answer.tier == "substring"
-    assert len(answer.hits) == 3
+def test_part_of_a_word_is_no_answer(memory: Memory) -> None:
+    assert memory.search("atalogu").hits == ()
 
 
 def test_without_an_embedder_the_answer_says_that_it_is_by_keyword(memory: Memory) -> None:

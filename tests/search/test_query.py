@@ -81,6 +81,36 @@ def test_what_does_not_parse_becomes_plain_words(query: str) -> None:
     assert not parse(query).strict
 
 
+@pytest.mark.parametrize("query", ["do NOT use tabs", "is NOT null"])
+def test_not_after_words_that_ask_for_nothing_is_no_operator(query: str) -> None:
+    assert not parse(query).strict
+
+
+@pytest.mark.parametrize(
+    ("query", "excluded"),
+    [
+        ("python NOT fastapi", Term("fastapi")),
+        ("python NOT fastapi NOT flask", AnyOf((Term("fastapi"), Term("flask")))),
+        ("(python NOT fastapi) web", Term("fastapi")),
+        ("(python NOT fastapi) OR web", None),
+        ("(python NOT fastapi) OR (web NOT fastapi)", Term("fastapi")),
+        ('python NOT "fast api"', Phrase(("fast", "api"))),
+        ("python fastapi", None),
+        ("NOT fastapi", None),
+    ],
+)
+def test_what_no_hit_may_match(query: str, excluded: KeywordNode | None) -> None:
+    assert parse(query).excluded == excluded
+
+
+def test_the_terms_of_a_query_are_what_a_text_can_hold_of_it() -> None:
+    terms = parse('how is "the RedisClient" prog* NOT milk').terms
+    assert terms.tokens == {"redi", "client", "redisclient", "prog"} - {"redisclient"}
+    assert terms.prefixes == ("prog",)
+    assert parse("how is PolicyController cached").terms.tokens == {"polici", "control", "policycontrol", "cach"}
+    assert parse("to be").terms.tokens == {"to", "be"}
+
+
 @pytest.mark.parametrize("query", ["TypeError: x is not", "http://example.com/a?b=c", "std::vector", "key:value"])
 def test_an_unknown_field_is_just_words(query: str) -> None:
     parsed = parse(query)

@@ -9,7 +9,8 @@ import pytest
 
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Model, VectorArray
+from mindex.model import Model, Record, VectorArray
+from mindex.search.nothing_relevant import literal_texts, nothing_relevant_note
 from tests.conftest import write
 from tests.running import within
 from tests.search.asking import moment
@@ -70,6 +71,12 @@ def test_with_a_model_it_is_hybrid(memory: Memory) -> None:
     assert (answer.tier, answer.notes) == ("hybrid", ())
 
 
+def test_what_a_query_excludes_is_not_among_the_nearest_of_its_loose_words_either(memory: Memory) -> None:
+    answer = memory.search('"trains leave" zeppelin NOT lighthouse', floor=0)
+    assert (answer.tier, [hit.record.text for hit in answer.hits]) == ("hybrid", ["Trains leave at noon"])
+    assert answer.hits[0].trace.cosine is not None
+
+
 def test_without_one_it_is_keyword_and_says_so(keyword_memory: Memory) -> None:
     keyword_memory.add("The catalogue lists every lighthouse")
     answer = keyword_memory.search("lighthouse")
@@ -111,19 +118,82 @@ def test_a_model_that_is_still_loading_is_not_waited_for_in_a_server(impatient: 
     assert answer.notes == ("the embedding model is still loading; answered by keyword",)
 
 
-def test_nothing_but_a_substring_is_the_last_tier(keyword_memory: Memory) -> None:
-    keyword_memory.add("The catalogue lists every lighthouse")
-    answer = keyword_memory.search("ghthou")
+def test_the_start_of_an_identifiers_part_is_found_by_the_last_tier(keyword_memory: Memory) -> None:
+    keyword_memory.add("Call LighthouseCatalogue.findAll before sunset")
+    answer = keyword_memory.search("LighthouseCat")
     assert answer.tier == "substring"
+    assert len(answer.hits) == 1
     assert answer.notes == (
         "no embedder is configured; answered by keyword",
-        "nothing is near enough by words or meaning; these hold the text literally",
+        "nothing is near enough by words or meaning; only letters match: "
+        "'LighthouseCat' in LighthouseCatalogue.findAll",
     )
 
 
+@pytest.mark.parametrize("query", ["ghthou", "cat", "catalog", "when am I away"])
+def test_letters_inside_plain_words_are_no_answer(keyword_memory: Memory, query: str) -> None:
+    keyword_memory.add("The catalogue lists the location of every lighthouse; the server sent a GOAWAY frame")
+    assert keyword_memory.search(query).hits == ()
+
+
+def test_two_letters_are_too_few(keyword_memory: Memory) -> None:
+    keyword_memory.add("A catFactory makes them")
+    assert keyword_memory.search("ca").hits == ()
+    assert keyword_memory.search("catFac").tier == "substring"
+
+
+@pytest.mark.parametrize("query", ["what does findAl return?", '"lists every" findAl', "findAl"])
+def test_identifiers_and_quoted_texts_are_served_also_within_a_question(keyword_memory: Memory, query: str) -> None:
+    keyword_memory.add("xfindAl lists everything")
+    told = keyword_memory.add("catalogue.findAll lists every lighthouse").id
+    answer = keyword_memory.search(query, floor=1)
+    assert (answer.tier, [hit.record.id for hit in answer.hits]) == ("substring", [told])
+
+
+def test_letters_never_claim_the_relevance_of_an_answer(keyword_memory: Memory) -> None:
+    keyword_memory.add("Call LighthouseCatalogue.findAll before sunset")
+    (hit,) = keyword_memory.search("LighthouseCat").hits
+    assert hit.relevance < keyword_memory.settings.number("search.floor")
+    assert sum(stage.change for stage in hit.trace.stages) == hit.score == hit.relevance
+
+
+@pytest.mark.parametrize(
+    ("query", "literals"),
+    [
+        ("getUs", ["getUs"]),
+        ("location", ["location"]),
+        ("where is the location of user_id, please?", ["user_id"]),
+        ('who said "hello  world" and "!"', ["hello world"]),
+        ("when am I away", []),
+        ("the", []),
+        ("no", []),
+        ("东京", ["东京"]),
+        ("京", []),
+    ],
+)
+def test_what_of_a_query_is_meant_literally(query: str, literals: list[str]) -> None:
+    assert literal_texts(query) == literals
+
+
+def test_the_nearest_record_is_named_by_its_first_words() -> None:
+    memory = Record(
+        id="abcdefghij01", kind="memory", text="User prefers dark mode in every editor. " + "And more. " * 50
+    )
+    assert nothing_relevant_note(memory, 0.123) == (
+        "nothing relevant; the nearest is 'User prefers dark mode in every editor. And more. And more.…'"
+        " (abcdefghij01, relevance 0.12)"
+    )
+    chunk = Record(id="abcdefghij02", kind="chunk", text="# Redis\n\nKeys expire.", path="docs/redis.md", first_line=3)
+    assert nothing_relevant_note(chunk, 0.2) == (
+        "nothing relevant; the nearest is 'Keys expire.' (docs/redis.md:3, relevance 0.20)"
+    )
+    assert nothing_relevant_note(None, 0.0) == "nothing relevant"
+
+
 def test_the_last_tier_answers_when_the_model_failed_too(memory: Memory, stub: Stub) -> None:
+    memory.add("The class LighthouseCatalogue lists them")
     stub.failure = EmbeddingError("the server is down", "start it")
-    answer = memory.search("ghthou")
+    answer = memory.search("LighthouseCat")
     assert answer.tier == "substring"
     assert answer.notes[0].startswith("no vectors: the server is down")
 
@@ -132,20 +202,20 @@ def test_the_last_tier_answers_when_the_model_failed_too(memory: Memory, stub: S
 def test_wildcards_are_letters_like_any_other(keyword_memory: Memory, query: str) -> None:
     keyword_memory.add("aq%wb ce_xd pa\\bq")
     keyword_memory.add("aqqwb ceqxd pabq")
-    answer = keyword_memory.search(query)
+    answer = keyword_memory.search(query, inside_words=True)
     assert answer.tier == "substring"
     assert [hit.record.text for hit in answer.hits] == ["aq%wb ce_xd pa\\bq"]
 
 
 def test_the_most_confident_then_the_last_accessed_come_first(keyword_memory: Memory) -> None:
     memory = keyword_memory
-    sure = memory.add("xxlighthousexx one", confidence=0.9).id
-    first = memory.add("xxlighthousexx two", confidence=0.5).id
-    second = memory.add("xxlighthousexx three", confidence=0.5).id
+    sure = memory.add("my_lighthouses one", confidence=0.9).id
+    first = memory.add("my_lighthouses two", confidence=0.5).id
+    second = memory.add("my_lighthouses three", confidence=0.5).id
     memory.store.settle()
 
     def order() -> list[str]:
-        found = memory.store.retrieval.substring(["lighthouse"], memory.filters(), 10)
+        found = memory.store.retrieval.substring(["lighthou"], memory.filters(), 10)
         return list(found)
 
     assert order()[0] == sure
@@ -156,13 +226,13 @@ def test_the_most_confident_then_the_last_accessed_come_first(keyword_memory: Me
     memory.get(first)
     memory.store.settle()
     assert order() == [sure, first, second]
-    answer = memory.search("ghthou")
+    answer = memory.search("lighthou")
     assert (answer.tier, [hit.record.id for hit in answer.hits]) == ("substring", [sure, first, second])
 
 
 def test_files_are_in_every_tier(keyword_memory: Memory, tmp_path: Path) -> None:
-    keyword_memory.index(write(tmp_path / "docs", {"a.md": "# Lighthouses\n\nThe catalogue lists them."}))
-    told = keyword_memory.add("xghthousesx", confidence=0.1).id
-    answer = keyword_memory.search("ghthouse")
+    keyword_memory.index(write(tmp_path / "docs", {"a.md": "# my_lighthouses\n\nThe catalogue lists them."}))
+    told = keyword_memory.add("the lighthouses_x", confidence=0.1).id
+    answer = keyword_memory.search("lighthou")
     assert answer.tier == "substring"
     assert [hit.record.id == told for hit in answer.hits] == [True, False]

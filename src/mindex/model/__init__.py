@@ -3,7 +3,21 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mindex.model.query import MODES, AllOf, AnyOf, Filters, KeywordNode, Mode, Phrase, Prefix, Query, Term, Without
+from mindex.model.query import (
+    MODES,
+    AllOf,
+    AnyOf,
+    Filters,
+    KeywordNode,
+    Mode,
+    Phrase,
+    Prefix,
+    Query,
+    QueryTerms,
+    Range,
+    Term,
+    Without,
+)
 from mindex.model.records import KINDS, TYPES, Change, Chunk, Collection, Document, Kind, Record
 from mindex.model.results import Answer, GetResult, Hit, Progress, Report, Stage, Tier, Trace
 from mindex.model.vectors import Model, RecordVectors, Role, VectorArray
@@ -32,9 +46,9 @@ __all__ = [
     "KINDS", "MODES", "TYPES", "AddResult", "AllOf", "Answer", "AnyOf", "Change", "Check", "Chunk", "Collection",
     "CollectionReport", "CollectionStatus", "Consolidation", "ContextPlan", "Document", "DueSkill", "EmbeddingStatus",
     "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport", "KeywordNode", "Kind", "MemoryStatistics",
-    "Mode", "Model", "Phrase", "Prefix", "Progress", "Proposal", "PurgeResult", "Query", "Record", "RecordVectors",
-    "Report", "Role", "SecretFinding", "SimilarMemory", "SkippedFile", "Stage", "Status", "Term", "Tier",
-    "TimelineEvent", "Trace", "VectorArray", "Without",
+    "Mode", "Model", "Phrase", "Prefix", "Progress", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range",
+    "Record", "RecordVectors", "Report", "Role", "SecretFinding", "SimilarMemory", "SkippedFile", "Stage", "Status",
+    "Term", "Tier", "TimelineEvent", "Trace", "VectorArray", "Without",
 ]  # fmt: skip
 
 # Making a dataclass takes longer than many a query: those that a search does not need are made when first used.

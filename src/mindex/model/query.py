@@ -10,6 +10,8 @@ from mindex.values import dataclass
 Mode: TypeAlias = Literal["hybrid", "keyword", "vector"]
 MODES: tuple[Mode, ...] = ("hybrid", "keyword", "vector")
 
+Range: TypeAlias = tuple[int, int]  # characters of a text: from the first to before the second
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -80,6 +82,7 @@ class Filters:
     include_expired: bool = False
     as_of: int | None = None  # entries as they were at this time
     matching: KeywordNode | None = None  # set by a strict query: keyword and vector candidates obey its operators
+    without: KeywordNode | None = None  # set by a query with NOT: nothing that matches it is found, in any tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +99,17 @@ class Query:
     weak: bool | None = None  # whether hits below the floor are shown, as weak; None: the setting
     rerank: bool | None = None  # None: when a reranker is configured
     expand: bool = False
+    inside_words: bool = False  # the last tier finds letters in the middle of words, too
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """What a query seeks in a text: tokens of the analyzer, starts of tokens, and literal texts.
+
+    `inside_words`: literal texts are found in the middle of words, too.
+    """
+
+    tokens: frozenset[str] = frozenset()
+    prefixes: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
+    inside_words: bool = False

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Literal, TypeAlias
 
+from mindex.model.query import QueryTerms
 from mindex.model.records import Record
 from mindex.values import dataclass
 
@@ -58,6 +59,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     total_capped: bool = False
     offset: int = 0
+    terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
 
 
 @dataclass(frozen=True, slots=True)

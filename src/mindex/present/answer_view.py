@@ -1,14 +1,16 @@
 """The views of an answer (full, compact, digest, dual): which part of each hit is shown, within a token budget."""
 
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
-from mindex.model import Answer, Hit
+from mindex.model import Answer, Hit, QueryTerms
 from mindex.present.budget import check_budget, fit_answer, fit_dual, with_cost
-from mindex.present.record_view import RecordView, anchor_view, place, summary_of, view_record
+from mindex.present.record_view import RecordView, anchor_view, best_line, place, summary_of, view_record
 from mindex.present.text import answer_text, dual_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.tokens import count_tokens
+from mindex.text_match import matched_ranges
 from mindex.values import dataclass
 
 View: TypeAlias = Literal["full", "compact", "digest", "dual"]
@@ -29,6 +31,7 @@ class AnswerView:
     rows: tuple[RecordView, ...]
     total_capped: bool = False
     notes: tuple[str, ...] = ()
+    terms: QueryTerms = field(default_factory=QueryTerms)  # the words that a terminal highlights; not part of the JSON
 
     def json(self) -> dict[str, Json]:
         return to_json(self)
@@ -39,18 +42,18 @@ class AnswerView:
 
 @dataclass(frozen=True, slots=True)
 class DualView(AnswerView):
-    """An index of all hits, and the first ones in full as `rows`."""
+    """An index of all hits, and the first ones with their texts as `rows`."""
 
     index: tuple[RecordView, ...] = ()
 
-    def text(self, *, colour: bool = False) -> str:  # noqa: ARG002 - the dual view is for models, not for terminals
-        return dual_text(self)
+    def text(self, *, colour: bool = False) -> str:
+        return dual_text(self, colour=colour)
 
 
 def view_answer(
     answer: Answer, view: View = "full", *, budget: int | None = None, explain: bool = False, details: int | None = None
 ) -> AnswerView:
-    """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in full.
+    """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in detail.
 
     Raises UsageError for a budget below `LEAST_BUDGET`.
     """
@@ -58,17 +61,22 @@ def view_answer(
     query = answer.query if len(answer.query) <= _ECHO else answer.query[: _ECHO - 1] + "…"
     frame = (query, answer.tier, answer.fusion, answer.total)
     if view == "dual":
-        index = tuple(index_view(hit) for hit in answer.hits)
-        rows = tuple(view_record(hit.record, hit, explain=explain) for hit in answer.hits[:details])
+        index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
+        rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])
         more = answer.has_more or len(rows) < len(answer.hits)
-        dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, index)
+        dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, answer.terms, index)
         return with_cost(dual) if budget is None else fit_dual(dual, budget, answer.has_more)
     if view == "full":
-        rows = tuple(view_record(hit.record, hit, explain=explain) for hit in answer.hits)
+        rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits)
     else:
         rows = tuple(map(digest_view if view == "digest" else compact_view, answer.hits))
-    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes))
+    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes, answer.terms))
     return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
+
+
+def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
+    ranges = matched_ranges(hit.record.text, terms)
+    return view_record(hit.record, hit, explain=explain, highlights=ranges)
 
 
 def compact_view(hit: Hit) -> RecordView:
@@ -92,6 +100,6 @@ def digest_view(hit: Hit) -> RecordView:
     return RecordView(id=hit.record.id, at=place(hit.record) or None, anchor=anchor_view(hit.record))
 
 
-def index_view(hit: Hit) -> RecordView:
-    """An entry of the dual view's index: an id and at most twenty words."""
-    return RecordView(id=hit.record.id, summary=summary_of(hit.record))
+def index_view(hit: Hit, terms: QueryTerms) -> RecordView:
+    """An entry of the dual view's index: an id and at most twenty words, a summary or the words around the match."""
+    return RecordView(id=hit.record.id, summary=best_line(hit.record, matched_ranges(hit.record.text, terms)))

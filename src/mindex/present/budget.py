@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     V = TypeVar("V", AnswerView, RecordsView)
 
 LEAST_BUDGET = 50
+_PASSAGE = 300  # characters of a passage that are worth a row of their own
 _WORTH_SHOWING = 80  # characters of a text that was cut
 _LEAST_SHOWN = 20  # where hardly anything fits: better than an id alone
 
@@ -74,14 +75,40 @@ def _longest(row: RecordView, view_of: Callable[[RecordView], V], budget: int, l
 
 
 def fit_answer(whole: AnswerView, budget: int) -> AnswerView:
-    """Keep as many leading rows as fit; if not even one does, the first one, cut and marked."""
+    """Keep as many leading rows as fit with their best passages, and as much of each text as fits.
 
-    def with_rows(count: int) -> AnswerView:
-        note = f"budget of {budget} tokens: {count} of {len(whole.rows)} shown"
-        return with_cost(replace(whole, rows=whole.rows[:count], has_more=True, notes=(*whole.notes, note)))
+    If not even one row fits, the first one, with as little beside its text as necessary.
+    """
 
-    count = most_that_fit(len(whole.rows) - 1, lambda count: with_rows(count).tokens <= budget)
-    return with_rows(count) if count > 0 else _first_hit(whole, budget)
+    def cut(count: int, size: int) -> AnswerView:
+        rows = _passages(whole.rows[:count], size)
+        note = f"budget of {budget} tokens: {count} of {len(whole.rows)} shown{_cut_rows_note(rows)}"
+        more = whole.has_more or count < len(whole.rows)
+        return with_cost(replace(whole, rows=rows, has_more=more, notes=(*whole.notes, note)))
+
+    count = most_that_fit(len(whole.rows), lambda count: cut(count, _PASSAGE).tokens <= budget)
+    if not count:
+        return _first_hit(whole, budget)
+    return cut(count, _longest_passage(whole.rows[:count], _PASSAGE, lambda size: cut(count, size).tokens <= budget))
+
+
+def _passages(rows: tuple[RecordView, ...], size: int) -> tuple[RecordView, ...]:
+    """The rows, their texts cut to at most `size` characters."""
+    return tuple(truncated(row, size) for row in rows)
+
+
+def _longest_passage(rows: tuple[RecordView, ...], least: int, fits: Callable[[int], bool]) -> int:
+    """The most characters of each text that fit; at least `least`, of which the caller knows that it fits."""
+    longest = max((len(row.text or "") for row in rows), default=0)
+    return max(least, most_that_fit(longest, fits))
+
+
+def _cut_rows_note(rows: tuple[RecordView, ...]) -> str:
+    """How many of the texts are cut, and how."""
+    around = sum(row.passage is not None for row in rows)
+    beginning = sum(row.truncated is True for row in rows) - around
+    counts = {"as the lines around the match": around, "cut short": beginning}
+    return "".join(f", {f'{count} ' if len(rows) > 1 else ''}{how}" for how, count in counts.items() if count)
 
 
 def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
@@ -90,49 +117,69 @@ def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
         return with_cost(replace(whole, notes=()))
     first = whole.rows[0]
     more = whole.has_more or len(whole.rows) > 1
-    note = f"budget of {budget} tokens: 1 of {len(whole.rows)} shown, cut short"
+    counted = f"budget of {budget} tokens: 1 of {len(whole.rows)} shown"
     lean = text_and_place(first)
     plain = without_description(first) if first.text else first
     # With its facts, or at least with words: an id alone does not say whether to read on.
-    tries: list[tuple[RecordView, tuple[str, ...], str, int]] = [
-        (plain, (*whole.notes, note), whole.query, _WORTH_SHOWING),
-        (plain, (note,), whole.query[:20], _WORTH_SHOWING),
-        (lean, (note,), whole.query[:20], _WORTH_SHOWING),
-        (lean, (f"cut to {budget} tokens",), whole.query[:20], _WORTH_SHOWING),
-        (lean, (), whole.query[:20], _WORTH_SHOWING),
-        (replace(lean, at=None), (), "", _LEAST_SHOWN),
-        (replace(lean, text=None), (), "", 0),
+    tries: list[tuple[RecordView, tuple[str, ...], str, str, int]] = [
+        (plain, whole.notes, counted, whole.query, _WORTH_SHOWING),
+        (plain, (), counted, whole.query[:20], _WORTH_SHOWING),
+        (lean, (), counted, whole.query[:20], _WORTH_SHOWING),
+        (lean, (f"cut to {budget} tokens",), "", whole.query[:20], _WORTH_SHOWING),
+        (lean, (), "", whole.query[:20], _WORTH_SHOWING),
+        (replace(lean, at=None, highlights=None), (), "", "", _LEAST_SHOWN),
+        (replace(lean, text=None), (), "", "", 0),
     ]
-    for row, notes, query, least in tries:
+    for row, notes, counted, query, least in tries:
         frame = replace(whole, query=query, has_more=more, notes=notes)
-        marked = row if row.text else replace(row, truncated=True)
-        if fits := _longest(marked, partial(_with_row, frame), budget, least):
+        marked = row if row.text else replace(row, truncated=True, highlights=None)
+        if fits := _longest(marked, partial(_with_row, frame, counted), budget, least):
             return fits
-    return _with_row(replace(whole, query="", has_more=more, notes=()), RecordView(id=first.id, truncated=True))
+    return _with_row(replace(whole, query="", has_more=more, notes=()), "", RecordView(id=first.id, truncated=True))
 
 
-def _with_row(frame: AnswerView, row: RecordView) -> AnswerView:
-    return with_cost(replace(frame, rows=(row,)))
+def _with_row(frame: AnswerView, counted: str, row: RecordView) -> AnswerView:
+    """The answer with one row, and a note of how much of it is shown if it begins with `counted`."""
+    note = f"{counted}{_cut_rows_note((row,)) or ', facts left out'}"
+    notes = (*frame.notes, note) if counted else frame.notes
+    # Where so little fits, every token is for words: the ranges of those that match are left out.
+    return with_cost(replace(frame, rows=(replace(row, highlights=None),), notes=notes))
 
 
 def fit_dual(whole: DualView, budget: int, has_more: bool) -> DualView:
-    """Keep as much of the index as fits, then rows in full. `has_more`: there are hits that the index does not list."""
-    index, rows, frame, noted = whole.index, whole.rows, whole, True
+    """Half of the budget at most for the index, then rows with their passages, then what is left for the index.
 
-    def cut(listed: int, detailed: int) -> DualView:
-        less = listed < len(index) or detailed < len(rows)
+    `has_more`: there are hits that the index does not list.
+    """
+    index, rows, frame, noted, lean = whole.index, whole.rows, whole, True, False
+
+    def cut(listed: int, detailed: int, size: int = 0) -> DualView:
+        shown = _passages(rows[:detailed], size)
+        if lean:
+            shown = tuple(replace(row, highlights=None) for row in shown)
+        less = listed < len(index) or detailed < len(rows) or any(row.truncated for row in shown)
         more = has_more or min(listed, detailed) < len(index)
-        note = f"budget of {budget} tokens: {listed} of {len(index)} listed, {detailed} of {len(rows)} in full"
-        notes = (*frame.notes, note) if less and noted else frame.notes
-        return with_cost(replace(frame, index=index[:listed], rows=rows[:detailed], has_more=more, notes=notes))
+        counted = f"{listed} of {len(index)} listed, {detailed} of {len(rows)} in detail{_cut_rows_note(shown)}"
+        notes = (*frame.notes, f"budget of {budget} tokens: {counted}") if less and noted else frame.notes
+        return with_cost(replace(frame, index=index[:listed], rows=shown, has_more=more, notes=notes))
 
-    count = most_that_fit(len(index), lambda count: cut(count, 0).tokens <= budget)
-    if not count:  # the frame alone exceeds the budget: shorten it
+    def most_listed(budget: int, detailed: int = 0, size: int = 0) -> int:
+        return most_that_fit(len(index), lambda count: cut(count, detailed, size).tokens <= budget)
+
+    listed = most_listed(budget // 2 if rows else budget) or min(1, most_listed(budget))
+    if not listed:  # the frame alone exceeds the budget: shorten it
         noted = False
         frame = replace(frame, notes=(), query=frame.query[:20])
         index = tuple(replace(row, summary="") for row in index)
-        count = most_that_fit(len(index), lambda count: cut(count, 0).tokens <= budget)
-    return cut(count, most_that_fit(len(rows), lambda detailed: cut(count, detailed).tokens <= budget))
+        listed = min(1, most_listed(budget))
+    least = _PASSAGE
+    detailed = most_that_fit(len(rows), lambda count: cut(listed, count, least).tokens <= budget)
+    if not detailed and rows:
+        least, lean = _WORTH_SHOWING, True
+        rows = (text_and_place(rows[0]), *rows[1:])
+        detailed = int(cut(listed, 1, least).tokens <= budget)
+    size = _longest_passage(rows[:detailed], least, lambda size: cut(listed, detailed, size).tokens <= budget)
+    return cut(max(listed, most_listed(budget, detailed, size)), detailed, size)
 
 
 # ── records requested by name ─────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from mindex.present.answer_view import AnswerView
 from mindex.present.records_view import RecordsView
-from mindex.present.text import TRUNCATED
+from mindex.present.text import marked_text
 from mindex.present.to_json import compact_json
 
 WITHOUT_NOTES = ("csv", "files")  # formats that cannot hold a note: the caller prints it elsewhere
@@ -33,7 +33,7 @@ def _markdown(shown: AnswerView | RecordsView) -> str:
         head = row.title or where
         facts = [f"`{fact}`" for fact in dict.fromkeys((where, row.id)) if fact != head]
         facts += [] if row.score is None else [f"score {row.score:g}"]
-        text = f"{row.text}{TRUNCATED if row.truncated else ''}" if row.text else ""
+        text = marked_text(row) if row.text else ""
         blocks.append("\n\n".join(filter(None, (f"## {head}", " · ".join(facts), text))))
     return "\n\n".join([*blocks, *(f"> {note}" for note in shown.notes)])
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
-from mindex.model import Hit, Record
+from mindex.model import Hit, Range, Record
+from mindex.present.passage import best_passage, telling_matches
 from mindex.present.tokens import count_tokens
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.present.to_json import Json
 
+TO_THE_END = ", to the end"  # of a passage behind which nothing is left out
 _SUMMARY_WORDS = 20
+_LINE = 130  # characters: about twenty words
+_MOST_HIGHLIGHTS = 10
 _MOST_TAGS = 10
-_LONG_WORD = 40  # characters: a longer word is cut anywhere
 _SPEAKER = 80  # characters that may precede a turn's first sentence: a name, a date, a greeting
 # Properties of a record that are shown as they are, unless they are empty.
 _COPIED = (
@@ -60,9 +63,16 @@ class RecordView:
     fields: Mapping[str, Json] | None = None  # those that the text does not contain
     summary: str | None = None
     text: str | None = None
+    highlights: tuple[Range, ...] | None = None  # characters of the text that match the query
     truncated: bool | None = None
+    passage: str | None = None  # which part of the whole text is shown, unless that is its beginning
     explain: Hit | None = None
     around: tuple[RecordView, ...] | None = None
+
+    @property
+    def telling_highlights(self) -> tuple[Range, ...] | None:
+        """The highlights that JSON has: not more than they are worth, since each costs two or three tokens."""
+        return telling_matches(self.text or "", self.highlights, _MOST_HIGHLIGHTS) if self.highlights else None
 
     @property
     def place(self) -> str | None:
@@ -70,7 +80,9 @@ class RecordView:
         return self.at or (f"{self.path}:{self.first_line}-{self.last_line}" if self.path else None)
 
 
-def view_record(record: Record, hit: Hit | None = None, *, explain: bool = False) -> RecordView:
+def view_record(
+    record: Record, hit: Hit | None = None, *, explain: bool = False, highlights: tuple[Range, ...] = ()
+) -> RecordView:
     """Return everything there is to show of a record, and of the hit that found it."""
     copied: dict[str, Any] = {name: getattr(record, name) or None for name in _COPIED}
     return RecordView(
@@ -88,6 +100,7 @@ def view_record(record: Record, hit: Hit | None = None, *, explain: bool = False
         fields=own_fields(record) or None,
         summary=None if _repeats_summary(record) else record.summary,
         text=record.text,
+        highlights=highlights or None,
         explain=hit if explain else None,
         around=tuple(map(_neighbour_view, hit.around)) or None if hit else None,
         **copied,
@@ -110,19 +123,38 @@ def without_description(row: RecordView) -> RecordView:
 
 def text_and_place(row: RecordView) -> RecordView:
     """Only the text of a row, and what finds it again."""
-    return RecordView(id=row.id, at=row.place, text=row.text, truncated=row.truncated)
+    return RecordView(
+        id=row.id, at=row.place, text=row.text, highlights=row.highlights, truncated=row.truncated, passage=row.passage
+    )
 
 
 def truncated(row: RecordView, size: int) -> RecordView:
-    """The row with at most `size` characters of its text, cut between words where possible, and marked if cut."""
+    """The row with at most `size` characters of its text, those around the best matches, and marked if cut."""
     text = row.text or ""
     if size >= len(text):
         return row
-    kept = text[:size]
-    if not text[size].isspace():
-        end = max(kept.rfind(" "), kept.rfind("\n"))
-        kept = kept[:end] if size - end < _LONG_WORD and end > 0 else kept
-    return replace(row, text=kept.rstrip(), truncated=True)
+    start, end = best_passage(text, row.highlights or (), size)
+    kept = text[start:end].rstrip()
+    inside = [(max(i, start), min(j, start + len(kept))) for i, j in row.highlights or ()]
+    return replace(
+        row,
+        text=kept,
+        highlights=tuple((i - start, j - start) for i, j in inside if i < j) or None,
+        truncated=True,
+        passage=_passage_name(row, start, start + len(kept)) if start else None,
+    )
+
+
+def _passage_name(row: RecordView, start: int, end: int) -> str:
+    """`lines 12-18` or `line 12` of the file that the text is from, else `characters 121-480`, to the end or not."""
+    text = row.text or ""
+    rest = TO_THE_END if end == len(text.rstrip()) else ""
+    lines = (row.place or "").rpartition(":")[2].partition("-")[0]
+    if not lines.isdecimal():
+        return f"characters {start + 1}-{end}{rest}"
+    first = int(lines) + text.count("\n", 0, start)
+    last = first + text.count("\n", start, end)
+    return (f"lines {first}-{last}" if last > first else f"line {first}") + rest
 
 
 def anchor_view(record: Record) -> dict[str, Json] | None:
@@ -170,9 +202,21 @@ def summary_of(record: Record) -> str:
     """The record's own summary, or the first words of its text."""
     if record.summary:
         return record.summary
-    lines = [line for line in record.text.split("\n") if not line.startswith("#")] or [record.text]
-    words = _MARKUP.sub("", " ".join(lines)).split()[:_SUMMARY_WORDS]
-    return " ".join(words)[:200]
+    return _first_words(record.text)
+
+
+def best_line(record: Record, matches: Sequence[Range]) -> str:
+    """The record's own summary, or at most twenty words around the best matches in its text."""
+    if record.summary or not matches:
+        return summary_of(record)
+    start, end = best_passage(record.text, matches, _LINE)
+    return _first_words(record.text[start:end])
+
+
+def _first_words(text: str) -> str:
+    """The first words of a text without its headings, unless it has nothing else."""
+    lines = [line for line in text.split("\n") if not line.startswith("#")] or [text]
+    return " ".join(_MARKUP.sub("", " ".join(lines)).split()[:_SUMMARY_WORDS])[:200]
 
 
 def _repeats_summary(record: Record) -> bool:

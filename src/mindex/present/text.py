@@ -7,15 +7,16 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from mindex.present.record_view import RecordView, field_text
+from mindex.present.record_view import TO_THE_END, RecordView, field_text
 from mindex.present.to_json import to_json
+from mindex.text_match import matched_ranges
 
 if TYPE_CHECKING:
-    from mindex.model import Hit
+    from mindex.model import Hit, QueryTerms, Range
     from mindex.present.answer_view import AnswerView, DualView
     from mindex.present.to_json import Json
 
-TRUNCATED = " […truncated]"
+CUT_BEFORE, TRUNCATED = "[…] ", " […truncated]"
 _WIDEST = 60  # characters of a column
 
 # What a line, and the first line of a record with its text, say of it.
@@ -28,6 +29,7 @@ _HEAD = {
 }  # fmt: skip
 
 _BOLD, _DIM, _CYAN, _GREEN, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
+_MATCH = "\x1b[1;31m"
 
 
 def paint(text: str, style: str, colour: bool) -> str:
@@ -43,16 +45,19 @@ def answer_text(shown: AnswerView, *, colour: bool = False) -> str:
         return "\n\n".join([head, *blocks, *(["\n".join(notes)] if notes else [])])
     lines = [_line(row) for row in shown.rows]
     if colour:
-        lines = aligned([line.split(" · ") for line in lines])
+        lines = [_highlighted(line, shown.terms) for line in aligned([line.split(" · ") for line in lines])]
     return "\n".join([head, *lines, *notes])
 
 
-def dual_text(shown: DualView) -> str:
-    """The index, a line per hit, then a block for each one in full."""
-    lines = [f"{row.id} {row.summary}".rstrip() for row in shown.index]
-    blocks = [record_text(row) for row in shown.rows]
-    head = _head(shown, shown.index, f", {len(shown.rows)} in full")
-    return "\n\n".join(filter(None, [f"{head}\n" + "\n".join(lines), *blocks, "\n".join(note_lines(shown.notes))]))
+def dual_text(shown: DualView, *, colour: bool = False) -> str:
+    """The index, a line per hit, then a block for each one with its text."""
+    summaries = [_highlighted(row.summary or "", shown.terms) if colour else row.summary for row in shown.index]
+    ids = [paint(row.id, _BOLD, colour) for row in shown.index]
+    lines = [f"{id_} {summary}".rstrip() for id_, summary in zip(ids, summaries, strict=True)]
+    blocks = [record_text(row, colour) for row in shown.rows]
+    head = paint(_head(shown, shown.index, f", {len(shown.rows)} in detail"), _DIM, colour)
+    notes = "\n".join(paint(line, _YELLOW, colour) for line in note_lines(shown.notes))
+    return "\n\n".join(filter(None, ["\n".join([head, *lines]), *blocks, notes]))
 
 
 def _head(shown: AnswerView, listed: Sequence[RecordView], in_full: str = "") -> str:
@@ -72,7 +77,7 @@ def record_text(row: RecordView, colour: bool = False) -> str:
     """A record with its text: what it is and where, then the text unchanged."""
     shown = replace(row, kind=None) if row.kind == "chunk" else row
     tags = [f"tags {', '.join(row.tags)}"] if row.tags else []
-    facts = (*_facts(shown, _HEAD), *tags, *_facts(row, {"tokens": "{} tokens"}))
+    facts = (*_facts(shown, _HEAD), *tags, *_facts(row, {"tokens": "{} tokens", "passage": "shown: {}"}))
     lines = [" · ".join(filter(None, (paint(row.id, _BOLD, colour), paint(row.place or "", _GREEN, colour), *facts)))]
     described = {"summary": row.summary, "context": row.context}
     lines += [f"{name}: {value}" for name, value in described.items() if value and value != row.text]
@@ -81,9 +86,26 @@ def record_text(row: RecordView, colour: bool = False) -> str:
     lines += [f"{name}: {field_text(value)}" for name, value in (row.fields or {}).items()]
     if row.explain:
         lines.append(paint(f"why: {explanation(row.explain)}", _CYAN, colour))
-    lines.append((row.text or "") + (TRUNCATED if row.truncated else ""))
+    lines.append(marked_text(row, colour))
     lines += [f"around: {beside.id} · {beside.created_at}\n{beside.text}" for beside in row.around or ()]
     return "\n".join(lines)
+
+
+def marked_text(row: RecordView, colour: bool = False) -> str:
+    """The text of a row, marked where it was cut; for a terminal with the words that match the query highlighted."""
+    text = _painted(row.text or "", row.highlights or ()) if colour else row.text or ""
+    cut_behind = row.truncated and not (row.passage or "").endswith(TO_THE_END)
+    return f"{CUT_BEFORE if row.passage else ''}{text}{TRUNCATED if cut_behind else ''}"
+
+
+def _highlighted(text: str, terms: QueryTerms) -> str:
+    return _painted(text, matched_ranges(text, terms))
+
+
+def _painted(text: str, ranges: Sequence[Range]) -> str:
+    for start, end in reversed(ranges):
+        text = f"{text[:start]}{paint(text[start:end], _MATCH, True)}{text[end:]}"
+    return text
 
 
 def _anchor(anchor: Mapping[str, Json]) -> str:

@@ -49,11 +49,15 @@ def _digits(count: int, *names: str) -> dict[str, int]:
 # fmt: off
 RULES: Mapping[str, Rule] = {
     # ── answers and records ──
-    "AnswerView": Rule(rename={"rows": "results"}),
+    "AnswerView": Rule(
+        shown=("query", "tier", "fusion", "total", "has_more", "tokens", "rows", "total_capped", "notes"),
+        rename={"rows": "results"},
+    ),
     "DualView": Rule(
         shown=("index", "rows", "total", "has_more", "tokens", "query", "tier", "notes"),
         rename={"rows": "details", "total": "total_count", "tokens": "tokens_used"}, always=("index",),
     ),
+    "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights}),
     "RecordsView": Rule(rename={"rows": "records"}, always=("missing",)),
     "Hit": Rule(  # as `explain` shows it; the stages sum to the score
         shown=("trace", "relevance", "stages"), flat=("trace",), digits={"relevance": 4},

@@ -1,36 +1,99 @@
-"""What a search answers when no hit is above the floor: records that hold the words literally, or a note."""
+"""What a search answers when no hit is above the floor: records that hold its letters, or a note."""
 
-from mindex.model import Answer, Hit, Query, Record, Stage, Trace
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from mindex.analyzer import STOP_WORDS, fold, is_identifier, is_segmented
+from mindex.model import Answer, Hit, Query, QueryTerms, Record, Stage, Trace
+from mindex.present.record_view import summary_of
 from mindex.store.base import Store
+from mindex.text_match import identifier_around, literal_ranges
 
-_SUBSTRING_RELEVANCE = 0.5
-_SUBSTRING_WORDS = 20
+# Letters alone say little: less than the floor asks for, whatever they match.
+_RELEVANCE = 0.1
+_MOST_LITERALS = 20
+_LEAST_LETTERS, _LEAST_UNSEGMENTED = 3, 2
+_QUOTED = re.compile(r'"([^"]+)"')
+_PUNCTUATION = "\"'`’.,;:!?()[]{}<>"
+_MOST_NAMED = 3  # places that a note names
+_LONGEST_NAMED = 60  # characters of each
 
 
 def substring_answer(store: Store, query: Query, text: str, notes: tuple[str, ...], limit: int) -> Answer | None:
-    """The last tier: records that hold every word literally, parts of words included; None when there is none."""
-    words = [word for word in text.split() if len(word) > 1] or text.split()
-    ids = store.retrieval.substring(words[:_SUBSTRING_WORDS], query.filters, limit) if words else ()
-    if not ids:
+    """The last tier: records that hold the query's identifiers and quoted texts literally; None when there is none.
+
+    With `query.inside_words` all words of the query, and in the middle of other words, too.
+    """
+    literals = tuple((_words(text) if query.inside_words else literal_texts(text))[:_MOST_LITERALS])
+    if not literals:
         return None
-    shown = store.retrieval.records(ids[query.offset : query.offset + query.limit])
-    stages = (Stage("substring", _SUBSTRING_RELEVANCE),)
+    found = store.retrieval.substring(literals, query.filters, limit, inside_words=query.inside_words)
+    if not found:
+        return None
+    terms = QueryTerms(literals=literals, inside_words=query.inside_words)
+    shown = store.retrieval.records(found[query.offset : query.offset + query.limit])
+    stages = (Stage("substring", _RELEVANCE),)
     return Answer(
         query=query.text,
         tier="substring",
         fusion=query.fusion,
-        total=len(ids),
-        has_more=query.offset + len(shown) < len(ids),
-        hits=tuple(Hit(record, _SUBSTRING_RELEVANCE, _SUBSTRING_RELEVANCE, Trace(stages)) for record in shown),
-        notes=(*notes, "nothing is near enough by words or meaning; these hold the text literally"),
-        total_capped=len(ids) == limit,
+        total=len(found),
+        has_more=query.offset + len(shown) < len(found),
+        hits=tuple(Hit(record, _RELEVANCE, _RELEVANCE, Trace(stages)) for record in shown),
+        notes=(*notes, _letters_note(terms, shown)),
+        total_capped=len(found) == limit,
         offset=query.offset,
+        terms=terms,
     )
 
 
+def literal_texts(text: str) -> list[str]:
+    """The parts of a query that are meant literally: quoted texts, identifiers, and a word that stands alone.
+
+    A question has none: its words say what it is about, not which letters to look for.
+    """
+    quoted = [" ".join(literal.split()) for literal in _QUOTED.findall(text)]
+    words = [word.strip(_PUNCTUATION) or word for word in _QUOTED.sub(" ", text).split()]
+    alone = len(words) == 1 and not quoted
+    meant = [word for word in words if is_identifier(word) or (alone and fold(word) not in STOP_WORDS)]
+    return [literal for literal in dict.fromkeys((*quoted, *meant)) if _is_long_enough(literal)]
+
+
+def _is_long_enough(literal: str) -> bool:
+    return len(literal) >= (_LEAST_LETTERS if is_segmented(literal) else _LEAST_UNSEGMENTED)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split() if len(word) > 1] or text.split()
+
+
+def _letters_note(terms: QueryTerms, records: Sequence[Record]) -> str:
+    """Says that only letters match, and which letters where."""
+    places = list(dict.fromkeys(_matched_places(terms, records)))
+    named = ", ".join(places[:_MOST_NAMED]) + (", …" if len(places) > _MOST_NAMED else "")
+    return f"nothing is near enough by words or meaning; only letters match{': ' if named else ''}{named}"
+
+
+def _matched_places(terms: QueryTerms, records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        for literal in terms.literals:
+            for text in (record.text, record.title):
+                if match := next(literal_ranges(text, literal, inside_words=terms.inside_words), None):
+                    start, end = match
+                    around = identifier_around(text, start, end)
+                    inside = f" in {_shortened(around)}" if len(around) > end - start else ""
+                    yield f"'{_shortened(text[start:end])}'{inside}"
+                    break
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAMED else f"{text[:_LONGEST_NAMED].rstrip()}…"
+
+
 def nothing_relevant_note(nearest: Record | None, relevance: float) -> str:
-    """Says that nothing is relevant, and names the nearest record if there is one."""
+    """Says that nothing is relevant, and names the nearest record, if there is one, by its first words."""
     if nearest is None:
         return "nothing relevant"
     place = f"{nearest.path}:{nearest.first_line}" if nearest.path else nearest.id
-    return f"nothing relevant; the nearest is {place} (relevance {relevance:.2f})"
+    words = _shortened(summary_of(nearest))
+    return f"nothing relevant; the nearest is '{words}' ({place}, relevance {relevance:.2f})"

@@ -27,7 +27,7 @@ from mindex.search.fuse import (
 )
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.nothing_relevant import nothing_relevant_note, substring_answer
-from mindex.search.query import MAX_QUERY, ParsedQuery
+from mindex.search.query import MAX_QUERY, ParsedQuery, parse
 from mindex.search.relevance import Evidence, answer_odds, relevance
 from mindex.search.retrieval import Retrieved, Retriever
 from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
@@ -470,7 +470,10 @@ def _checked(query: Query, ranking: RankingSettings) -> tuple[Query, tuple[str, 
         notes.append(f"query cut to {MAX_QUERY} characters")
     fusion = query.fusion or ranking.fusion
     fusion_named(fusion)
-    return replace(query, limit=min(query.limit, MAX_LIMIT), text=query.text[:MAX_QUERY], fusion=fusion), tuple(notes)
+    # For all that follows, the loose words of a strict query among it: what NOT names is out of scope.
+    filters = replace(query.filters, without=parse(query.text).excluded)
+    checked = replace(query, limit=min(query.limit, MAX_LIMIT), text=query.text[:MAX_QUERY], fusion=fusion)
+    return replace(checked, filters=filters), tuple(notes)
 
 
 def _tier(candidates: Candidates) -> Tier:

@@ -5,11 +5,11 @@ strictly becomes plain words. No text makes this raise, and none reaches an engi
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from mindex.analyzer import QueryWord, analyze, analyze_query, fold
-from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.analyzer import STOP_WORDS, QueryWord, analyze, analyze_query, fold
+from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, QueryTerms, Term, Without
 from mindex.values import dataclass
 
 MAX_QUERY = 4_000
@@ -47,6 +47,19 @@ class ParsedQuery:
     @property
     def tokens(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(token for word in self.words for token in word.words))
+
+    @property
+    def excluded(self) -> KeywordNode | None:
+        """What no record that the query finds may match; None where it excludes nothing."""
+        return _excluded(self.node) if self.strict and self.node is not None else None
+
+    @property
+    def terms(self) -> QueryTerms:
+        """What a text can hold of the query, without what the query excludes."""
+        leaves = list(_wanted_leaves(self.node)) if self.node is not None else []
+        tokens = {token for leaf in leaves for token in _leaf_tokens(leaf)}
+        telling = tokens - STOP_WORDS or tokens
+        return QueryTerms(frozenset(telling), tuple(leaf.token for leaf in leaves if isinstance(leaf, Prefix)))
 
 
 class _Invalid(Exception):
@@ -90,6 +103,40 @@ def _pairs(words: tuple[QueryWord, ...]) -> tuple[Phrase, ...]:
         if not tokens:
             before = ""
     return tuple(found)
+
+
+def _excluded(node: KeywordNode) -> KeywordNode | None:
+    match node:
+        case Without(keep, drop):
+            return any_of((drop, _excluded(keep)))
+        case AllOf(nodes):
+            return any_of(map(_excluded, nodes))
+        case AnyOf(nodes):  # `(a NOT b) OR c` may find b: only what every side excludes is excluded
+            each = [_excluded(one) for one in nodes]
+            return None if None in each else all_of(each)
+        case _:
+            return None
+
+
+def _wanted_leaves(node: KeywordNode) -> Iterator[Term | Prefix | Phrase]:
+    match node:
+        case AllOf(nodes) | AnyOf(nodes):
+            for one in nodes:
+                yield from _wanted_leaves(one)
+        case Without(keep, _):
+            yield from _wanted_leaves(keep)
+        case _:
+            yield node
+
+
+def _leaf_tokens(leaf: Term | Prefix | Phrase) -> tuple[str, ...]:
+    match leaf:
+        case Term(token):
+            return (token,)
+        case Phrase(tokens):
+            return tokens
+        case Prefix():
+            return ()
 
 
 def any_of(nodes: Iterable[KeywordNode | None]) -> KeywordNode | None:
@@ -166,6 +213,8 @@ class _Parser:
         while True:
             joined = self._take_operator("AND")
             if self._take_operator("NOT"):
+                if all_of(wanted) is None:  # `do NOT use tabs`: a word in capitals, not an operator
+                    raise _Invalid
                 self._negated += 1
                 unwanted.append(self._atom(column))
                 self._negated -= 1

@@ -195,9 +195,9 @@ def _vacancy(store: Store, filters: Filters) -> str:
     """A note when nothing can be found, whatever the words; '' when something could."""
     if not store.retrieval.term_statistics(()).records:
         return "the memory is empty; `mindex index FOLDER` or `mindex add` fills it"
-    if store.retrieval.list(filters, limit=1).total:
+    if store.retrieval.list(replace(filters, without=None), limit=1).total:
         return ""
-    if filters == Filters(agent=filters.agent):
+    if filters == Filters(agent=filters.agent, without=filters.without):
         return f"agent {filters.agent} was told nothing yet, and no folder is indexed"
     filtered = {
         "kind": filters.kinds,

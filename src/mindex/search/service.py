@@ -19,6 +19,7 @@ from mindex.search.filters import Scope, make_filters
 from mindex.search.fuse import FUSIONS
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.pipeline import RankingSettings, SearchPipeline
+from mindex.search.query import parse
 from mindex.store.base import Store
 from mindex.values import dataclass
 
@@ -47,6 +48,7 @@ class SearchOptions(Scope, total=False):
     around: int  # so many turns before and after each turn that is found
     rerank: bool | None  # a cross-encoder reads the first forty candidates; None: if one is configured
     expand: bool  # a language model adds variants of the query
+    inside_words: bool  # the last tier finds letters in the middle of words, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class SearchService:
         around: int = 0,
         rerank: bool | None = None,
         expand: bool = False,
+        inside_words: bool = False,
         **scope: Unpack[Scope],
     ) -> Answer:
         """See `SearchOptions`."""
@@ -104,10 +107,22 @@ class SearchService:
             raise UsageError(f"unknown mode '{mode}'", f"use one of {', '.join(MODES)}")
         if rerank is None:
             rerank = self._settings.text("rerank.provider") != "none"
-        parsed = Query(
-            query, filters, limit, offset, mode, fusion, floor=floor, weak=weak, rerank=rerank, expand=expand
+        asked = Query(
+            query,
+            filters,
+            limit,
+            offset,
+            mode,
+            fusion,
+            floor=floor,
+            weak=weak,
+            rerank=rerank,
+            expand=expand,
+            inside_words=inside_words,
         )
-        answer = self._answer(parsed, self._domain_of(current_file) if current_file else None)
+        answer = self._answer(asked, self._domain_of(current_file) if current_file else None)
+        if answer.tier != "substring":
+            answer = replace(answer, terms=parse(query).terms)
         self._access_log.log_search(query, answer)
         if answer.total and offset >= answer.total:
             answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))

@@ -259,8 +259,10 @@ class RetrievalStore(Protocol):
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         """Records in scope, newest first; of one moment, by path, then by their place in the file, then as added."""
 
-    def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
-        """Ids of records that hold every word in text or title, as `rules.filters.holds_literally` says.
+    def substring(
+        self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False
+    ) -> tuple[str, ...]:
+        """Ids of records that hold every literal text in text or title, as `rules.filters.holds_literally` says.
 
         Ordered by confidence (the highest first), then by the last access or else update (the latest first).
         """

@@ -153,6 +153,7 @@ class FactConversationProfileTools(MemorizerTools):
             limit=limit,
             fusion="minmax",
             floor=0,
+            inside_words=True,
             kinds=[kind],
             after=to_iso(start_of(date_from)) if date_from else None,
             before=to_iso(end_of(date_to)) if date_to else None,

@@ -66,8 +66,12 @@ def end_of(day: str) -> int:
 
 
 def plain(query: str) -> str:
-    """Return a query without operators: Memorizer-MCP searches for any of the words, whatever signs are among them."""
-    return _OPERATORS.sub(" ", query).lower() if parse(query).strict else query
+    """Return a query without operators: Memorizer-MCP searches for any of the words, whatever signs are among them.
+
+    A query that excludes words with NOT is returned unchanged: a search must not find what it excludes.
+    """
+    parsed = parse(query)
+    return _OPERATORS.sub(" ", query).lower() if parsed.strict and parsed.excluded is None else query
 
 
 def category_of(type_: str) -> Category:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Annotated
@@ -13,7 +14,7 @@ from pydantic import Field
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.tools import READS, JsonObject, Toolset, tool, tool_result
-from mindex.model import Collection, GetResult, Hit
+from mindex.model import Collection, GetResult, Hit, QueryTerms
 from mindex.present.answer_view import view_answer
 from mindex.present.records_view import view_records
 
@@ -57,7 +58,8 @@ class MemoryExchangeTools(Toolset):
         )
         roots = {collection.name: collection for collection in self._memory.collections.list()}
         text = "".join(_result_texts(found.hits, roots)) if found.hits else _NOTHING
-        return tool_result(text, view_answer(found).json(), self.host.notes())
+        shown = view_answer(replace(found, terms=QueryTerms()))  # without highlights, which its clients do not know
+        return tool_result(text, shown.json(), self.host.notes())
 
     @tool("Read a whole markdown file that search found, or whose path you know.", READS)
     def get_memory_file(

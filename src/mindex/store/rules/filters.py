@@ -7,14 +7,13 @@ folding (`rules.duplicates_numbers_history`).
 
 import re
 from collections.abc import Sequence
-from string import ascii_lowercase, ascii_uppercase
 
 from mindex.analyzer import fold
 from mindex.model import Filters, Record
 from mindex.store.rules.bm25 import matches
+from mindex.text_match import literal_ranges
 
 _WILD = "*?["
-_ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def admits(filters: Filters, record: Record, now: int) -> bool:
@@ -39,6 +38,7 @@ def admits(filters: Filters, record: Record, now: int) -> bool:
             filters.before is None or record.created_at < filters.before,
             filters.include_expired or record.expires_at is None or record.expires_at > moment,
             filters.matching is None or matches(filters.matching, record),
+            filters.without is None or not matches(filters.without, record),
         )
     )
 
@@ -47,18 +47,12 @@ def _at_least(value: float | None, least: float | None) -> bool:
     return least is None or (value is not None and value >= least)
 
 
-def holds_literally(words: Sequence[str], record: Record) -> bool:
-    """Whether a record's text or title holds every word, parts of words included.
-
-    A letter from a to z matches in either case, every other character only itself: engines differ in how they fold the
-    rest, and this is what all of them can do fast.
-    """
-    texts = (_ascii_lower(record.text), _ascii_lower(record.title))
-    return all(any(_ascii_lower(word) in text for text in texts) for word in words)
-
-
-def _ascii_lower(text: str) -> str:
-    return text.translate(_ASCII_LOWER)
+def holds_literally(literals: Sequence[str], text: str, title: str, *, inside_words: bool = False) -> bool:
+    """Whether a record's text or title holds every literal text: at word boundaries, as `literal_ranges` says."""
+    return all(
+        any(next(literal_ranges(held, literal, inside_words=inside_words), None) for held in (text, title))
+        for literal in literals
+    )
 
 
 def path_matches(pattern: str, path: str) -> bool:

@@ -11,6 +11,7 @@ from mindex.values import dataclass
 
 Parameter = str | int | float
 
+_MATCHING = "SELECT rowid FROM records_fts WHERE records_fts MATCH ?"
 # Two probes of an index; `agent NOT IN ('', ?)` would walk all of it.
 _FOREIGN = """
 SELECT 1 FROM records WHERE agent > '' AND agent < ?1 UNION ALL SELECT 1 FROM records WHERE agent > ?1 LIMIT 1
@@ -65,8 +66,9 @@ def _of_content(filters: Filters) -> Iterator[Demand]:
     if filters.session:
         yield "r.kind = 'turn' AND json_extract(r.fields, '$.session_id') = ?", (filters.session,)
     if filters.matching is not None:
-        expression = match_expression(filters.matching)
-        yield "r.key IN (SELECT rowid FROM records_fts WHERE records_fts MATCH ?)", (expression,)
+        yield f"r.key IN ({_MATCHING})", (match_expression(filters.matching),)
+    if filters.without is not None:
+        yield f"r.key NOT IN ({_MATCHING})", (match_expression(filters.without),)
 
 
 def _of_bounds(filters: Filters, now: int) -> Iterator[Demand]:

@@ -1,7 +1,8 @@
 """Reading and searching records in a SQLite file."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from mindex.clock import now_ms
 from mindex.model import Filters, Model, Record, VectorArray
@@ -14,10 +15,11 @@ from mindex.store.results import (
     RankingSignals,
     TermStatistics,
 )
+from mindex.store.rules.filters import holds_literally
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import condition
-from mindex.store.sqlite.queries import marks, read_among, read_column, read_value
+from mindex.store.sqlite.queries import batches, marks, read_among, read_column, read_value
 
 _SIGNALS = """
 SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at,
@@ -37,11 +39,12 @@ SELECT a.id, r.id FROM records a
 JOIN records r ON r.key IN ({_NEXT.format(beyond="<", order="DESC")}, {_NEXT.format(beyond=">", order="ASC")})
 WHERE a.kind = 'turn' AND a.id IN {{marks}} AND {{scope}}
 """
-_HOLDS_WORD = "(r.text LIKE ? ESCAPE '\\' OR r.title LIKE ? ESCAPE '\\')"
+_HOLDS_LETTERS = "(r.text LIKE ? ESCAPE '\\' OR r.title LIKE ? ESCAPE '\\')"
 _SUBSTRING = """
-SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE {words} AND {scope}
-ORDER BY r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key LIMIT ?
+SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE {letters} AND {scope}
+ORDER BY r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key
 """
+_TEXTS = "SELECT id, text, title FROM records WHERE id IN {marks}"
 _LARGEST_OFFSET = 2**62  # SQLite counts in 64 bits
 
 
@@ -78,13 +81,17 @@ class SqliteRetrieval:
             )
             return Page(tuple(map(record_rows.to_record, rows)), total)
 
-    def substring(self, words: Sequence[str], filters: Filters, limit: int) -> tuple[str, ...]:
-        escaped = ["%" + word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%" for word in words]
+    def substring(
+        self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False
+    ) -> tuple[str, ...]:
+        escaped = ["%" + one.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%" for one in literals]
         scope = condition(filters, now_ms())
-        query = _SUBSTRING.format(words=" AND ".join([_HOLDS_WORD] * len(words)), scope=scope.sql)
-        twice = (word for word in escaped for _ in range(2))
-        with self._database.read() as connection:
-            return tuple(read_column(connection, query, *twice, *scope.parameters, limit))
+        query = _SUBSTRING.format(letters=" AND ".join([_HOLDS_LETTERS] * len(literals)), scope=scope.sql)
+        twice = (one for one in escaped for _ in range(2))
+        with self._database.snapshot() as connection:
+            ids = read_column(connection, query, *twice, *scope.parameters)
+            held = _holding_literally(connection, ids, literals, inside_words)
+            return tuple(islice(held, limit))
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
         with self._database.snapshot() as connection:
@@ -108,6 +115,16 @@ class SqliteRetrieval:
             adjacent = _adjacent_turns(connection, adjacent_to, filters) if adjacent_to else ()
             records = record_rows.read_records(connection, ids[:whole])
             return RankingContext(_signals(connection, ids), adjacent, {record.id: record for record in records})
+
+
+def _holding_literally(
+    connection: sqlite3.Connection, ids: Sequence[str], literals: Sequence[str], inside_words: bool
+) -> Iterator[str]:
+    """Those of the records, in their order, that hold the texts where words begin and end: LIKE cannot tell."""
+    for batch in batches(ids):
+        rows = read_among(connection, _TEXTS, batch)
+        held = {id_ for id_, *texts in rows if holds_literally(literals, *texts, inside_words=inside_words)}
+        yield from (id_ for id_ in batch if id_ in held)
 
 
 def _signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, RankingSignals]:
