@@ -1,11 +1,13 @@
 """The texts that are embedded for a record: its title and text, split so that the model reads all of it."""
 
 import re
+from collections.abc import Iterable
 
-from mindex.model import Record
+from mindex.model import DESCRIPTIVE_FIELDS, Record
 
 PIECE_SIZE = 800
 _TITLE_SIZE = 200
+_FIELDS_SIZE = 200
 _CONTEXT_SIZE = 400
 # Each character of these scripts is a token of the model, where Latin text has one for three or four characters.
 _DENSE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -17,15 +19,36 @@ _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?ã€‚ï¼
 def embedding_pieces(record: Record) -> list[str]:
     """Return the texts to embed for a record: one per piece of at most 800 characters, each with the title in front.
 
-    The context of a chunk is put in front, too.
+    The description of a chunk's document and the context of the chunk are put in front, too.
     """
-    title = embedding_title(record)
-    context = record.context if record.kind == "chunk" else ""
-    context = context[: _CONTEXT_SIZE * len(context) // max(_weight(context), 1)]
-    header = "\n".join(part for part in (title, context) if part)
-    # The context makes the piece shorter: the model's window does not grow.
-    size = max(PIECE_SIZE - _weight(context), PIECE_SIZE // 2)
+    title, place = embedding_title(record), _place(record)
+    header = "\n".join(part for part in (title, place) if part)
+    # What places the chunk makes the piece shorter: the model's window does not grow.
+    size = max(PIECE_SIZE - _weight(place), PIECE_SIZE // 2)
     return [f"{header}\n{piece}" if header else piece for piece in split(record.text, size)]
+
+
+def embedded_text(record: Record) -> str:
+    """Return all that an embedder reads of a record: a vector that was made of another text is not stored for it."""
+    return "\n".join((embedding_title(record), _place(record), record.text))
+
+
+def embedded_fields(fields: Iterable[str]) -> str:
+    """Return what is embedded of a document's front matter, in one line; `status: done` would only blur its chunks."""
+    named = (field.partition(": ") for field in fields)
+    return _cut_to(". ".join(value for key, _, value in named if key in DESCRIPTIVE_FIELDS), _FIELDS_SIZE)
+
+
+def _place(record: Record) -> str:
+    """What places a chunk: the description of its document, and its context."""
+    if record.kind != "chunk":
+        return ""
+    parts = (embedded_fields(record.document_fields), _cut_to(record.context, _CONTEXT_SIZE))
+    return "\n".join(part for part in parts if part)
+
+
+def _cut_to(text: str, weight: int) -> str:
+    return text[: weight * len(text) // max(_weight(text), 1)]
 
 
 def embedding_title(record: Record) -> str:
