@@ -50,6 +50,23 @@ def test_a_page_that_is_a_heading_is_found(keyword_memory: Memory, tmp_path: Pat
     assert found(keyword_memory, "oat milk") == ["list.md:1"]
 
 
+def test_each_heading_of_a_run_is_embedded_by_itself() -> None:
+    run = Record("a", "chunk", "## Buy oat milk\n\n## Learn C#\n## Buy oat milk\n##", "List")
+    assert embedding_pieces(run) == ["List\nBuy oat milk", "List\nLearn C#"]
+    assert embedding_pieces(replace(run, text="## A\n\n#hashtag")) == ["List\n## A\n\n#hashtag"]
+
+
+@pytest.mark.model
+def test_one_of_many_headings_is_found_by_its_meaning(tmp_path: Path) -> None:
+    things = ("Renew passport before July", "Buy oat milk", "Call the plumber about the boiler", "Book a table for six")
+    others = {f"{n}.md": f"# Note {n}\n\nThe harbour office moved to floor {n}.\n" for n in range(20)}
+    page = {"list.md": "# Tasks\n\n" + "\n\n".join(f"## {thing}" for thing in things)}
+    with Memory(tmp_path / "memory.db", options={"search.floor": 0}) as memory:
+        memory.index(write(tmp_path / "notes", {**page, **others}))
+        for query in ("travel document expires", "dairy-free drinks", "heating repair", "restaurant reservation"):
+            assert found(memory, query, mode="vector", limit=1) == ["list.md:1"], query
+
+
 # ── front matter ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -122,7 +139,7 @@ def test_the_description_is_embedded_with_every_chunk_and_other_fields_are_not()
 @pytest.mark.model
 def test_a_file_is_found_by_the_meaning_of_its_description(tmp_path: Path) -> None:
     others = {f"{n}.md": f"# Note {n}\n\nThe harbour office moved to floor {n}.\n" for n in range(20)}
-    with Memory(tmp_path / "memory.db") as memory:
+    with Memory(tmp_path / "memory.db", options={"search.floor": 0}) as memory:
         memory.index(write(tmp_path / "docs", {"a.md": GUIDE, **others}))
         assert found(memory, "who takes care of container orchestration", mode="vector")[0].startswith("a.md")
 
