@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import Stemmer
 
-from mindex.model import Record
+from mindex.model import DESCRIPTIVE_FIELDS, Record
 from mindex.values import dataclass
 
 # Raise it whenever the tokens of any text change: stores rebuild their keyword index then.
@@ -304,9 +304,14 @@ class Columns(NamedTuple):
     identifiers: str
 
 
-# The weight of a word by its column; `tags` include context, entities and path.
+# The weight of a word by its column; `tags` include context, entities and path, `summary` a document's front matter.
 COLUMN_WEIGHTS = {"title": 1.0, "text": 1.0, "summary": 0.5, "tags": 0.5, "identifiers": 1.0}
 COLUMNS = Columns._fields
+
+
+def _field_words(field: str) -> str:
+    key, _, value = field.partition(": ")
+    return value if key in DESCRIPTIVE_FIELDS else field
 
 
 def analyze_record(record: Record) -> Columns:
@@ -314,7 +319,8 @@ def analyze_record(record: Record) -> Columns:
     # The title of a turn is its date, with which its text begins; `root` means no domain.
     title = analyze(record.title if record.kind != "turn" else "")
     text = analyze(record.text)
-    summary = analyze(record.summary if record.kind != "turn" else "")
+    described = (record.summary if record.kind != "turn" else "", *map(_field_words, record.document_fields))
+    summary = analyze(" ".join(described))
     domain = record.domain if record.domain != "root" else ""
     tags = analyze(" ".join((*record.tags, *record.entities, record.context, record.path, domain)))
     identifiers = dict.fromkeys((*title.identifiers, *text.identifiers, *summary.identifiers, *tags.identifiers))

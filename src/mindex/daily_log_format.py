@@ -18,6 +18,7 @@ _LINE = re.compile(
     rf"(?<![^\r\n])- \*\*(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\*\* \[(?:{'|'.join(TYPES)})\] \([^\r\n]+?\) [^\r\n]+"
 )
 _DAILY_LOG = re.compile(rf"(?:^|[/\\]){LOG_FOLDER}[/\\]\d{{4}}-\d{{2}}-\d{{2}}\.md$")
+_HEADER = re.compile(r"# Daily Log - \d{4}-\d{2}-\d{2}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _CLOCK = slice(4, 12)  # of `- **HH:MM:SS** …`
 
@@ -32,6 +33,10 @@ def log_name(day: date) -> str:
 
 def log_header(day: date) -> str:
     return f"# Daily Log - {day.isoformat()}\n\n"
+
+
+def is_log_header(text: str) -> bool:
+    return _HEADER.fullmatch(text) is not None
 
 
 def is_daily_log(path: str) -> bool:

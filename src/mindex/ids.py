@@ -15,11 +15,6 @@ def short_hash(*parts: str) -> str:
     return _to_id(sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest())
 
 
-def embedded_text_hash(kind: str, title: str, context: str, text: str) -> str:
-    """Return the hash of what an embedder reads of a record: the vector of another text is not stored for it."""
-    return short_hash(title, context, text) if kind == "chunk" and context else short_hash(title, text)
-
-
 def new_id() -> str:
     """Return a random id."""
     from secrets import token_bytes

@@ -83,12 +83,13 @@ class Services:
     @cached_property
     def lookup(self) -> Lookup:
         from mindex.lookup.indexed_files import IndexedFiles
+        from mindex.lookup.links import Links
         from mindex.lookup.service import Lookup
         from mindex.lookup.special_references import SpecialReferences
 
         special = SpecialReferences(self.store, self.entries, self.profile, self.things("skill"), self.timeline)
         files = IndexedFiles(self.store.files, self.redactor.for_reading())
-        return Lookup(self.store, files, special, self.access_log)
+        return Lookup(self.store, files, special, Links(self.store, files), self.access_log)
 
     # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -127,8 +127,7 @@ def _apply(tables: Tables, update: DocumentUpdate) -> ChunkCounts:
     counts = ChunkCounts()
     if update.records is not None:
         stored = {id_: StoredChunk(tables.records[id_].title, tables.records[id_].tags) for id_ in ids}
-        moved = before is not None and (before.path, before.domain) != (document.path, document.domain)
-        plan = plan_chunks(stored, update.records, place_changed=moved)
+        plan = plan_chunks(stored, update.records, before, document)
         for chunk in plan.added:
             tables.records[chunk.record.id] = chunk.record
         for chunk in plan.kept:
@@ -147,6 +146,7 @@ def _apply(tables: Tables, update: DocumentUpdate) -> ChunkCounts:
             path=document.path,
             domain=document.domain,
             instruction=document.instruction,
+            document_fields=document.fields,
         )
     return counts
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mindex.embedding_text import embedded_text
 from mindex.errors import EmbeddingError
-from mindex.ids import embedded_text_hash
+from mindex.ids import short_hash
 from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.export_rows import ExportedVectors
@@ -159,4 +160,4 @@ def _is_current(record: Record | None, embedded: str) -> bool:
     """Whether a record is live, and still has the text that was embedded, if the hash of that is given."""
     if record is None or record.retired_at is not None:
         return False
-    return embedded in ("", embedded_text_hash(record.kind, record.title, record.context, record.text))
+    return embedded in ("", short_hash(embedded_text(record)))

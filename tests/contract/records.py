@@ -43,6 +43,7 @@ def update(path: str, *texts: str, collection: str = "docs", **document: object)
             created_at=1_000 + number,
             domain=stored.domain,
             instruction=stored.instruction,
+            document_fields=stored.fields,
             tags=stored.tags,
         )
         for number, text in enumerate(texts, start=1)

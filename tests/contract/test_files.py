@@ -14,7 +14,9 @@ from tests.contract.records import found, update
 
 
 def test_a_stored_chunk_is_read_back_unchanged(store: Store) -> None:
-    change = update("a.md", "one `x`", domain="caching", instruction=True, tags=("Redis", "東京"))
+    change = update(
+        "a.md", "one `x`", domain="caching", instruction=True, tags=("Redis", "東京"), fields=("due: May", "aliases: ß")
+    )
     store.files.apply([change])
     (record,) = store.retrieval.records(["idamd1"])
     assert change.records is not None
@@ -44,6 +46,15 @@ def test_a_moved_document_is_found_by_its_new_path(store: Store) -> None:
     assert store.files.apply([DocumentUpdate(document, records)]).kept == 1
     assert found(store, "harbour") == ["idoldmd1"]
     assert store.retrieval.records(["idoldmd1"])[0].path == "harbour/new.md"
+
+
+def test_every_chunk_is_found_by_the_fields_of_its_document(store: Store) -> None:
+    store.files.apply([update("a.md", "apple", "pear", fields=("status: done", "aliases: orchard"))])
+    assert found(store, "orchard") == found(store, "status") == ["idamd1", "idamd2"]
+    assert store.files.apply([update("a.md", "apple", "pear", fields=("aliases: garden",))]).kept == 2
+    assert found(store, "orchard") == found(store, "aliases") == []
+    assert found(store, "garden") == ["idamd1", "idamd2"]
+    assert store.retrieval.records(["idamd1"])[0].document_fields == ("aliases: garden",)
 
 
 def _values(record: Record) -> dict[str, object]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from mindex.embedding_text import embedded_text
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.ids import embedded_text_hash, short_hash
+from mindex.ids import short_hash
 from mindex.model import Collection, Filters, Model, RecordVectors, Term
 from mindex.store.base import KeywordQuery, Store
 from tests.contract.records import EVERYTHING, MODEL, Open, axis, found, memory_of, nearest, turn, update
@@ -123,13 +126,10 @@ def test_a_reader_that_loaded_an_older_packing_ranks_by_the_newer_one(open_store
 def test_a_vector_of_a_text_that_changed_meanwhile_is_not_stored(store: Store) -> None:
     store.files.apply([update("a.md", "one")])
     (record,) = store.retrieval.records(["idamd1"])
-    assert (
-        store.vectors.put(MODEL, [RecordVectors(record.id, [axis(0)], of=short_hash(record.title, "other words"))]) == 0
-    )
+    other, same = (short_hash(embedded_text(replace(record, text=text))) for text in ("other words", record.text))
+    assert store.vectors.put(MODEL, [RecordVectors(record.id, [axis(0)], of=other)]) == 0
     assert store.vectors.pending(MODEL) == 1
-    assert (
-        store.vectors.put(MODEL, [RecordVectors(record.id, [axis(0)], of=short_hash(record.title, record.text))]) == 1
-    )
+    assert store.vectors.put(MODEL, [RecordVectors(record.id, [axis(0)], of=same)]) == 1
 
 
 def test_a_record_of_many_pieces_counts_once_among_the_nearest(store: Store) -> None:
@@ -204,12 +204,23 @@ def test_a_chunk_is_found_by_its_new_context_and_loses_the_vector_it_had(open_st
 
 def test_a_vector_of_a_chunk_without_its_context_is_not_stored(store: Store) -> None:
     store.files.apply([update("a.md", "apple")])
-    bare = embedded_text_hash("chunk", "Page a.md", "", "apple")
+    bare = short_hash(embedded_text(store.retrieval.records(["idamd1"])[0]))
     store.files.set_contexts([("idamd1", "of orchards")])
     assert store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)], of=bare)]) == 0
-    placed = embedded_text_hash("chunk", "Page a.md", "of orchards", "apple")
+    placed = short_hash(embedded_text(store.retrieval.records(["idamd1"])[0]))
     assert store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)], of=placed)]) == 1
     assert list(store.vectors.stored(MODEL, ["idamd1", "gone"])) == ["idamd1"]
+
+
+def test_chunks_lose_their_vectors_with_the_description_of_their_document_only(store: Store) -> None:
+    def put(*fields: str) -> int:
+        store.files.apply([update("a.md", "apple", "pear", fields=fields)])
+        return store.vectors.pending(MODEL)
+
+    assert put("description: of orchards", "status: draft") == 2
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(1)])])
+    assert put("description: of orchards", "status: done") == 0
+    assert put("description: of gardens", "status: done") == 2
 
 
 @pytest.mark.parametrize("count", [3, 500, 6_000])

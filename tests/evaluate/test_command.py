@@ -190,7 +190,7 @@ def test_where_no_question_has_an_answer_there_is_nothing_to_rank(garden: Path, 
 
 
 def test_answers_that_the_settings_keep_out_of_the_index_are_said(tmp_path: Path) -> None:
-    files = {"a.md": "kumquat", "venv/b.md": "quince", "c.md": "# Medlar\n"}
+    files = {"a.md": "kumquat", "venv/b.md": "quince", "c.md": "***\n"}
     asked = "".join(f"- question: {path}\n  answer: {path}\n" for path in files)
     folder = write(tmp_path / "notes", {**files, "questions.yaml": asked})
     text = run_here("eval", folder).out

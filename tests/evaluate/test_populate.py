@@ -29,9 +29,9 @@ def corpus_of(*texts: str) -> list[dict[str, object]]:
 # ── texts as files ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_title_is_a_heading_and_a_title_alone_is_a_text() -> None:
+def test_a_title_is_a_heading() -> None:
     assert as_markdown(Text("d", "Some words.", "A\n title")) == "# A title\n\nSome words.\n"
-    assert as_markdown(Text("d", "", "Only a title")) == "Only a title\n"
+    assert as_markdown(Text("d", "", "Only a title")).strip() == "# Only a title"
 
 
 AWKWARD = (
@@ -45,6 +45,8 @@ AWKWARD = (
     "    kumquat as indented code",
     "- kumquat\n- in a list",
     "<!-- a comment --> kumquat",
+    "# kumquat",
+    "---\ntitle: kumquat\n---",
 )
 
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
 from mindex.ingest.block_splitter import ATOM_LIMIT, CHUNK_LIMIT, FRAGMENT
 from mindex.ingest.chunker import MAX_LINES, ParsedDocument, chunk_markdown, chunk_text
@@ -98,9 +97,36 @@ def test_headings_after_the_deepest_nesting_are_still_headings() -> None:
         assert [chunk.breadcrumb for chunk in chunks(f"# A\n\n{nested}a\n\n## B\n\nb\n")] == [("A",), ("A", "B")]
 
 
-def test_a_heading_without_a_body_is_dropped() -> None:
-    assert chunks("# A\n\n## B\n\n---\n\n#### C\n\n## D\n") == ()
-    assert places("# A\n\n## B\n\nb\n\n## C\n") == [(("A", "B"), 3, 5)]
+def test_a_heading_without_a_body_is_a_chunk() -> None:
+    assert chunks("# Renew passport before July\n") == (
+        Chunk("# Renew passport before July", ("Renew passport before July",), 1, 1),
+    )
+    assert places("# A\n\n## B\n\nb\n\n## C\n") == [(("A", "B"), 3, 5), (("A", "C"), 7, 7)]
+
+
+def test_a_run_of_bare_headings_is_one_chunk_below_what_they_share() -> None:
+    (chunk,) = chunks("# A\n\n## B\n\n---\n\n#### C\n\n## D\n")
+    assert chunk == Chunk("# A\n\n## B\n\n---\n\n#### C\n\n## D", ("A",), 1, 9)
+    assert places("# Shop\n## Milk\n## Bread\n## Fish\n\nFresh.\n# Call\n## Ann\n## Bo\n") == [
+        (("Shop",), 2, 3),
+        (("Shop", "Fish"), 4, 6),
+        (("Call",), 7, 9),
+    ]
+
+
+def test_a_bare_heading_in_a_breadcrumb_is_no_chunk() -> None:
+    assert places("# A\n\n## B\n\n### C\n\nc\n\n## D\n\nd\n") == [(("A", "B", "C"), 5, 7), (("A", "D"), 9, 11)]
+
+
+def test_a_bare_heading_that_no_breadcrumb_holds_is_a_chunk() -> None:
+    assert places("## B\n\n# A\n\na\n") == [(("B",), 1, 1), (("A",), 3, 5)]
+    assert places("# A\n\n#### Deep\n\n## B\n\nb\n") == [(("A",), 1, 3), (("A", "B"), 5, 7)]
+    long = "word " * 100
+    assert [chunk.text for chunk in chunks(f"# {long}\n\n## B\n\nb\n")] == [f"# {long}".rstrip() + " ", "## B\n\nb"]
+
+
+def test_a_heading_without_words_is_no_chunk() -> None:
+    assert chunks("#\n\n## \n\n## ***\n") == ()
 
 
 def test_a_one_line_note_is_a_chunk() -> None:
@@ -142,10 +168,35 @@ def test_lines_of_the_front_matter_count() -> None:
     assert parsed.chunks == (Chunk("# H\n\nbody", ("H",), 6, 8),)
 
 
-def test_a_description_in_the_front_matter_can_be_found() -> None:
-    first, second = chunks("---\ntitle: T\ndescription: how we deploy on Fridays\n---\n\n# H\n\nbody\n")
-    assert first == Chunk("---\ntitle: T\ndescription: how we deploy on Fridays\n---", (), 1, 4)
+def test_short_front_matter_is_no_chunk() -> None:
+    parsed = chunk_markdown("---\ntitle: T\ndescription: how we deploy on Fridays\n---\n\n# H\n\nbody\n")
+    assert [chunk.breadcrumb for chunk in parsed.chunks] == [("H",)]
+    assert parsed.front_matter.fields == ("description: how we deploy on Fridays",)
+
+
+def test_front_matter_alone_is_a_chunk() -> None:
+    assert chunks("---\ntitle: T\nstatus: to do\n---\n") == (Chunk("title: T\nstatus: to do", (), 2, 3),)
+    assert chunks("---\n---\n") == ()
+
+
+def test_a_long_text_in_the_front_matter_is_a_chunk() -> None:
+    abstract = "abstract: " + SENTENCE.strip() * 10
+    first, second = chunks(f"---\ntitle: T\n{abstract}\n---\n\n# H\n\nbody\n")
+    assert first == Chunk(f"title: T\n{abstract}", (), 2, 3)
     assert second.breadcrumb == ("H",)
+
+
+def test_imports_and_exports_of_mdx_are_no_chunk() -> None:
+    text = "import Tabs from '@theme/Tabs'\n\n# A\n\na\n\nexport const x = 1\n\nb\n\n# B\n\nimport the rest\n"
+    assert [chunk.text for chunk in chunk_markdown(text, mdx=True).chunks] == [
+        "# A\n\na\n\nexport const x = 1\n\nb",
+        "# B",
+    ]
+    assert len(chunks(text)) == 3
+
+
+def test_a_wiki_link_in_a_heading_is_shown_as_its_alias() -> None:
+    assert chunks("# [[people/Ann|Ann]] and [[Bo]]\n\nx\n")[0].breadcrumb == ("Ann and Bo",)
 
 
 def test_a_rule_at_the_top_is_not_front_matter() -> None:
@@ -341,19 +392,14 @@ def test_no_input_makes_it_raise_and_lines_are_exact(text: str) -> None:
 def test_every_line_with_content_is_in_a_chunk(text: str) -> None:
     parsed = chunk_markdown(text)
     covered = {line for chunk in parsed.chunks for line in range(chunk.first_line, chunk.last_line + 1)}
-    if not parsed.front_matter.has_prose:
+    if not parsed.front_matter.has_more:
         covered |= set(range(1, parsed.front_matter.lines + 1))
     lines = re.split(r"\r\n?|\n", text)
-    headings = heading_lines(lines, parsed.front_matter.lines)
+    titles = " ".join(title for chunk in parsed.chunks for title in chunk.breadcrumb)
     for number, line in enumerate(lines, start=1):
-        if re.search(r"\w", line):
-            assert number in covered or number in headings, (number, line)
-
-
-def heading_lines(lines: list[str], skip: int) -> set[int]:
-    tokens = MarkdownIt("commonmark", {"maxNesting": 500}).enable("table").parse("\n".join(lines[skip:]))
-    maps = [token.map for token in tokens if token.type == "heading_open" and token.map]
-    return {skip + line + 1 for first, last in maps for line in range(first, last)}
+        if re.search(r"\w", line) and number not in covered:
+            words = re.findall(r"\w+", line)
+            assert [word for word in words if word not in titles] == [], (number, line)
 
 
 @settings(max_examples=50, deadline=None)
@@ -364,7 +410,7 @@ def test_no_character_of_prose_is_lost(sentences: list[str]) -> None:
     assert re.sub(r"\s", "", rejoined) == re.sub(r"\s", "", text)
 
 
-@given(st.lists(st.sampled_from(["short", paragraph(900), "```\ncode\n```"]), max_size=12))
+@given(st.lists(st.sampled_from(["short", paragraph(900), "```\ncode\n```"]), min_size=1, max_size=12))
 def test_an_appended_section_leaves_the_chunks_before_it_alone(blocks: list[str]) -> None:
     text = "# Log\n\n" + "\n\n".join(blocks)
     before = chunks(text)

@@ -8,16 +8,11 @@ from mindex.ingest.chunker import chunk_markdown
 from mindex.ingest.document_metadata import (
     MAX_TAGS,
     chunk_tags,
-    document_links,
     document_tags,
     domain_of_current_file,
     domain_of_path,
     is_instruction,
 )
-
-
-def links(text: str, path: str = "guide/setup.md") -> tuple[str, ...]:
-    return document_links(path, chunk_markdown(text))
 
 
 @pytest.mark.parametrize(
@@ -58,45 +53,41 @@ def test_only_names_become_tags() -> None:
     assert chunk_tags(text) == ("foo", "std::vector", "@scope/pkg", ".env", "deadline")
 
 
-def test_code_blocks_give_no_tags_and_no_links() -> None:
-    text = "See `real`.\n\n```sh\necho `date` [a](b.md)\n```\n\n~~~\n`no`\n~~~\n\nAnd `second`, not `[x](y.md)`.\n"
+def test_code_blocks_give_no_tags() -> None:
+    text = "See `real`.\n\n```sh\necho `date` #no\n```\n\n~~~\n`no`\n~~~\n\nAnd `second`.\n\n    #define NO 1\n"
     assert chunk_tags(text) == ("real", "second")
-    assert links(text) == ()
+
+
+def test_inline_tags_are_tags() -> None:
+    text = (
+        "#recipe for Sunday, see (#oat-milk) and #größe, #project/alpha/beta: done #2024plan.\n- [ ] call Ann #todo\n"
+    )
+    assert chunk_tags(text) == (
+        "recipe", "oat-milk", "größe", "project/alpha/beta", "2024plan", "todo", "project/alpha", "project",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Heading", "## Heading", "issue #123", "C# and F#", "https://x.org/#top", "[here](#anchor)", "`#code`",
+        "colour #fff, #1a2b3c and #FFFFFF", "a#b", "#", "#!/bin/sh", "#define(x)", "path#L10", "[#12](x)",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_tag_is_none(text: str) -> None:
+    assert chunk_tags(text) == ()
+
+
+def test_a_long_run_of_letters_is_no_tag() -> None:
+    assert chunk_tags("#" + "A" * 200_000 + "=") == ()
+
+
+def test_words_of_the_letters_a_to_f_are_tags() -> None:
+    assert chunk_tags("#facade #cafe #decade") == ("facade", "cafe", "decade")
 
 
 def test_tags_are_bounded() -> None:
     assert len(chunk_tags(" ".join(f"`name_{i}`" for i in range(100)))) == MAX_TAGS
-
-
-def test_relative_links_become_paths_below_the_root() -> None:
-    text = (
-        "[a](other.md) [b](../api/index.md#top) [c](/top.md?raw=1) [d](<with space.md>) [e](caf%C3%A9.md 'title')\n"
-        "[![badge](x.png)](linked.md) [ref][r]\n\n[r]: sub/ref.md\n[`code`]: sub/code.md\n"
-    )
-    assert links(text) == (
-        "guide/other.md",
-        "api/index.md",
-        "top.md",
-        "guide/with space.md",
-        "guide/café.md",
-        "guide/linked.md",
-        "guide/sub/ref.md",
-        "guide/sub/code.md",
-    )
-
-
-def test_wiki_links_become_paths() -> None:
-    assert links("[[Redis]] [[people/Ann|Ann]] [[Redis#TTL]] [[plan.txt]] ![[image]]") == (
-        "guide/Redis.md",
-        "people/Ann.md",
-        "guide/plan.txt",
-    )
-
-
-def test_links_outside_the_root_are_dropped() -> None:
-    text = "[a](https://x.org/a.md) [b](mailto:a@b.c) [c](../../etc/passwd) [d](#here) [e](//host/x) [f](setup.md)\n"
-    text += "![i](i.png)"
-    assert links(text) == ()
 
 
 KNOWN = ("caching", "Billing", "root")
@@ -140,9 +131,3 @@ def test_the_map_comes_first_and_its_longest_match_wins(current: str, expected: 
 def test_no_path_makes_domain_of_current_file_raise(current: str, domain_map: dict[str, str], known: list[str]) -> None:
     found = domain_of_current_file(current, domain_map, known)
     assert found is None or found in {*known, *domain_map.values()}
-
-
-@given(st.text(alphabet="ab[]()!`#:/.\\\n <>|%?~", max_size=200))
-def test_links_never_leave_the_root(text: str) -> None:
-    for link in links(text):
-        assert not link.startswith(("/", "../")) and link not in ("", ".", "..")

@@ -118,6 +118,15 @@ def test_a_note_between_log_lines_is_a_chunk_of_its_own(keyword_memory: Memory, 
     assert keyword_memory.search("Port 5432", path="memory/plain.md").hits  # a file like any other
 
 
+def test_a_heading_that_a_person_wrote_into_a_daily_log_is_found(keyword_memory: Memory, tmp_path: Path) -> None:
+    text = f"# Daily Log - 2026-03-01\n\n{OURS}\n\n## Call the harbour\n\n{OURS}\n\n#### Buy rope\n{OURS}\n"
+    keyword_memory.index(write(tmp_path / "notes", {DAY: text}))
+    assert {record.text: record.title for record in keyword_memory.list().records} == {
+        "## Call the harbour": "Daily Log - 2026-03-01",
+        "#### Buy rope": "Daily Log - 2026-03-01",
+    }
+
+
 # ── no feedback ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import sqlite3
 from pathlib import Path
@@ -10,17 +11,31 @@ from pathlib import Path
 import pytest
 
 from mindex.errors import StoreError
-from mindex.model import Record
+from mindex.ids import short_hash
+from mindex.memory import Memory
+from mindex.model import Collection, Document, Record
+from mindex.store.base import DocumentUpdate
 from mindex.store.sqlite.migrations import MIGRATIONS
 from mindex.store.sqlite.store import SqliteStore
+from tests.conftest import write
 from tests.running import run_here
 
 TEAS = ("Anna drinks green tea in the morning", "Anna drinks green tea in the morning at seven in Riga")
 HARBOUR = "The harbour opens at six"
 
 
+def as_schema_3(path: Path) -> None:
+    """Take from a file what the fourth schema added."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE documents DROP COLUMN fields")
+        connection.execute("PRAGMA user_version = 3")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def as_schema_2(path: Path) -> None:
     """Take from a file what the third schema added."""
+    as_schema_3(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP INDEX history_by_batch")
         connection.execute("ALTER TABLE history DROP COLUMN batch")
@@ -88,3 +103,61 @@ def test_a_read_only_file_of_schema_2_is_read_as_it_is(merged: Path, monkeypatch
         with pytest.raises(StoreError, match="read-only"):
             store.entries.add([Record("new", "memory", "new", agent="main")], by="test")
     assert "harbour" in run_here("--db", merged, "search", "harbour").out
+
+
+# ── files that were indexed before front matter belonged to the document ──────────────────────────────────────
+
+PAGE = "---\ntitle: Harbour\naliases: [quay]\n---\n\n## Hours\n\nIt opens at six.\n\n## Buy a rope\n"
+
+
+@pytest.fixture
+def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of schema 3 with the page as it was indexed then: the front matter a chunk, the bare heading none."""
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
+    root = write(tmp_path / "docs", {"harbour.md": PAGE})
+    status = (root / "harbour.md").stat()
+    path = tmp_path / "memory.db"
+    with contextlib.closing(SqliteStore(path)) as store:
+        digest = hashlib.sha256(PAGE.encode()).hexdigest()
+        document = Document(
+            "harbour", "docs", "harbour.md", f"{digest}:c1j1-1", status.st_size, status.st_mtime_ns, title="Harbour",
+            indexed_at=status.st_mtime_ns // 1_000_000 + 10_000,
+        )  # fmt: skip
+        hours = "## Hours\n\nIt opens at six."
+        stub = document.record(short_hash("harbour", "", "stub", "1"), "---\ntitle: Harbour\n---", "Harbour", (), 1, 4)
+        kept = document.record(short_hash("harbour", "Hours", hours, "1"), hours, "Hours", (), 6, 8)
+        store.files.put_collection(Collection("docs", str(root)))
+        store.files.apply([DocumentUpdate(document, (stub, kept))])
+        store.files.set_contexts([(kept.id, "When the harbour is open.")])
+    as_schema_3(path)
+    return path
+
+
+def test_a_file_that_was_indexed_before_is_indexed_anew_and_loses_nothing(indexed: Path) -> None:
+    with Memory(indexed) as memory:
+        (before,) = (record for record in memory.list().records if record.title == "Hours")
+        report = memory.index().collections[0]
+        assert (report.changed, report.chunks_added, report.chunks_kept, report.chunks_removed) == (1, 1, 1, 1)
+        found = {record.title: record for record in memory.list().records}
+        assert set(found) == {"Harbour > Hours", "Harbour > Buy a rope"}
+        kept = found["Harbour > Hours"]
+        assert (kept.id, kept.context) == (before.id, "When the harbour is open.")
+        assert {hit.record.id for hit in memory.search("quay").hits} == {record.id for record in found.values()}
+        assert memory.index().collections[0].unchanged == 1
+    assert len(list(indexed.parent.glob("memory.db.v3.*.bak"))) == 1
+
+
+def test_a_file_that_moved_before_the_first_indexing_after_an_upgrade_keeps_its_chunks(indexed: Path) -> None:
+    (indexed.parent / "docs" / "harbour.md").rename(indexed.parent / "docs" / "port.md")
+    with Memory(indexed) as memory:
+        report = memory.index().collections[0]
+        assert (report.moved, report.chunks_kept) == (1, 1)
+        assert "When the harbour is open." in {record.context for record in memory.list().records}
+
+
+def test_a_read_only_file_of_schema_3_is_read_as_it_is(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mindex.store.sqlite.connection.os.access", lambda *_: False)
+    with contextlib.closing(SqliteStore(indexed)) as store:
+        assert store.maintenance.status().schema == 3
+        assert [document.fields for document in store.files.find_documents("harbour.md")] == [()]
+    assert "opens at six" in run_here("--db", indexed, "search", "hours").out

@@ -114,8 +114,8 @@ def get_command(
 ) -> None:
     """Show records by id (a unique start is enough), file, lines of a file, or glob.
 
-    Also profile or profile.user.name, history:ID, timeline:2026-03..2026-04, due, and ID±2 (or ID~2) for an exchange
-    with its neighbours.
+    Also links:ID and backlinks:ID (the files that a file links to, and that link to it), profile or profile.user.name,
+    history:ID, timeline:2026-03..2026-04, due, and ID±2 (or ID~2) for an exchange with its neighbours.
     """
     _check_formats(context, form)
     with context.memory() as memory:

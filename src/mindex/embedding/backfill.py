@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from mindex.embedding_text import embedding_pieces
+from mindex.embedding_text import embedded_text, embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.ids import embedded_text_hash
+from mindex.ids import short_hash
 from mindex.model import Model, Progress, Record, RecordVectors, Report
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.base import Embedder
@@ -150,7 +150,7 @@ def embed(embedder: Embedder, records: Sequence[Record]) -> list[RecordVectors]:
             record.id,
             vectors[end - len(parts) : end],
             fluent,
-            embedded_text_hash(record.kind, record.title, record.context, record.text),
+            short_hash(embedded_text(record)),
         )
         for record, parts, end, fluent in zip(records, pieces, ends, fluency, strict=True)
     ]

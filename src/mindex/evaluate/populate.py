@@ -18,7 +18,6 @@ from mindex.errors import ProviderError, UsageError
 from mindex.evaluate.cached_models import evaluation_folder
 from mindex.evaluate.measured_memory import MeasuredMemory, settings_for
 from mindex.evaluate.question_sets import QuestionSet, Text
-from mindex.ingest.chunker import chunk_markdown
 from mindex.memory import Memory
 from mindex.model import CollectionReport, Progress, Record, Report
 from mindex.store.base import Store
@@ -171,20 +170,15 @@ def _write_files(found: QuestionSet, folder: Path, groups: Mapping[str, str]) ->
             continue
         root = folder / groups[one.group]
         root.mkdir(parents=True, exist_ok=True)
-        written = as_markdown(one)
-        # Markdown drops headings without a body; a text that is nothing else is kept as plain text.
-        name = f"{number:06}.md" if chunk_markdown(written).chunks else f"{number:06}.txt"
-        (root / name).write_bytes(written.encode("utf-8", "replace"))
+        name = f"{number:06}.md"
+        (root / name).write_bytes(as_markdown(one).encode("utf-8", "replace"))
         ids.setdefault(root.resolve(), {})[name] = one.id
     return ids
 
 
 def as_markdown(document: Text) -> str:
-    """The title as a heading, the text as it is. A heading without a body would be no document, so it is its own."""
-    title = " ".join(document.title.split())
-    if not document.text.strip():
-        return f"{title}\n"
-    if title:
+    """The title as a heading, the text as it is."""
+    if title := " ".join(document.title.split()):
         return f"# {title}\n\n{document.text}\n"
     # What begins like front matter is text here, and on the second line nothing is front matter.
     return f"\n{document.text}\n" if document.text.startswith("---") else f"{document.text}\n"

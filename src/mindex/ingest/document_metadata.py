@@ -1,14 +1,12 @@
-"""Metadata of a file beside its text: domain, instruction flag, tags, links."""
+"""Metadata of a file beside its text: domain, instruction flag, tags."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
 from itertools import pairwise
-from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from mindex.ingest.front_matter import unique
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:  # searches call `domain_of_current_file` and need no markdown
 
 ROOT_DOMAIN = "root"
 MAX_TAGS = 30
-MAX_LINKS = 200
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{2,80})`(?!`)")
@@ -25,31 +22,32 @@ _NAME = re.compile(r"[@$.]?[^\W\d]\w*(?:(?:::|->|[./\-:#])\w+)*")
 _COMMIT = re.compile(r"(?=[a-f]*\d)[0-9a-f]{7,40}")
 _CONSTANTS = frozenset({"true", "false", "null", "none", "nil", "undefined"})
 
-_LINK = re.compile(r"(?P<image>!\[[^\[\]\n]*)?\]\(\s*(?:<(?P<angled>[^<>\n]+)>|(?P<bare>[^\s()<>]+))")
-_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]*\]:[ \t]*<?(?P<target>[^\s<>]+)>?", re.MULTILINE)
-_WIKI = re.compile(r"(?<!!)\[\[(?P<target>[^\[\]|#\n]+)[^\[\]\n]*\]\]")
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:|//")
+# `#tag` as in Obsidian: not at the start of indented code, not `#123`, and no colour.
+_INLINE_TAG = re.compile(
+    r"(?:^ {0,3}|(?<=\S)[ \t]+|(?<=\()(?<!\]\())#(?P<tag>(?=[\d_/-]*[^\W\d_])[\w/-]{1,64})(?=[\s.,;:!?)\]\"'*]|$)",
+    re.MULTILINE,
+)
+_COLOUR = re.compile(r"(?=[a-f]*\d|.{3}$|(.)\1{5}$)(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE)
 
 
 def document_tags(parsed: ParsedDocument) -> tuple[str, ...]:
     """Return the tags of a whole file; `chunk_tags` finds a chunk's own."""
-    names = (name for chunk in parsed.chunks for name in _names(_prose(chunk.text)))
-    return unique((*parsed.front_matter.tags, *names), MAX_TAGS)
-
-
-def document_links(path: str, parsed: ParsedDocument) -> tuple[str, ...]:
-    """Return the links of the file at `path` as paths; all of them are relative to the root, with `/`."""
-    targets = (target for chunk in parsed.chunks for target in _links(_prose(chunk.text), path))
-    return unique((target for target in targets if target != path), MAX_LINKS)
+    own = (tag for chunk in parsed.chunks for tag in chunk_tags(chunk.text))
+    return unique((*parsed.front_matter.tags, *own), MAX_TAGS)
 
 
 def is_instruction(path: str) -> bool:
     return path.lower().endswith(".instructions.md")
 
 
-def chunk_tags(text: str) -> tuple[str, ...]:
-    """Return the names in backticks of one chunk: `PolicyController`, `user_id`, `redis.conf`."""
-    return unique(_names(_prose(text)), MAX_TAGS)
+def chunk_tags(text: str, own: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the tags of one chunk: `own` ones, inline `#tags`, and names in backticks (`user_id`, `redis.conf`).
+
+    Those that a tag is nested in (`project` of `project/alpha`) come last.
+    """
+    words = prose(text)
+    tags = [*own, *_inline_tags(words)]
+    return unique((*tags, *_names(words), *(parent for tag in tags for parent in _parents(tag))), MAX_TAGS)
 
 
 def domain_of_path(path: str) -> str:
@@ -92,7 +90,7 @@ def _slashes(path: str) -> str:
     return path.replace("\\", "/").removeprefix("./").strip("/")
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """Return the text without its fenced code, in which nothing is a link or a name."""
     if "```" not in text and "~~~" not in text:
         return text
@@ -110,34 +108,25 @@ def _prose(text: str) -> str:
     return "\n".join(kept)
 
 
+def without_code_spans(prose: str) -> str:
+    return _CODE_SPAN.sub("", prose)
+
+
+def _inline_tags(prose: str) -> Iterator[str]:
+    for match in _INLINE_TAG.finditer(without_code_spans(prose)) if "#" in prose else ():
+        tag = match["tag"].strip("/-")
+        if tag and not _COLOUR.fullmatch(tag):
+            yield tag
+
+
+def _parents(tag: str) -> Iterator[str]:
+    parts = tag.split("/")
+    yield from ("/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
+
+
 def _names(prose: str) -> Iterator[str]:
     for span in _CODE_SPAN.finditer(prose):
         name = span[1].strip().removesuffix("()")
         is_name = len(name) > 1 and _NAME.fullmatch(name)
         if is_name and name.lower() not in _CONSTANTS and not _COMMIT.fullmatch(name):
             yield name
-
-
-def _links(prose: str, path: str) -> Iterator[str]:
-    prose = _CODE_SPAN.sub("", prose)
-    here = dirname(path)
-    targets = [(link["angled"] or link["bare"], here) for link in _LINK.finditer(prose) if not link["image"]]
-    targets += [(definition["target"], here) for definition in _DEFINITION.finditer(prose)]
-    for wiki in _WIKI.finditer(prose):
-        page = wiki["target"].strip()
-        page = page if "." in page.rsplit("/", 1)[-1] else f"{page}.md"
-        # A wiki link with folders starts at the root, one without names a neighbour.
-        targets.append((page, "" if "/" in page and not page.startswith(".") else here))
-    return filter(None, (_resolve(target, folder) for target, folder in targets))
-
-
-def _resolve(target: str, here: str) -> str:
-    """Return the path below the root that a link means; empty for anchors, addresses and paths outside the root."""
-    if _SCHEME.match(target):
-        return ""
-    target = unquote(re.split(r"[#?]", target, maxsplit=1)[0]).replace("\\", "/")
-    if not target or not target.isprintable():
-        return ""
-    below_root = target.startswith("/") or not here
-    resolved = normpath(target.lstrip("/") if below_root else f"{here}/{target}")
-    return "" if resolved == "." or resolved.startswith(("../", "/")) or resolved == ".." else resolved

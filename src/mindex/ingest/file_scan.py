@@ -9,7 +9,7 @@ from pathlib import Path
 from mindex.ingest.ignore_rules import IGNORE_FILES, IgnoreRules, rules_from_patterns, rules_of_parent_folders
 from mindex.model import SkippedFile
 
-SUFFIXES = (".md", ".markdown", ".txt")
+SUFFIXES = (".md", ".mdx", ".markdown", ".txt")
 
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
 

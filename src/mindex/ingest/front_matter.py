@@ -1,7 +1,7 @@
-"""YAML front matter: title, tags and type of a file, and how many lines it takes. No input makes it raise."""
+"""YAML front matter: title, tags and fields of a file, and how many lines it takes. No input makes it raise."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import yaml
@@ -11,29 +11,34 @@ _Loader: type[yaml.CBaseLoader] | type[yaml.BaseLoader] = getattr(yaml, "CBaseLo
 
 MAX_SIZE = 64 * 1024
 MAX_DEPTH = 20
-MAX_TAGS = 50
+MAX_TAGS = 30
 MAX_WORD = 200
+# Every chunk of the document is found by its fields: a field of more characters, and what exceeds so many together, is
+# a text of its own.
+MAX_FIELD = 500
+MAX_FIELDS = 1_500
 
 _OPENING = re.compile(r"---[ \t]*\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _KEY_FIRST = re.compile(r"\s*(?:#[^\n]*\n\s*)*[\w-]+[ \t]*:(?:\s|\Z)")
-_FIELD = re.compile(r"^(title|type|tags|tag|keywords)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_FIELD = re.compile(r"^(title|tags|tag|keywords)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TAG_KEYS = ("tags", "tag", "keywords")
-_KNOWN_KEYS = frozenset({"title", "type", *_TAG_KEYS})
+_KNOWN_KEYS = ("title", *_TAG_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
     """`lines` is how many lines of the file it takes, fences included; 0 when there is none.
 
-    `has_prose`: it holds text that is in no other field (a description, or YAML that cannot be read).
+    `fields` are its other fields, each `key: value`; of nested ones the key is a path (`hero.name`). `has_more`: it
+    holds text that is in no other attribute (a long text, or YAML that cannot be read).
     """
 
     title: str = ""
     tags: tuple[str, ...] = ()
-    type: str = ""
+    fields: tuple[str, ...] = ()
     lines: int = 0
-    has_prose: bool = False
+    has_more: bool = False
 
 
 class _TooComplex(Exception):
@@ -54,15 +59,13 @@ def read_front_matter(text: str) -> FrontMatter:
         # Broken, huge or hostile. It is front matter if it begins like one; then its text is indexed as it is.
         if not _KEY_FIRST.match(source):
             return FrontMatter()
-        fields: dict[str, object] = {m[1].lower(): m[2].strip("\"'[]") for m in _FIELD.finditer(source[:MAX_SIZE])}
-        return _front_matter(fields, lines, has_prose=True)
+        known: dict[str, object] = {m[1].lower(): m[2].strip("\"'[]") for m in _FIELD.finditer(source[:MAX_SIZE])}
+        return FrontMatter(_word(known.get("title")), _tags(_raw_tags(known)), lines=lines, has_more=True)
     if loaded == "" or loaded is None:
         return FrontMatter(lines=lines)
     if not isinstance(loaded, Mapping):  # prose between two thematic breaks
         return FrontMatter()
-    fields = {str(key).lower(): value for key, value in loaded.items()}
-    more = any(_is_prose(value) for key, value in fields.items() if key not in _KNOWN_KEYS)
-    return _front_matter(fields, lines, has_prose=more)
+    return _front_matter({str(key).lower(): value for key, value in loaded.items()}, lines)
 
 
 def _load(source: str) -> object:
@@ -77,18 +80,51 @@ def _load(source: str) -> object:
     return yaml.load(source, Loader=_Loader)
 
 
-def _front_matter(fields: Mapping[str, object], lines: int, *, has_prose: bool) -> FrontMatter:
-    tags = next((found for key in _TAG_KEYS if (found := _tags(fields.get(key)))), ())
-    return FrontMatter(_word(fields.get("title")), tags, _word(fields.get("type")), lines, has_prose)
+def _front_matter(loaded: Mapping[str, object], lines: int) -> FrontMatter:
+    fields = [
+        f"{key}: {value}"
+        for name, values in loaded.items()
+        for key, value in _scalars(name, values)
+        if value and name not in _KNOWN_KEYS
+    ]
+    size = 0
+    short = []
+    for field in dict.fromkeys(fields):
+        if len(field) <= MAX_FIELD and size + len(field) <= MAX_FIELDS:
+            short.append(field)
+            size += len(field)
+    title, tags = loaded.get("title", ""), _raw_tags(loaded)
+    # A title or a tag that is too long, or not a text, is in the front matter only.
+    known = len(tags) <= MAX_TAGS and all(isinstance(word, str) and len(word) <= MAX_WORD for word in (title, *tags))
+    has_more = not known or len(short) < len(set(fields))
+    return FrontMatter(_word(title), _tags(tags), tuple(short), lines, has_more)
+
+
+def _scalars(key: str, value: object) -> Iterator[tuple[str, str]]:
+    """Yield each scalar of a value with the path of its keys."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _scalars(f"{key}.{name}", inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _scalars(key, inner)
+    else:
+        yield " ".join(key.replace(":", " ").split()), " ".join(str(value).split())
 
 
 def _word(value: object) -> str:
     return " ".join(value.split())[:MAX_WORD] if isinstance(value, str) else ""
 
 
-def _tags(value: object) -> tuple[str, ...]:
-    tags = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    return unique((_word(tag).lstrip("#").strip("\"' ") for tag in tags), MAX_TAGS)
+def _raw_tags(fields: Mapping[str, object]) -> list[object]:
+    tags: list[object] = []
+    for value in (fields[key] for key in _TAG_KEYS if key in fields):
+        tags += value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    return tags
+
+
+def _tags(words: Iterable[object]) -> tuple[str, ...]:
+    return unique((_word(word).lstrip("#").strip("\"' ") for word in words), MAX_TAGS)
 
 
 def unique(words: Iterable[str], most: int) -> tuple[str, ...]:
@@ -98,12 +134,3 @@ def unique(words: Iterable[str], most: int) -> tuple[str, ...]:
         if word and len(seen) < most:
             seen.setdefault(word.casefold(), word)
     return tuple(seen.values())
-
-
-def _is_prose(value: object) -> bool:
-    """Return whether a value has three words or more: a description is worth finding, `layout: post` is not."""
-    if isinstance(value, str):
-        return len(value.split(None, 3)) >= 3
-    if isinstance(value, Mapping):
-        return any(map(_is_prose, value.values()))
-    return isinstance(value, list) and any(map(_is_prose, value))

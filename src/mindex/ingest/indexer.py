@@ -11,10 +11,10 @@ from mindex.errors import MindexError
 from mindex.ids import short_hash
 from mindex.ingest.chunker import CHUNKER_VERSION, chunk_markdown, chunk_text
 from mindex.ingest.daily_log_lines import cut_at_log_lines, without_log_lines
-from mindex.ingest.document_metadata import chunk_tags, document_links, document_tags, domain_of_path, is_instruction
+from mindex.ingest.document_metadata import chunk_tags, document_tags, domain_of_path, is_instruction
 from mindex.ingest.file_changes import FileChanges, find_changes, fingerprint
 from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
-from mindex.ingest.front_matter import unique
+from mindex.ingest.links import document_links
 from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Collection, CollectionReport, Document, Progress, Report, SkippedFile
 from mindex.redaction.redactor import Redactor
@@ -23,7 +23,6 @@ from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 # Short transactions: other processes write, too.
 _BATCH_CHUNKS = 500
 _BATCH_DOCUMENTS = 100
-_MAX_TAGS = 30
 
 
 class Indexer:
@@ -138,8 +137,12 @@ class Indexer:
             text = self._redactor.redact_text(without_log_lines(file.location, decoded), keep_lines=True)
         except (BinaryFile, MindexError) as error:
             return SkippedFile(file.path, str(error))
-        parsed = chunk_text(text) if file.path.lower().endswith(".txt") else chunk_markdown(text)
+        suffix = file.path.lower().rpartition(".")[2]
+        parsed = chunk_text(text) if suffix == "txt" else chunk_markdown(text, mdx=suffix == "mdx")
         name = parsed.title or file.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        front = parsed.front_matter
+        # A title that is in no breadcrumb is a field like the others.
+        titled = (f"title: {front.title}",) if front.title and parsed.heading not in ("", front.title) else ()
         document = Document(
             id=id_,
             collection=collection,
@@ -151,18 +154,22 @@ class Indexer:
             domain=domain_of_path(file.path),
             instruction=is_instruction(file.path),
             tags=document_tags(parsed),
-            links=document_links(file.path, parsed),
+            links=document_links(file.path, text),
             indexed_at=now_ms(),
+            fields=titled + front.fields,
         )
         repeats: Counter[str] = Counter()
         records = []
         for chunk in cut_at_log_lines(file.location, decoded, parsed.chunks):
-            section = " > ".join(chunk.breadcrumb)
-            title = (section or name) + (f" (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else "")
+            section = " > ".join(chunk.breadcrumb)  # part of the id: what the file is called is not
+            titles = (
+                chunk.breadcrumb if parsed.heading or chunk.breadcrumb[:1] == (name,) else (name, *chunk.breadcrumb)
+            )
+            title = (" > ".join(titles) or name) + (f" (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else "")
             key = f"{section}\n{chunk.text}"
             repeats[key] += 1
             record_id = short_hash(id_, section, chunk.text, str(repeats[key]))
-            tags = unique((*parsed.front_matter.tags, *chunk_tags(chunk.text)), _MAX_TAGS)
+            tags = chunk_tags(chunk.text, front.tags)
             records.append(document.record(record_id, chunk.text, title, tags, chunk.first_line, chunk.last_line))
         return DocumentUpdate(document, tuple(records))
 

@@ -31,6 +31,7 @@ _CLOSINGS = frozenset(name.replace("_open", "_close") for name in _CONTAINERS)
 _DEEPEST = "mindex:deepest"  # in the parser's environment, beside its own keys
 _NEWLINES = re.compile(r"\r\n?")
 _MARKUP = re.compile(r"[\\`*_\[\]<&{]")
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")  # shown as its alias, or as the page's name
 _ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")  # `## Title {#anchor}`
 
 
@@ -119,7 +120,7 @@ def _without_gaps(text: str, blocks: Sequence[Block], start: int) -> Iterable[Bl
 
 def _plain(markup: str, env: dict[str, object]) -> str:
     """Return a heading as plain text, as the rendered page shows it."""
-    markup = markup[: 4 * MAX_TITLE]
+    markup = _WIKI_LINK.sub(r"\1", markup[: 4 * MAX_TITLE])
     if _MARKUP.search(markup):
         children = _INLINE_PARSER.parseInline(markup, env)[0].children or []
         markup = _ATTRIBUTES.sub("", "".join(map(_visible, children)))

@@ -7,6 +7,7 @@ from mindex.access_log import AccessLog
 from mindex.clock import parse_time
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.lookup.indexed_files import IndexedFiles
+from mindex.lookup.links import Links
 from mindex.lookup.special_references import SpecialReferences
 from mindex.memories.entries import resolve_id
 from mindex.model import GetResult, Record
@@ -27,6 +28,7 @@ class Lookup:
     _store: Store
     _files: IndexedFiles
     _special: SpecialReferences
+    _links: Links
     _access_log: AccessLog
 
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
@@ -40,13 +42,17 @@ class Lookup:
         why: dict[str, None] = {}
         for reference in self._split(references):
             resolved: Sequence[Record] | None = None
+            linked = None
             try:
-                resolved = self._special.resolve(reference, as_of)
+                linked = self._links.resolve(reference)
+                resolved = linked.records if linked else self._special.resolve(reference, as_of)
                 found = list(self._resolve(reference, moment) if resolved is None else resolved)
             except (NotFoundError, ForbiddenPathError) as error:
                 found = []
                 why[error.message[:_LONGEST_REASON]] = None
-            if resolved is not None and not found:
+            if linked is not None:
+                notes += linked.notes
+            elif resolved is not None and not found:
                 notes.append(f"nothing is {reference}")
             elif not found:
                 missing.append(reference)

@@ -18,7 +18,7 @@ from mindex.model.query import (
     Term,
     Without,
 )
-from mindex.model.records import KINDS, TYPES, Change, Chunk, Collection, Document, Kind, Record
+from mindex.model.records import DESCRIPTIVE_FIELDS, KINDS, TYPES, Change, Chunk, Collection, Document, Kind, Record
 from mindex.model.results import Answer, GetResult, Hit, Progress, Report, Stage, Tier, Trace
 from mindex.model.vectors import Model, RecordVectors, Role, VectorArray
 
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "KINDS", "MODES", "TYPES", "AddResult", "AllOf", "Answer", "AnyOf", "Change", "Check", "Chunk", "Collection",
+    "DESCRIPTIVE_FIELDS", "KINDS", "MODES", "TYPES", "AddResult", "AllOf", "Answer", "AnyOf", "Change", "Check",
+    "Chunk", "Collection",
     "CollectionReport", "CollectionStatus", "Consolidation", "ContextPlan", "Document", "DueSkill", "EmbeddingStatus",
     "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport", "KeywordNode", "Kind", "MemoryStatistics",
     "Mode", "Model", "Phrase", "Prefix", "Progress", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range",

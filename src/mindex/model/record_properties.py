@@ -53,6 +53,7 @@ PROPERTIES: tuple[RecordProperty, ...] = (
     _P("last_line", "integer", 0, chunk=True),
     _P("domain", "text", "", chunk=True, document=True),
     _P("instruction", "flag", False, chunk=True, document=True),
+    _P("document_fields", "texts", (), chunk=True, document=True),
     _P("number", "integer", None, fixed=True, jsonl=3, markdown=2),
     _P("type", "text", "", editable=True, jsonl=4, history=2, markdown=6),
     _P("summary", "text", "", editable=True, redacted=True, jsonl=16, history=8, markdown=14),

@@ -19,6 +19,11 @@ TYPES = (
     "pattern", "project", "contact", "reference",
 )  # fmt: skip
 
+# Fields of front matter that say what a document is about. Their names say nothing; that of another one (`due`) does.
+DESCRIPTIVE_FIELDS = frozenset(
+    {"title", "description", "summary", "subtitle", "excerpt", "abstract", "alias", "aliases"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Collection:
@@ -47,6 +52,7 @@ class Document:
     tags: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     indexed_at: int = 0
+    fields: tuple[str, ...] = ()  # of its front matter, each `key: value`
 
     def record(self, id_: str, text: str, title: str, tags: tuple[str, ...], first_line: int, last_line: int) -> Record:
         """The record of some of its lines."""
@@ -65,6 +71,7 @@ class Document:
             last_line=last_line,
             domain=self.domain,
             instruction=self.instruction,
+            document_fields=self.fields,
         )
 
 
@@ -100,6 +107,7 @@ class Record:
     last_line: int = 0
     domain: str = ""
     instruction: bool = False
+    document_fields: tuple[str, ...] = ()
     # of an entry
     number: int | None = None
     type: str = ""

@@ -22,8 +22,8 @@ _SEARCH = (
     " strict. Notes say when nothing is relevant."
 )
 _GET = (
-    "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also"
-    " profile[.path], history:ID, timeline:FROM..TO, due (skills), ID±2 (an exchange with its neighbours)."
+    "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also links:ID,"
+    " backlinks:ID, profile[.path], history:ID, timeline:FROM..TO, due (skills), ID±2 (an exchange in context)."
 )
 _VIEWS = "full: texts (default); compact: a line each; digest: id and place; dual: index, then texts"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from mindex.model import Record
+from mindex.model import Document, Record
 from mindex.values import dataclass
 
 
@@ -20,8 +20,8 @@ class PlacedChunk:
 
     position: int
     record: Record
-    reindex: bool = False  # its title, tags or path changed: its words are indexed anew
-    reembed: bool = False  # its title changed, which is embedded with the text: its vectors are dropped
+    reindex: bool = False  # its title or tags, or what is found of its document, changed: its words are indexed anew
+    reembed: bool = False  # its title or the document's description, which are embedded, changed: its vectors go
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,14 @@ class ChunkPlan:
     removed: tuple[str, ...]
 
 
-def plan_chunks(stored: Mapping[str, StoredChunk], records: Sequence[Record], *, place_changed: bool) -> ChunkPlan:
-    """Compare the stored chunks of a document, by id, with those it has now.
+def plan_chunks(
+    stored: Mapping[str, StoredChunk], records: Sequence[Record], before: Document | None, now: Document
+) -> ChunkPlan:
+    """Compare the stored chunks of a document, by id, with those it has now; `before` is the document as stored."""
+    from mindex.embedding_text import embedded_fields  # its patterns are compiled; a search does without
 
-    `place_changed`: the document has another path or domain, which its chunks are found by.
-    """
+    found_anew = before is not None and _found_by(before) != _found_by(now)
+    embedded_anew = before is not None and embedded_fields(before.fields) != embedded_fields(now.fields)
     added, kept = [], []
     for position, record in enumerate(records):
         old = stored.get(record.id)
@@ -45,7 +48,12 @@ def plan_chunks(stored: Mapping[str, StoredChunk], records: Sequence[Record], *,
             added.append(PlacedChunk(position, record))
             continue
         retitled = old.title != record.title
-        reindex = place_changed or retitled or old.tags != record.tags
-        kept.append(PlacedChunk(position, record, reindex, retitled))
+        reindex = found_anew or retitled or old.tags != record.tags
+        kept.append(PlacedChunk(position, record, reindex, retitled or embedded_anew))
     present = {record.id for record in records}
     return ChunkPlan(added, kept, tuple(id_ for id_ in stored if id_ not in present))
+
+
+def _found_by(document: Document) -> tuple[str, str, tuple[str, ...]]:
+    """What every chunk of a document is found by."""
+    return document.path, document.domain, document.fields

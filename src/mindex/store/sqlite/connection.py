@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mindex.clock import now_ms
@@ -93,7 +93,7 @@ class Database:
         self._write_lock = threading.RLock()
         self._mine = _Mine()
         self._closed = False
-        self._reader_view = ""
+        self._reader_views: Sequence[str] = ()
         if path.is_dir():
             raise StoreError(f"{path} is a folder, not a database", "name a file, for example --db memory.db")
         self.read_only = not self._writable()
@@ -142,13 +142,13 @@ class Database:
             connection.close()
             # A WAL database in a folder that is read-only: readable only as a file that no process changes.
             connection = self._open("ro&immutable=1")
-        if self._reader_view:
-            connection.execute(self._reader_view)
+        for view in self._reader_views:
+            connection.execute(view)
         return connection
 
-    def prepare_readers(self, view: str) -> None:
-        """Have every connection of a read-only file create this temporary view."""
-        self._reader_view = view
+    def prepare_readers(self, views: Sequence[str]) -> None:
+        """Have every connection of a read-only file create these temporary views."""
+        self._reader_views = views
         with self._lock:
             for connection in self._readers:
                 connection.close()

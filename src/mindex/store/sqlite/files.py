@@ -20,7 +20,7 @@ from mindex.store.sqlite.record_rows import decode_texts, encode
 
 _DOCUMENT = """
 SELECT d.id, c.name, d.path, d.fingerprint, d.size, d.mtime_ns, d.title, d.domain, d.instruction, d.tags, d.links,
-       d.indexed_at
+       d.indexed_at, d.fields
 FROM documents d JOIN collections c ON c.key = d.collection
 """
 _PUT_COLLECTION = """
@@ -30,10 +30,10 @@ ON CONFLICT (name) DO UPDATE SET
 """
 _PUT_DOCUMENT = """
 INSERT INTO documents
-    (id, collection, path, fingerprint, size, mtime_ns, title, domain, instruction, tags, links, indexed_at)
-VALUES (?1, (SELECT key FROM collections WHERE name = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+    (id, collection, path, fingerprint, size, mtime_ns, title, domain, instruction, tags, links, indexed_at, fields)
+VALUES (?1, (SELECT key FROM collections WHERE name = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 ON CONFLICT (id) DO UPDATE SET path = ?3, fingerprint = ?4, size = ?5, mtime_ns = ?6, title = ?7, domain = ?8,
-    instruction = ?9, tags = ?10, links = ?11, indexed_at = ?12
+    instruction = ?9, tags = ?10, links = ?11, indexed_at = ?12, fields = ?13
 RETURNING key
 """
 # Two processes may see one file differently, as moved and as new: the later one wins.
@@ -147,6 +147,7 @@ class SqliteFiles:
 def _to_document(row: tuple[Any, ...]) -> Document:
     values = [*row]
     values[8:11] = bool(row[8]), decode_texts(row[9]), decode_texts(row[10])
+    values[12] = decode_texts(row[12])
     return Document(*values)
 
 
@@ -170,14 +171,14 @@ def _remove_document(connection: sqlite3.Connection, id_: str) -> int:
 def _apply(connection: sqlite3.Connection, update: DocumentUpdate) -> ChunkCounts:
     """Write a document and bring its chunks to their new state, touching only those that differ."""
     document = update.document
-    before = connection.execute("SELECT path, domain FROM documents WHERE id = ?", (document.id,)).fetchone()
+    known = next(iter(_select(connection, "d.id = ?", document.id)), None)
     for other in read_column(connection, _IN_ITS_PLACE, document.collection, document.path, document.id):
         _remove_document(connection, other)
     (key,) = connection.execute(
         _PUT_DOCUMENT,
         (document.id, document.collection, document.path, document.fingerprint, document.size, document.mtime_ns,
          document.title, document.domain, document.instruction, json.dumps(document.tags), json.dumps(document.links),
-         document.indexed_at),
+         document.indexed_at, encode(document.fields)),
     ).fetchone()  # fmt: skip
     if update.records is None:
         return ChunkCounts()
@@ -186,8 +187,7 @@ def _apply(connection: sqlite3.Connection, update: DocumentUpdate) -> ChunkCount
         "SELECT id, key, title, tags FROM records WHERE document = ?", (key,)
     ):
         keys[id_], stored[id_] = chunk_key, StoredChunk(title, decode_texts(tags))
-    place_changed = before is not None and before != (document.path, document.domain)
-    plan = plan_chunks(stored, update.records, place_changed=place_changed)
+    plan = plan_chunks(stored, update.records, known, document)
     for chunk in plan.kept:
         _keep_chunk(connection, keys[chunk.record.id], chunk)
     for chunk in plan.added:

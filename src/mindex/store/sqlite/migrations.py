@@ -30,6 +30,10 @@ def _add_batches(connection: sqlite3.Connection) -> None:
             connection.execute("UPDATE history SET batch = ? WHERE change = ?", (batch, number))
 
 
+def _add_document_fields(connection: sqlite3.Connection) -> None:
+    _run(connection, "schema_4.sql")
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     from importlib import resources  # it brings in much, and a file is made only once
 
@@ -49,9 +53,11 @@ def _statements(script: str) -> list[str]:
 
 
 # Migration n brings a file from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_spaces, _add_batches)
+MIGRATIONS: tuple[Migration, ...] = (_create, _add_spaces, _add_batches, _add_document_fields)
 # How a file of an older schema is read where it cannot be migrated because it is read-only.
-_READ_ONLY_VIEWS = {2: "CREATE TEMP VIEW history AS SELECT *, '' AS batch FROM main.history"}
+_DOCUMENTS = "CREATE TEMP VIEW documents AS SELECT *, '[]' AS fields FROM main.documents"
+_HISTORY = "CREATE TEMP VIEW history AS SELECT *, '' AS batch FROM main.history"
+_READ_ONLY_VIEWS = {2: (_HISTORY, _DOCUMENTS), 3: (_DOCUMENTS,)}
 
 
 def version_of(connection: sqlite3.Connection) -> int:

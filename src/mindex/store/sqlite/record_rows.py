@@ -18,12 +18,13 @@ from mindex.store.sqlite.queries import marks, read_among
 
 # ── columns ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-_OF_DOCUMENT = {"document": "d.id", "collection": "c.name"}
+_OF_DOCUMENT = {"document": "d.id", "collection": "c.name", "document_fields": "d.fields"}
 
 
 def _column(one: RecordProperty) -> str:
     if one.document:  # an entry has none
-        return f"coalesce({_OF_DOCUMENT.get(one.name, f'd.{one.name}')}, {one.default!r})"
+        default = "'[]'" if one.value == "texts" else repr(one.default)
+        return f"coalesce({_OF_DOCUMENT.get(one.name, f'd.{one.name}')}, {default})"
     return f"coalesce(r.{one.name}, {one.default!r})" if one.chunk else f"r.{one.name}"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mindex.clock import now_ms
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.ids import embedded_text_hash
+from mindex.ids import short_hash
 from mindex.model import Filters, Model, RecordVectors
 from mindex.model.spaces import EmbedderSpec
 from mindex.store.base import NearestRecords
@@ -18,7 +18,7 @@ from mindex.store.sqlite import spaces
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.filter_sql import condition, sees_everything
 from mindex.store.sqlite.queries import batches, read_among, read_column, read_value, scored_records
-from mindex.store.sqlite.record_rows import note_changes
+from mindex.store.sqlite.record_rows import note_changes, read_record
 from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Groups, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
@@ -221,8 +221,10 @@ def _is_due(connection: sqlite3.Connection, model: int, packed: int) -> bool:
 
 
 def _still_says(connection: sqlite3.Connection, record: str, of: str) -> bool:
-    row = connection.execute("SELECT kind, title, context, text FROM records WHERE id = ?", (record,)).fetchone()
-    return row is not None and embedded_text_hash(*row) == of
+    from mindex.embedding_text import embedded_text  # its patterns are compiled; a search does without
+
+    stored = read_record(connection, record)
+    return stored is not None and short_hash(embedded_text(stored)) == of
 
 
 def _load(connection: sqlite3.Connection, model: int, dimensions: int) -> _Loaded:
