@@ -93,7 +93,7 @@ def test_among_memories_words_say_little_unless_they_are_looked_up() -> None:
     zscores = {"near": 4.1, "holds": 3.2}
     words = Candidates(scored("memory", holds=5.0), vector, zscores, surprises={"holds": 7.0}, words=6)
     assert _order(blend(words)) == ["near", "holds"]
-    assert _order(blend(replace(words, words=1, matched_shares={"holds": 1.0}))) == ["holds", "near"]
+    assert _order(blend(replace(words, words=1, one_word=True, matched_shares={"holds": 1.0}))) == ["holds", "near"]
 
 
 def test_a_cosine_is_counted_in_deviations_above_unrelated_texts() -> None:

@@ -58,6 +58,7 @@ _offset_option = click.option("--offset", default=0, show_default=True, help="Ho
 @click.option(
     "--rerank/--no-rerank", default=None, help="Have a cross-encoder read the first 40 (default: if configured)."
 )
+@click.option("--weak/--no-weak", default=None, help="Also show hits below the floor, marked as weak (default: yes).")
 @click.option("--expand", is_flag=True, help="Have the language model put the question in other words, too.")
 @click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
 @_scope_options

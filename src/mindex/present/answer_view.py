@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
 from mindex.model import Answer, Hit, QueryTerms
-from mindex.present.budget import check_budget, fit_answer, fit_dual, with_cost
+from mindex.present.budget import check_budget, cost_of, fit_answer, fit_dual, most_that_fit, with_cost
 from mindex.present.record_view import RecordView, anchor_view, best_line, place, summary_of, view_record
 from mindex.present.text import answer_text, dual_text
 from mindex.present.to_json import Json, to_json
@@ -15,6 +15,8 @@ from mindex.values import dataclass
 
 View: TypeAlias = Literal["full", "compact", "digest", "dual"]
 VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
+# Where no hit is confident, the weak ones may cost so many tokens together, and show so many characters each.
+_WEAK_BUDGET, _WEAK_LENGTH = 120, 60
 _ECHO = 200  # characters of the query that an answer repeats
 
 
@@ -60,6 +62,11 @@ def view_answer(
     check_budget(budget)
     query = answer.query if len(answer.query) <= _ECHO else answer.query[: _ECHO - 1] + "…"
     frame = (query, answer.tier, answer.fusion, answer.total)
+    if answer.hits and all(hit.weak for hit in answer.hits) and not explain:
+        rows = tuple(map(weak_view, answer.hits))
+        most = most_that_fit(len(rows), lambda count: _tokens_of(rows[:count]) <= _WEAK_BUDGET)
+        weak = AnswerView(*frame, most < len(rows), 0, rows[:most], False, answer.notes, answer.terms)
+        return with_cost(weak)
     if view == "dual":
         index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])
@@ -72,6 +79,12 @@ def view_answer(
         rows = tuple(map(digest_view if view == "digest" else compact_view, answer.hits))
     whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes, answer.terms))
     return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
+
+
+def _tokens_of(rows: tuple[RecordView, ...]) -> int:
+    """What these rows cost, as text or as JSON, whichever has more."""
+    costs = [cost_of(AnswerView("", "", "", 0, False, 0, shown)) for shown in (rows, ())]
+    return costs[0] - costs[1]
 
 
 def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
@@ -90,6 +103,7 @@ def compact_view(hit: Hit) -> RecordView:
         title=(heading if record.kind == "chunk" else summary_of(record)) or None,
         type=record.type or None,
         score=round(hit.score, 3),
+        weak=hit.weak or None,
         date=to_iso(record.created_at)[:10] if record.created_at else None,
         tokens=count_tokens(record.text),
         anchor=anchor_view(record),
@@ -97,7 +111,18 @@ def compact_view(hit: Hit) -> RecordView:
 
 
 def digest_view(hit: Hit) -> RecordView:
-    return RecordView(id=hit.record.id, at=place(hit.record) or None, anchor=anchor_view(hit.record))
+    return RecordView(
+        id=hit.record.id, at=place(hit.record) or None, weak=hit.weak or None, anchor=anchor_view(hit.record)
+    )
+
+
+def weak_view(hit: Hit) -> RecordView:
+    """As little of a hit as tells a reader whether it may help: what it is about; `get` shows the rest."""
+    record = hit.record
+    about = summary_of(record)
+    if record.kind == "chunk":
+        about = f"{record.path.rsplit('/', 1)[-1]}: {record.title.rsplit(' > ', 1)[-1]}"
+    return RecordView(id=record.id, title=about[:_WEAK_LENGTH], weak=True)
 
 
 def index_view(hit: Hit, terms: QueryTerms) -> RecordView:

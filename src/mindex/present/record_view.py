@@ -42,6 +42,7 @@ class RecordView:
     type: str | None = None
     score: float | None = None
     relevance: float | None = None
+    weak: bool | None = None
     date: str | None = None
     tokens: int | None = None
     path: str | None = None
@@ -90,6 +91,7 @@ def view_record(
         kind=record.kind,
         score=round(hit.score, 4) if hit else None,
         relevance=round(hit.relevance, 3) if hit else None,
+        weak=(hit.weak or None) if hit else None,
         tokens=count_tokens(record.text),
         importance=record.importance,
         confidence=record.confidence,

@@ -20,9 +20,9 @@ CUT_BEFORE, TRUNCATED = "[…] ", " […truncated]"
 _WIDEST = 60  # characters of a column
 
 # What a line, and the first line of a record with its text, say of it.
-_LINE = {"title": "{}", "type": "{}", "score": "{:g}", "date": "{}", "tokens": "{} tokens"}
+_LINE = {"title": "{}", "type": "{}", "score": "{:g}", "weak": "weak", "date": "{}", "tokens": "{} tokens"}
 _HEAD = {
-    "title": "{}", "kind": "{}", "type": "{}", "score": "score {:g}", "relevance": "relevance {:g}",
+    "title": "{}", "kind": "{}", "type": "{}", "score": "score {:g}", "relevance": "relevance {:g}", "weak": "weak",
     "importance": "importance {}", "confidence": "confidence {:g}", "agent": "agent {}", "created_at": "{}",
     "expires_at": "expires {}", "source": "source {}", "superseded_by": "superseded by {}",
     "collection": "collection {}", "domain": "domain {}", "instruction": "instruction",

@@ -23,7 +23,7 @@ class Candidates:
     `cosines` are on the scale of the default model, whatever the model; `cosine_zscores` say how far each stands above
     the cosines of unrelated texts, in deviations. `matched_shares` are the shares of the query's idf weight that the
     first keyword hits hold, `surprises` how unlikely that is by chance, in nats. `fluency` is how fluently the model
-    reads each vector hit (0…1), `words` the number of words of the query.
+    reads each vector hit (0…1), `words` the number of words of the query that tell something.
     """
 
     keyword: Sequence[ScoredRecord] = ()
@@ -36,6 +36,7 @@ class Candidates:
     surprises: Mapping[str, float] = field(default_factory=dict)
     fluency: Mapping[str, float] = field(default_factory=dict)
     words: int = 0
+    one_word: bool = False  # whether the query is a single word, as an identifier is
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
     signals: Mapping[str, RankingSignals] = field(default_factory=dict)  # only for a fusion in NEEDS_SIGNALS
     now: int = 0
@@ -143,7 +144,8 @@ def _blend_entries(candidates: Candidates, weight: float) -> Fused:
 
     def by_words(id_: str) -> float:
         surprise = candidates.surprises.get(id_, 0.0)
-        found = is_look_up(candidates.matched_shares.get(id_, 0.0), surprise, candidates.words)
+        share = candidates.matched_shares.get(id_, 0.0)
+        found = candidates.one_word and is_look_up(share, surprise, candidates.words)
         return _ENTRY_PER_NAT * surprise + (_ENTRY_LOOKED_UP if found else 0.0)
 
     return {

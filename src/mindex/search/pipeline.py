@@ -120,6 +120,7 @@ class _Scores:
                 candidates.words,
                 shares.get(hit.id, 0.0),
                 pages.get(hit.id, 0),
+                candidates.one_word,
                 candidates.fluency.get(hit.id, candidates.model_fluency),
             )
             known = _STRICTLY_FOUND if candidates.strict else relevance(evidence)
@@ -188,11 +189,11 @@ class SearchPipeline:
         lift_neighbours(context.adjacent_turns, scores.fused, scores.relevances, self._ranking.neighbours)
         scores.settle()
         kept = scores.ordered(id_ for id_ in scores.fused if scores.relevances[id_] >= low_floor)
-        if not kept:
+        if not any(scores.relevances[id_] >= floor for id_ in kept):
             literal = substring_answer(self._store, query, retrieved.parsed.text, notes, self._ranking.candidates)
             if literal is not None:
                 return literal
-            if not retrieved.vacant:
+            if not kept and not retrieved.vacant:
                 nearest = scores.most_relevant()
                 record = next(iter(self._records([nearest], records).values()), None)
                 notes += (nothing_relevant_note(record, scores.relevances.get(nearest, 0.0)),)

@@ -57,9 +57,9 @@ _USUAL_PAGES, _FEWEST_PAGES, _MOST_PAGES = 300, 3, 5_000
 # What words alone must bear when no vector was compared, or the model does not read the language: the share of the
 # query that a hit holds, whatever the kind.
 _SHARE_CONSTANT, _PER_SHARE = -3.4, 10.0
-# A query of one or two rare words is a look-up, not a question: a hit that holds all of it is what is looked for. Its
-# words are rare if each surprises by so much, and that is worth so much among candidates.
-_LOOK_UP_WORDS, _LOOK_UP_SURPRISE, _LOOK_UP_ODDS = 2, 3.0, 4.0
+# One rare word is a look-up, not a question: a hit that holds it is what is looked for. A word is rare if each of its
+# parts surprises by so much, and that is worth so much among candidates.
+_LOOK_UP_SURPRISE, _LOOK_UP_ODDS = 3.0, 4.0
 # How often a word of a query is found in a text of usual length by chance: as often as in the store, and, since a
 # small store says little about that, as in so many other texts, where it is rare.
 _PRIOR_TEXTS, _PRIOR_RATE = 1_000, 0.004
@@ -81,16 +81,17 @@ class Evidence:
     words: int
     share: float  # of the query's idf weight that the hit holds
     pages: int = 0  # of a hit in a file: the number of files in its collection; 0: unknown
+    one_word: bool = False  # whether the query is a single word
     fluency: float = 1.0  # how fluently the model reads the text, 0 to 1
 
     @property
     def looked_up(self) -> bool:
-        return is_look_up(self.share, self.surprise, self.words)
+        return self.one_word and is_look_up(self.share, self.surprise, self.words)
 
 
 def is_look_up(share: float, surprise: float, words: int) -> bool:
-    """Whether a hit holds all of a query of one or two rare words."""
-    return share > 0.99 and 0 < words <= _LOOK_UP_WORDS and surprise >= _LOOK_UP_SURPRISE * words
+    """Whether a hit holds all `words` of one rare word, as an identifier may have several."""
+    return share > 0.99 and surprise >= _LOOK_UP_SURPRISE * words
 
 
 def surprises(
