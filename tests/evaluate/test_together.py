@@ -85,9 +85,9 @@ def test_each_set_is_measured_alone_and_beside_the_others(garden: Path, stars: P
     )
 
 
-def test_a_fact_behind_many_pages_that_say_its_words_does_not_stay(facts: Path, tmp_path: Path, cache: Store) -> None:
+def test_a_fact_behind_many_others_that_say_its_words_does_not_stay(facts: Path, tmp_path: Path, cache: Store) -> None:
     pages = [
-        {"_id": f"p{n}", "title": "On which day do we deploy", "text": "On which day we deploy: we deploy that day."}
+        {"_id": f"p{n}", "title": f"On which day do we deploy {n}", "text": "On which day we deploy.", "kind": "memory"}
         for n in range(8)
     ]
     crowd = beir_set(tmp_path / "crowd", pages, [{"_id": "c1", "text": "deploy day"}], [("c1", "p0", 1)])
@@ -160,7 +160,7 @@ def test_weak_candidates_are_no_confident_answer_and_cost_tokens() -> None:
     assert (found.questions, found.no_confident, found.no_answer) == (4, 0.75, 0.25)
     alone = left_out_set("s", [page_of(True)])
     assert alone.weak_tokens == alone.most_weak_tokens > 0
-    assert found.most_weak_tokens == left_out_set("s", [long]).most_weak_tokens > 50
+    assert found.most_weak_tokens == left_out_set("s", [long]).most_weak_tokens > 40
     assert found.weak_tokens == (alone.most_weak_tokens + found.most_weak_tokens) / 2
     assert left_out_set("s", [page_of(False)]).weak_tokens == 0.0
 
