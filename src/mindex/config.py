@@ -147,7 +147,7 @@ SETTINGS: tuple[Setting, ...] = (
     _ProjectSetting("search.weights.pairs", 0.5, _number(0, 2), "what words side by side add to `blend`"),
     _ProjectSetting("search.weights.coverage", 0.5, _number(0, 2), "power of the share of the question held"),
     _ProjectSetting("search.weights.neighbours", 0.2, _number(0, 1), "share handed on to exchanges beside"),
-    _ProjectSetting("search.weights.rerank", 0.4, _number(0, 1), "share of the reranker in the order of the first"),
+    _ProjectSetting("search.weights.rerank", 0.4, _number(0, 1), "share of the reranker; unset: the model's own"),
     _ProjectSetting("search.weights.expansion", 0.3, _number(0, 1), "what a question's variants count beside it"),
     _ProjectSetting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain"),
     _ProjectSetting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md"),

@@ -31,7 +31,9 @@ def test_an_answer_of_weak_hits_is_an_answer_without_confidence() -> None:
 
 
 def test_the_floor_acts_on_what_is_shipped_and_not_on_the_ranking(garden: Path, cache: Store) -> None:
-    run = assess(garden, EvaluationOptions(settings={"search.floor": "1.0", "search.weak": "false"}), cache).runs["keyword"]
+    run = assess(garden, EvaluationOptions(settings={"search.floor": "1.0", "search.weak": "false"}), cache).runs[
+        "keyword"
+    ]
     assert run.scores["hit@5"] > 0.8
     assert run.shipped is not None
     assert run.shipped.scores["hit@5"] == 0.0

@@ -107,6 +107,7 @@ class CachedReranker:
         self.calls = 0
         self.name = inner.name
         self.doubt = inner.doubt
+        self.weight = inner.weight
         self.load = inner.load
 
     @property

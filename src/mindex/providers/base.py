@@ -66,6 +66,7 @@ class Unavailable:
 
     loaded: ClassVar[bool] = False
     doubt: ClassVar[None] = None
+    weight: ClassVar[float] = 0.0
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ from mindex.search.fuse import (
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.nothing_relevant import nothing_relevant_note, substring_answer
 from mindex.search.query import MAX_QUERY, ParsedQuery, parse
-from mindex.search.relevance import Evidence, answer_odds, relevance
+from mindex.search.relevance import Evidence, answer_odds, read_again, relevance
 from mindex.search.retrieval import Retrieved, Retriever
 from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
 from mindex.store.base import RankingContext, RankingSignals, Store
@@ -68,7 +68,7 @@ class RankingSettings:
     boosts: Boosts
     refining: KeywordWeights
     neighbours: float
-    rerank: float
+    rerank: float | None  # None: what the reranker itself weighs
     expansion: float
 
 
@@ -244,7 +244,7 @@ class SearchPipeline:
 
     def _unless_refused(self, query: Query, parsed: ParsedQuery, kept: list[str]) -> tuple[Query, tuple[str, ...]]:
         """The query, without `rerank` where that is impossible, and notes: then nothing is prepared for it."""
-        if not query.rerank or not self._ranking.rerank or len(kept) < 2:
+        if not query.rerank or self._ranking.rerank == 0 or len(kept) < 2:
             return replace(query, rerank=False), ()
         refusal = self._reranking().refused(parsed.text)
         return (replace(query, rerank=False), (refusal,)) if refusal else (query, ())
@@ -263,7 +263,8 @@ class SearchPipeline:
         if len(first) < 2:
             return ranked, ()
         candidates = retrieved.candidates
-        weight = self._ranking.rerank * (candidates.model_fluency if candidates.cosines else legible(records.values()))
+        weight = self._reranking().weight if self._ranking.rerank is None else self._ranking.rerank
+        weight *= candidates.model_fluency if candidates.cosines else legible(records.values())
         if not weight:
             return ranked, ("not reranked: the models hardly read the language of these texts",)
         done = self._reranking().scores(retrieved.parsed.text, [records[hit.id] for hit in first])
@@ -276,6 +277,7 @@ class SearchPipeline:
                 hit,
                 stages=(*hit.stages, Stage("rerank", scores[hit.id] - hit.score)),
                 reranked=done.scores[hit.id],
+                relevance=read_again(hit.relevance, done.answers[hit.id]) if done.answers else hit.relevance,
             )
             for hit in first
         ]
@@ -329,7 +331,7 @@ class SearchPipeline:
     def _needed(self, query: Query) -> int:
         """How many of the best hits the page needs."""
         needed = query.offset + query.limit
-        return max(needed, RERANKED) if query.rerank and self._ranking.rerank else needed
+        return max(needed, RERANKED) if query.rerank and self._ranking.rerank != 0 else needed
 
     def _boosts(self, query: Query) -> Boosts:
         boosts = self._ranking.boosts

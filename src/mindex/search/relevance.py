@@ -64,6 +64,8 @@ _LOOK_UP_SURPRISE, _LOOK_UP_ODDS = 3.0, 4.0
 # small store says little about that, as in so many other texts, where it is rare.
 _PRIOR_TEXTS, _PRIOR_RATE = 1_000, 0.004
 _USUAL_LENGTH, _SHORTEST, _LONGEST = 100, 5, 400
+# What the reading of a reranker is worth: log-odds, up or down.
+_PER_READING = 1.5
 # A turn beside a relevant one is likelier to belong to the answer, if never as surely as that one.
 _PER_NEIGHBOUR = 4.5
 _SURE_OF_NEIGHBOURS = 0.7
@@ -138,6 +140,12 @@ def relevance(evidence: Evidence) -> float:
     if evidence.pages:
         both += _PER_LOG_PAGES * log(min(max(evidence.pages, _FEWEST_PAGES), _MOST_PAGES) / _USUAL_PAGES)
     return evidence.fluency * _logistic(both) + (1 - evidence.fluency) * by_words
+
+
+def read_again(relevance: float, answers: float) -> float:
+    """The relevance of a hit that a reranker has read, and finds to answer the query with this certainty (0…1)."""
+    shift = exp(_PER_READING * (2 * answers - 1))
+    return relevance * shift / (1 - relevance + relevance * shift)
 
 
 def answer_odds(evidence: Evidence) -> float:

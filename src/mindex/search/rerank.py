@@ -7,6 +7,7 @@ them stays below.
 import hashlib
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import overload
 
 from mindex.analyzer import analyze, analyze_query, is_segmented
@@ -34,6 +35,7 @@ class Reranked:
     scores: Mapping[str, float]
     note: str = ""
     trust: float = 1.0
+    answers: Mapping[str, float] = field(default_factory=dict)  # how sure it is of each (0…1), where its scale is known
 
 
 class RerankStage:
@@ -67,14 +69,16 @@ class RerankStage:
                 return Reranked({}, _failure_note(error))
             self._store.caches.put_many(RERANK_CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
             known |= fresh
-        return Reranked(known, trust=self._trust(max(known.values())))
-
-    def _trust(self, best: float) -> float:
-        """How far the scores are to be trusted: a reranker that sees no answer in the texts orders them by chance."""
         if self._reranker.doubt is None:
-            return 1.0
+            return Reranked(known)
         least, most = self._reranker.doubt
-        return min(1.0, max(0.0, (best - least) / (most - least)))
+        answers = {id_: min(1.0, max(0.0, (score - least) / (most - least))) for id_, score in known.items()}
+        # One that sees no answer in the texts orders them by chance.
+        return Reranked(known, trust=max(answers.values()), answers=answers)
+
+    @property
+    def weight(self) -> float:
+        return self._reranker.weight
 
     def _key(self, query: str, record: Record) -> str:
         return self._start(query) + _digest(record.title, record.text)

@@ -217,7 +217,7 @@ class SearchService:
             ),
             refining=KeywordWeights(number("search.weights.pairs"), number("search.weights.coverage")),
             neighbours=number("search.weights.neighbours"),
-            rerank=number("search.weights.rerank"),
+            rerank=number("search.weights.rerank") if self._settings.said("search.weights.rerank") else None,
             expansion=number("search.weights.expansion"),
         )
 

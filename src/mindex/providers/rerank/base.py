@@ -21,6 +21,10 @@ class Reranker(Protocol):
         """
 
     @property
+    def weight(self) -> float:
+        """Its share in the order of the first hits, unless `search.weights.rerank` is set."""
+
+    @property
     def loaded(self) -> bool: ...
 
     def load(self) -> None:
@@ -32,6 +36,11 @@ class Reranker(Protocol):
         Raises RerankError, also when `seconds` have passed before the last text was scored. A text's score does not
         depend on the texts beside it.
         """
+
+
+# The share of a reranker whose user chose it: a server's, or a model of one's own. That of the built-in one, a small
+# model, was measured (docs/quality.md).
+CHOSEN_WEIGHT, BUILT_IN_WEIGHT = 0.7, 0.4
 
 
 def create_reranker(settings: ProviderSettings) -> Reranker | None:

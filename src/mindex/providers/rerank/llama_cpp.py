@@ -7,7 +7,7 @@ from mindex.errors import ProviderError
 from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean_for_server
 from mindex.providers.gguf import GgufModel, describe
 from mindex.providers.llama_cpp import MAX_TOKENS, LlamaServer
-from mindex.providers.rerank.base import Reranker
+from mindex.providers.rerank.base import CHOSEN_WEIGHT, Reranker
 from mindex.providers.rerank.http import endpoint
 
 _MAX_QUERY_TOKENS = 128
@@ -29,6 +29,7 @@ class LlamaReranker:
     """One GGUF model. Safe to use from several threads."""
 
     doubt = None
+    weight = CHOSEN_WEIGHT
 
     def __init__(self, file: GgufModel, timeout: float) -> None:
         self._max_tokens = min(file.tokens, MAX_TOKENS) - _TOKENS_AROUND

@@ -13,7 +13,7 @@ from mindex.providers.base import ProviderSettings, raise_as
 from mindex.providers.model_files import is_path, read_facts, write_facts
 from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, OutOfTime, open_engine
 from mindex.providers.packaged_models import RERANKER, RERANKERS
-from mindex.providers.rerank.base import Reranker
+from mindex.providers.rerank.base import BUILT_IN_WEIGHT, CHOSEN_WEIGHT, Reranker
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -100,6 +100,7 @@ class LocalReranker:
         self.name = f"local/{model}/{max_tokens}"
         self._max_tokens = max_tokens
         self.doubt = doubt
+        self.weight = CHOSEN_WEIGHT if doubt is None else BUILT_IN_WEIGHT
         self._model = model
         self._files = files
         self._engine = LazyEngine(self._open, RerankError)

@@ -7,6 +7,7 @@ from time import monotonic
 
 from mindex.providers.base import clean_for_server
 from mindex.providers.http import MEGABYTE
+from mindex.providers.rerank.base import CHOSEN_WEIGHT
 from mindex.providers.server import Limits, ModelServer, Rejected
 
 # Cross-encoders read 512 tokens, query and text together; servers that read more get no more than this.
@@ -24,6 +25,7 @@ class RemoteReranker:
     """One reranker on one server. Safe to use from several threads."""
 
     doubt = None
+    weight = CHOSEN_WEIGHT
 
     def __init__(self, server: ModelServer, path: str, body: Body, rows: Rows) -> None:
         """`rows` returns the pairs of index and score in an answer, or raises ValueError."""
