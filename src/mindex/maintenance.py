@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from mindex.clock import parse_time
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import EmbeddingError, MindexError, UsageError
@@ -19,6 +18,7 @@ from mindex.memories.validation import validate_limit, validate_type
 from mindex.model import Consolidation, Filters, MemoryStatistics, Proposal, Record, Report, SecretFinding
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator
+from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
 _MOST_PROPOSALS = 200

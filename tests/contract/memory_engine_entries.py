@@ -127,9 +127,9 @@ class MemoryEntries:
     def batch(self, batch: str) -> tuple[Change, ...]:
         return tuple(change for change in _changes(self._connection.read()) if batch and change.batch == batch)
 
-    def changes_between(self, after: int, before: int) -> Iterator[Change]:
+    def changes_between(self, after: int, before: int, *, newest_first: bool = False) -> Iterator[Change]:
         changes = [change for change in _changes(self._connection.read()) if after <= change.at < before]
-        return iter(sorted(changes, key=lambda change: change.at))
+        return iter(sorted(changes, key=lambda change: (change.at, change.change), reverse=newest_first))
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         first: dict[str, Change] = {}

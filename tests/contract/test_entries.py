@@ -252,9 +252,18 @@ def test_changes_of_a_time_span_come_in_order_of_time(store: Store) -> None:
     assert list(store.entries.changes_between(11, 30)) == []
 
 
+def test_changes_of_a_time_span_come_newest_first_on_request(store: Store) -> None:
+    times = [50, 10, 30, 30]
+    store.entries.add([replace(memory_of(f"m{n}"), updated_at=at) for n, at in enumerate(times)], by="me")
+    between = [(change.at, change.record) for change in store.entries.changes_between(10, 50, newest_first=True)]
+    assert between == [(30, "m3"), (30, "m2"), (10, "m1")]
+
+
 def test_many_changes_of_one_moment_are_all_returned(store: Store) -> None:
     store.entries.add([memory_of(f"m{n:04}") for n in range(1_200)], by="me")
-    assert len({change.record for change in store.entries.changes_between(0, 2)}) == 1_200
+    forwards = [change.record for change in store.entries.changes_between(0, 2)]
+    assert len(set(forwards)) == len(forwards) == 1_200
+    assert [change.record for change in store.entries.changes_between(0, 2, newest_first=True)] == forwards[::-1]
 
 
 def test_states_are_those_right_before_the_first_change_after_a_moment(store: Store) -> None:

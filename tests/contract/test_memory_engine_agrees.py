@@ -259,6 +259,7 @@ def read_entries(store: Store, now: int) -> Results:
         "history": [entries.history(id_) for id_ in ENTRIES],
         "change": [entries.change(number) for number in range(9)],
         "changes between": list(entries.changes_between(1_002, now - 1)),
+        "changes, newest first": list(entries.changes_between(1_002, now - 1, newest_first=True)),
         "batches": [entries.batch(change.batch) for change in entries.changes_between(0, now)],
         "states": sorted(entries.states_at(now - 3), key=lambda record: record.id),
         "unextracted": [entries.unextracted("*", 9), entries.unextracted("a", 9, rested)],

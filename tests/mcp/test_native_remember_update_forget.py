@@ -37,6 +37,17 @@ async def found(client: Client, query: str, **arguments: object) -> list[dict[st
     return list(structured(await client.call_tool("search", {"query": query, **arguments}))["results"])
 
 
+async def test_times_may_be_written_as_people_write_them(client: Client, own: Served) -> None:
+    id_ = await remember(client, "The harbour is closed", expires="next week")
+    assert (own.host.memory.entries.find(id_).expires_at or 0) > now_ms()
+    assert [row["id"] for row in await found(client, "harbour", after="yesterday", before="tomorrow")] == [id_]
+    assert await found(client, "harbour", as_of="2 hours ago") == []
+    timeline = structured(await client.call_tool("get", {"refs": ["timeline", "timeline:last week..now"]}))
+    assert [id_ in record["text"] for record in timeline["records"]] == [True, True]
+    refused = await client.call_tool("search", {"query": "harbour", "after": "1m"})
+    assert refused.is_error and "write 1min or 1mo" in text(refused)
+
+
 # ── a whole life ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -155,7 +166,7 @@ async def test_a_search_as_of_a_time_returns_the_earlier_text(client: Client, ow
         ({"text": "words", "confidence": 2}, "confidence 2 is out of range"),
         ({"text": "words", "expires": "someday"}, "'someday' is not a time"),
         ({"text": "words", "expires": "2001-01-01"}, "the expiry is in the past"),
-        ({"text": "words", "expires": "999999y"}, "the expiry is after the year 9999"),
+        ({"text": "words", "expires": "999999y"}, "'999999y' is outside the years 1 to 9999"),
         ({"text": "words", "supersedes": "zzzzzz"}, "'zzzzzz' is nothing that was told"),
         ({"text": "words", "kind": "contact"}, "a contact is told by its fields"),
         ({"text": "words", "colour": "red"}, "unknown argument 'colour'; remember takes text, type"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import combine, limit_option
+from mindex.cli.options import after_option, combine, limit_option
 from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES
@@ -26,7 +26,7 @@ _scope_options = combine(
     click.option("--all-tags", multiple=True, metavar="T", help="Only records with all of these tags."),
     click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
     click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
-    click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01."),
+    after_option,
     click.option("--before", metavar="T", help="Before this time."),
     click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
     click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
@@ -114,7 +114,7 @@ def get_command(
 ) -> None:
     """Show records by id (a unique start is enough), file, lines of a file, or glob.
 
-    Also profile or profile.user.name, history:ID, timeline:2026-03..2026-04, due, and ID±2 (or ID~2) for an exchange
+    Also profile or profile.user.name, history:ID, timeline:yesterday..today, due, and ID±2 (or ID~2) for an exchange
     with its neighbours.
     """
     _check_formats(context, form)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.clock import DAY_MS, now_ms, parse_expiry
+from mindex.clock import DAY_MS, now_ms
 from mindex.embedding.queue import EmbeddingQueue, pending_note
 from mindex.errors import UsageError
 from mindex.memories.author import Author
@@ -19,6 +19,7 @@ from mindex.memories.entries import find_entry
 from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memories.undo import undo
 from mindex.model import AddResult, Change, PurgeResult
+from mindex.time_parser import parse_expiry
 
 if TYPE_CHECKING:
     from mindex.config import Settings
@@ -42,7 +43,7 @@ class AddOptions(_Properties, total=False):
     """The options of `Memory.add`. Rules fill in the importance, the entities and the summary when not given."""
 
     agent: str | None
-    expires: str | int | None  # `30d`, a date, or days
+    expires: str | int | None  # `30d`, `friday`, a date; or milliseconds since 1970
     embed: bool
 
 

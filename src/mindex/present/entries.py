@@ -16,7 +16,7 @@ _NOT_YET_ERASED = (
     "another process still reads an older state of the file; the text leaves it when that one is done: run"
     " `mindex optimize` then"
 )
-_AGES = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
+_AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 
 
 # ── memories ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -77,7 +77,7 @@ def consolidation_text(found: Consolidation) -> str:
 def _too_young(found: Consolidation) -> str:
     """`; 7 are younger than 30 days (--older-than)`."""
     one = found.younger == 1
-    if age := re.fullmatch(r"(\d+)\s*([hdwmy])", found.older_than.strip().lower()):
+    if age := re.fullmatch(rf"(\d+)\s*({'|'.join(_AGES)})", found.older_than.strip().lower()):
         since = f"{'is' if one else 'are'} younger than {amount(int(age[1]), _AGES[age[2]])}"
     else:
         since = f"{'was' if one else 'were'} told since {found.older_than}"

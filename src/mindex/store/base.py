@@ -176,8 +176,8 @@ class EntryStore(Protocol):
     def superseded(self, id_: str) -> tuple[str, ...]:
         """Ids of the records that were retired in favour of this one, in the order in which they were added."""
 
-    def changes_between(self, after: int, before: int) -> Iterator[Change]:
-        """Changes from `after` (inclusive) to `before` (exclusive), in order of time, then of number."""
+    def changes_between(self, after: int, before: int, *, newest_first: bool = False) -> Iterator[Change]:
+        """Changes from `after` (inclusive) to `before` (exclusive), in order of time, then of number, or backwards."""
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         """The records that changed after a moment, as they were at it; those that did not exist yet are left out."""

@@ -55,7 +55,7 @@ class WriteTools(Toolset):
         summary: str = "",
         context: Annotated[str, Field(description="What it belongs to")] = "",
         source: Annotated[str, Field(description="Where it comes from")] = "",
-        expires: Annotated[str | Omitted, Field(description="30d or a date")] = None,
+        expires: Annotated[str | Omitted, Field(description="30d, friday or a date")] = None,
         supersedes: Annotated[str, Field(description="Id of the memory this replaces")] = "",
         kind: Annotated[str, Field(description=f"Default {', '.join(other_kinds.KINDS)}")] = "memory",
         fields: Fields = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after, batch FROM history"
-# A page of changes in order of time, after change number ?3 among those of one moment.
+# A page of changes, forwards from the moment ?1 and behind change number ?3 of that moment, or backwards from ?2.
 _CHANGES_BETWEEN = f"""
-{_HISTORY} WHERE at >= ?1 AND at < ?2 AND (at > ?1 OR change > ?3) ORDER BY at, change LIMIT 500
+{_HISTORY} WHERE at >= ?1 AND at <= ?2 AND (at > ?1 OR change > ?3) ORDER BY at, change LIMIT 500
+"""
+_CHANGES_BACKWARDS = f"""
+{_HISTORY} WHERE at >= ?1 AND at <= ?2 AND (at < ?2 OR change < ?3) ORDER BY at DESC, change DESC LIMIT 500
 """
 _STATES_AT = """
 SELECT before FROM history WHERE before IS NOT NULL AND change IN
@@ -174,15 +178,20 @@ class SqliteEntries:
         with self._database.read() as connection:
             return read_changes(connection, where, value)
 
-    def changes_between(self, after: int, before: int) -> Iterator[Change]:
-        beyond = 0
+    def changes_between(self, after: int, before: int, *, newest_first: bool = False) -> Iterator[Change]:
+        query, beyond = (_CHANGES_BACKWARDS, sys.maxsize) if newest_first else (_CHANGES_BETWEEN, 0)
+        first, last = after, before - 1
         while True:
             with self._database.read() as connection:
-                page = tuple(map(_to_change, connection.execute(_CHANGES_BETWEEN, (after, before, beyond))))
+                page = tuple(map(_to_change, connection.execute(query, (first, last, beyond))))
             if not page:
                 return
             yield from page
-            after, beyond = page[-1].at, page[-1].change
+            beyond = page[-1].change
+            if newest_first:
+                last = page[-1].at
+            else:
+                first = page[-1].at
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         with self._database.read() as connection:
