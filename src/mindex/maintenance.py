@@ -13,6 +13,7 @@ from mindex.memories.consolidation import Consolidator
 from mindex.memories.entries import list_all
 from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.merge import apply_merge
+from mindex.memories.open_conflicts import count_open_conflicts
 from mindex.memories.service import EntryService
 from mindex.memories.validation import validate_limit, validate_type
 from mindex.model import Consolidation, Filters, MemoryStatistics, Proposal, Record, Report, SecretFinding
@@ -71,7 +72,9 @@ class Maintenance:
         return self._entries.purge_expired()
 
     def statistics(self, agent: str | None = None) -> MemoryStatistics:
-        return self._author.store.entries.statistics(agent or self._author.name)
+        """An agent's memories in numbers, with how many pairs of them are in conflict."""
+        store, name = self._author.store, agent or self._author.name
+        return replace(store.entries.statistics(name), conflicts=count_open_conflicts(store, name))
 
     def scan(self) -> tuple[SecretFinding, ...]:
         """Secrets that are stored already, in the live entries and chunks of all agents."""

@@ -99,8 +99,8 @@ class Memory:
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
         """Records by id, short id, path, `path:10-40`, glob, or a comma-separated list of these.
 
-        Also `profile[.path]`, `history:ID`, `timeline[:FROM..TO]`, `due`, and `ID±2` for a turn with its neighbours.
-        `as_of` returns entries as they were then; files are as they are now.
+        Also `profile[.path]`, `history:ID`, `timeline[:FROM..TO]`, `due`, `conflicts`, and `ID±2` for a turn with its
+        neighbours. `as_of` returns entries as they were then; files are as they are now.
         """
         return self.lookup.get(*references, as_of=as_of)
 

@@ -114,6 +114,19 @@ class MemoryEntries:
         live = [link for link in links if tables.records[link.target].retired_at is None]
         return tuple(link.target for link in sorted(live, key=lambda link: (-link.weight, link.target)))
 
+    def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
+        tables = self._connection.read()
+        pairs = {(source, link.target) for (source, *_), link in tables.links.items() if link.kind == kind}
+        return tuple(
+            sorted(
+                pair
+                for pair in pairs
+                if pair[0] < pair[1]
+                and all(tables.records[id_].retired_at is None for id_ in pair)
+                and (agent == "*" or all(tables.records[id_].agent == agent for id_ in pair))
+            )
+        )
+
     def expired(self, before: int) -> tuple[str, ...]:
         records = self._connection.read().records.values()
         return tuple(one.id for one in records if one.expires_at is not None and one.expires_at < before)

@@ -288,6 +288,24 @@ def test_a_link_leads_in_both_directions_the_heaviest_first(store: Store) -> Non
     assert store.entries.linked("one", "near") == ("two", "three")
 
 
+def test_linked_pairs_are_named_once_and_only_while_both_are_live(store: Store) -> None:
+    store.entries.add([memory_of(id_) for id_ in ("one", "two", "gone")], by="me")
+    store.entries.add([replace(memory_of(id_), agent="other") for id_ in ("foreign", "stranger")], by="me")
+    for source, target, kind in (
+        ("two", "one", "conflict"),
+        ("one", "gone", "conflict"),
+        ("one", "two", "near"),
+        ("stranger", "foreign", "conflict"),
+    ):
+        store.entries.link(source, target, kind, 1.0)
+    retire(store, "gone")
+    assert store.entries.linked_pairs("conflict", memory_of("one").agent) == (("one", "two"),)
+    assert store.entries.linked_pairs("conflict", "*") == (("foreign", "stranger"), ("one", "two"))
+    assert store.entries.linked_pairs("other", "*") == ()
+    store.entries.purge(["two"])
+    assert store.entries.linked_pairs("conflict", memory_of("one").agent) == ()
+
+
 def test_expired_entries_are_named_whether_live_or_retired(store: Store) -> None:
     store.entries.add([memory_of("one", expires_at=5), memory_of("two", expires_at=9), memory_of("three")], by="me")
     retire(store, "one")

@@ -37,6 +37,23 @@ async def found(client: Client, query: str, **arguments: object) -> list[dict[st
     return list(structured(await client.call_tool("search", {"query": query, **arguments}))["results"])
 
 
+async def test_conflicts_are_told_and_end_when_one_supersedes_the_other(client: Client) -> None:
+    older = await remember(client, "Standup is at 9:30")
+    result = await client.call_tool("remember", {"text": "Standup is at 10:00"})
+    newer, why = structured(result)["id"], "different times: 9:30 and 10:00"
+    assert structured(result)["conflicts"] == [{"id": older, "summary": "Standup is at 9:30", "why": why}]
+    assert f"conflict: {older} Standup is at 9:30 ({why})" in text(result)
+    assert structured(result)["notes"] == [
+        f"if {newer} is right: `update {newer} --supersedes {older}` retires the other one"
+    ]
+    assert why in text(await client.call_tool("get", {"refs": ["conflicts"]}))
+    result = await client.call_tool("update", {"id": older, "text": "Standup is at 11:00"})
+    assert [one["id"] for one in structured(result)["conflicts"]] == [newer]
+    result = await client.call_tool("update", {"id": newer, "supersedes": older})
+    assert structured(result)["conflicts"] == []
+    assert "no memory is in conflict" in text(await client.call_tool("get", {"refs": ["conflicts"]}))
+
+
 async def test_times_may_be_written_as_people_write_them(client: Client, own: Served) -> None:
     id_ = await remember(client, "The harbour is closed", expires="next week")
     assert (own.host.memory.entries.find(id_).expires_at or 0) > now_ms()
@@ -54,7 +71,14 @@ async def test_times_may_be_written_as_people_write_them(client: Client, own: Se
 async def test_a_memory_is_added_found_updated_forgotten_restored_and_undone(client: Client) -> None:
     result = await client.call_tool("remember", {"text": "Mara prefers tabs over spaces.", "type": "preference"})
     id_ = structured(result)["id"]
-    assert structured(result) == {"id": id_, "created": True, "duplicate": False, "similar": [], "redacted": []}
+    assert structured(result) == {
+        "id": id_,
+        "created": True,
+        "duplicate": False,
+        "similar": [],
+        "conflicts": [],
+        "redacted": [],
+    }
     assert text(result) == f"{id_} remembered"
     assert [row["id"] for row in await found(client, "tabs")] == [id_]
 
@@ -114,7 +138,14 @@ async def test_every_property_is_stored_and_can_be_changed(client: Client) -> No
 async def test_the_same_text_again_is_the_same_memory(client: Client) -> None:
     id_ = await remember(client, "The build runs on port 5432.")
     again = await client.call_tool("remember", {"text": "The build  runs on port 5432. "})
-    assert structured(again) == {"id": id_, "created": False, "duplicate": True, "similar": [], "redacted": []}
+    assert structured(again) == {
+        "id": id_,
+        "created": False,
+        "duplicate": True,
+        "similar": [],
+        "conflicts": [],
+        "redacted": [],
+    }
     assert text(again) == f"{id_} known already"
 
 

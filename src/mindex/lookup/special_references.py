@@ -1,4 +1,4 @@
-"""Special references of `get`: `profile.user.name`, `history:ID`, `timeline[:FROM..TO]`, `due`, and `ID±2` for a turn.
+"""Special references of `get`: `profile.user.name`, `history:ID`, `timeline[:FROM..TO]`, `due`, `conflicts`, `ID±2`.
 
 Each resolves to records, so that every output shows it like any other record.
 """
@@ -15,7 +15,8 @@ from mindex.memories.contacts_projects_skills import Things
 from mindex.memories.entries import Entries
 from mindex.memories.profile import Profile
 from mindex.memories.timeline import MOST_EVENTS, Timeline
-from mindex.model import Record
+from mindex.model import Filters, Record
+from mindex.present.entries import conflicts_text
 from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
 from mindex.store.base import Store
@@ -35,6 +36,7 @@ class SpecialReferences:
     _profile: Profile
     _skills: Things
     _timeline: Timeline
+    _agent: str
 
     def resolve(self, reference: str, as_of: str | None = None) -> Sequence[Record] | None:
         """The records of a special reference, which may be none; None for an ordinary reference.
@@ -48,6 +50,10 @@ class SpecialReferences:
             return self._history(reference.removeprefix("history:"))
         if reference == "timeline" or reference.startswith("timeline:"):
             return [self._events(reference)]
+        if reference == "conflicts":
+            found = self._entries.in_conflict(Filters(agent=self._agent))
+            count = amount(sum(len(one.conflicts) for one in found) // 2, "open conflict")
+            return [Record(reference, "conflicts", conflicts_text(found), count)]
         if around := _AROUND.fullmatch(reference):
             return self._turns_around(around["id"], int(around["count"]))
         if (match := _PROFILE.fullmatch(reference)) and not self._store.files.find_documents(reference):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
-from mindex.model import Hit, Record
+from mindex.model import Conflict, Hit, Record
 from mindex.present.tokens import count_tokens
 from mindex.values import dataclass
 
@@ -63,6 +63,7 @@ class RecordView:
     truncated: bool | None = None
     explain: Hit | None = None
     around: tuple[RecordView, ...] | None = None
+    conflicts: tuple[Conflict, ...] | None = None
 
     @property
     def place(self) -> str | None:

@@ -188,6 +188,9 @@ class EntryStore(Protocol):
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         """Ids of the live records linked to this one, the heaviest link first, then by id."""
 
+    def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
+        """Pairs of linked live records of an agent (`*`: of all), each once, the smaller id first, in order."""
+
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         """The live turns around one of its session, itself included, in order; none if it is not a live turn."""
 

@@ -49,6 +49,11 @@ _LINKED = """
 SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
 WHERE a.id = ? AND l.kind = ? AND b.retired_at IS NULL ORDER BY l.weight DESC, b.id
 """
+_LINKED_PAIRS = """
+SELECT a.id, b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
+WHERE l.kind = ?1 AND a.id < b.id AND a.retired_at IS NULL AND b.retired_at IS NULL
+AND (?2 = '*' OR (a.agent = ?2 AND b.agent = ?2)) ORDER BY a.id, b.id
+"""
 _SESSION = """
 SELECT id FROM records WHERE agent = ? AND kind = 'turn' AND retired_at IS NULL
 AND json_extract(fields, '$.session_id') = ? ORDER BY created_at, number
@@ -156,6 +161,10 @@ class SqliteEntries:
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         return self._ids(_LINKED, id_, kind)
+
+    def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
+        with self._database.read() as connection:
+            return tuple(connection.execute(_LINKED_PAIRS, (kind, agent)))
 
     def expired(self, before: int) -> tuple[str, ...]:
         return self._ids("SELECT id FROM records WHERE expires_at < ?", before)
