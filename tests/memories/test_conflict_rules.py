@@ -44,6 +44,7 @@ def test_a_conflict_says_what_differs(older: str, newer: str, why: str) -> None:
         ("Standup is at 9:45 every weekday in the blue room", "Standup is at 10:15"),
         ("Use pnpm, not npm or yarn, in every repository", "Use npm in every repository"),
         ("The shop closes at 18:00 and the alarm is armed", "The shop closes at 19:00"),
+        ("Ada prefers dark mode in every editor and terminal", "Ada prefers light mode"),
         ("Standup is at 9:30. It takes ten minutes.", "We moved the standup to 10:00 because of the Lisbon office"),
     ],
 )

@@ -70,9 +70,9 @@ _NAMES = {
 def _different_values(one: Statement, other: Statement, differing: tuple[Value, Value]) -> str:
     if one.event or other.event or one.negated != other.negated or not _same_words(one, other):
         return ""
-    if all(value.names_subject for value in differing):
-        return ""
     first, second = differing
+    if (first.names_subject and second.names_subject) or first.bound != second.bound:
+        return ""
     if first.parts[0][0] == "weekday" and not _is_scheduled(one):
         return ""
     return f"different {_NAMES[first.kind]}: {first.text} and {second.text}"

@@ -175,6 +175,12 @@ PREPOSITIONS = frozenset(
     " en à para".split()
 )
 
+# What makes a number a lower or an upper bound: `open from 9:00` and `open until 18:00` both hold.
+BOUNDS = {
+    **dict.fromkeys("from since after above over least than minimum exceeding".split(), "lower"),
+    **dict.fromkeys("until till before by below under most maximum within".split(), "upper"),
+}
+
 NEGATIONS = frozenset(
     "not no never cannot cant wont dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt couldnt shouldnt"
     " wouldnt mustnt nicht kein keine keinen keiner nie niemals pas jamais nunca".split()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from mindex.analyzer import STOP_WORDS, fold
@@ -24,6 +25,7 @@ _SECOND_CLAUSE = re.compile(
 )
 # What follows a number and does not say when or for whom it holds: `at 9:45 every weekday in the blue room`.
 _DETAIL = re.compile(r"(?<=\w)\s+(?:with|in|every|each|up to)\s+(?:the\s+)?(?P<next>\w+).*", re.IGNORECASE | re.DOTALL)
+_EVERYWHERE = re.compile(r"(?<=\w)\s+(?:in|for|on|at)\s+(?:every|all|any)\b", re.IGNORECASE)
 _CONDITIONS = frozenset("spring summer autumn fall winter weekend weekends holiday holidays case".split())
 _TOKEN = re.compile(
     r"(?P<iso>\d{4}-\d{2}-\d{2})"
@@ -95,6 +97,7 @@ class Value:
     unit: str
     text: str  # as it is written
     names_subject: bool = False  # `Room 12 has …`: it belongs to the name of the subject
+    bound: str = ""  # lower or upper: `from 9:00`, `until 18:00`
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,9 @@ def statements(text: str, *, without_details: bool = False) -> tuple[Statement, 
 
 
 def _head(sentence: str) -> str:
-    """A sentence up to the details that follow its first number; '' if none do."""
+    """A sentence up to the details that follow its first number, or up to `in every …`; '' if none do."""
+    if everywhere := _EVERYWHERE.search(sentence):
+        return sentence[: everywhere.start()]
     number = next((match for match in _TOKEN.finditer(sentence) if _is_number(match)), None)
     detail = _DETAIL.search(sentence, number.end()) if number else None
     if detail is None:
@@ -169,7 +174,8 @@ def _statement(sentence: str) -> Statement:
     while place < len(tokens):
         value, used = _value(tokens, place, words)
         if value is not None:
-            values.append(value)
+            last = fold(words[-1].text) if words else ""
+            values.append(replace(value, bound=known.BOUNDS.get(last, "")))
             place += used
             continue
         _, text = tokens[place]
