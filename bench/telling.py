@@ -14,6 +14,8 @@ from measure import Row, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
 from mindex.memories.author import Author
 from mindex.memories.lifecycle import EntryWriter, NewMemory
+from mindex.memories.open_conflicts import conflicting
+from mindex.memories.related_memories import conflict_candidates, find_related, similar_among
 from mindex.memory import Memory
 from mindex.model import Filters, Record
 from mindex.redaction.redactor import Redactor
@@ -82,7 +84,7 @@ def _columns(record: Record) -> tuple[str, ...]:
 
 
 class _WithoutLookup(EntryWriter):
-    def _similar(self, record: Record, types: tuple[str, ...]) -> tuple[()]:  # noqa: ARG002 - as what it stands for
+    def _related(self, record: Record) -> tuple[()]:  # noqa: ARG002 - as what it stands for
         return ()
 
 
@@ -119,7 +121,7 @@ def lookup(ground: Ground) -> Row:
         scope = Filters(kinds=("memory",), types=("fact",))
         ours, baseline = alternate(
             len(texts),
-            lambda turn: timed(lambda: memories._similar(prepared[turn], ("fact",))),
+            lambda turn: timed(lambda: _look_up(memory, prepared[turn])),
             lambda turn: timed(
                 lambda: memory.store.retrieval.keyword(KeywordQuery(parse(texts[turn]).node), scope, 200)
             ),  # type: ignore[arg-type]  # plain words
@@ -127,7 +129,7 @@ def lookup(ground: Ground) -> Row:
     ratio = ours.over(baseline)
     return Row(
         name="near-lookup",
-        measured=f"the near-duplicate look-up among {ground.sizes.small:,}: {told(ours.wall)}",
+        measured=f"the look-up of near-duplicates and conflicts among {ground.sizes.small:,}: {told(ours.wall)}",
         baseline=f"a keyword search for the same words: {told(baseline.wall)}",
         ratio=f"{ratio:.2f}×",
         target="≤ 2×",
@@ -135,6 +137,12 @@ def lookup(ground: Ground) -> Row:
         note=f"wall, median of {len(texts)}",
         numbers={"ratio": ratio},
     )
+
+
+def _look_up(memory: Memory, record: Record) -> None:
+    """What a new memory is compared with: near-duplicates and conflicts."""
+    related = find_related(memory.store, record)
+    similar_among(record, related, ("fact",), but=conflicting(record, conflict_candidates(related)))
 
 
 def bulk(ground: Ground) -> Row:

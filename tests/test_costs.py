@@ -46,6 +46,7 @@ _FOR_OTHERS = {
     "mindex.providers.rerank.base",
     "mindex.providers.generate.base",
     "mindex.embedding_text",
+    "mindex.time_parser",
 }
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from mindex.clock import parse_time
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import EmbeddingError, MindexError, UsageError
@@ -14,11 +13,13 @@ from mindex.memories.consolidation import Consolidator
 from mindex.memories.entries import list_all
 from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.merge import apply_merge
+from mindex.memories.open_conflicts import count_open_conflicts
 from mindex.memories.service import EntryService
 from mindex.memories.validation import validate_limit, validate_type
 from mindex.model import Consolidation, Filters, MemoryStatistics, Proposal, Record, Report, SecretFinding
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator
+from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
 _MOST_PROPOSALS = 200
@@ -71,7 +72,9 @@ class Maintenance:
         return self._entries.purge_expired()
 
     def statistics(self, agent: str | None = None) -> MemoryStatistics:
-        return self._author.store.entries.statistics(agent or self._author.name)
+        """An agent's memories in numbers, with how many pairs of them are in conflict."""
+        store, name = self._author.store, agent or self._author.name
+        return replace(store.entries.statistics(name), conflicts=count_open_conflicts(store, name))
 
     def scan(self) -> tuple[SecretFinding, ...]:
         """Secrets that are stored already, in the live entries and chunks of all agents."""

@@ -100,7 +100,7 @@ class Memory:
         """Records by id, short id, path, `path:10-40`, glob, or a comma-separated list of these.
 
         Also `links:ID` and `backlinks:ID` for the files that a file links to and that link to it, `profile[.path]`,
-        `history:ID`, `timeline:FROM..TO`, `due`, and `ID±2` for a turn with its neighbours.
+        `history:ID`, `timeline[:FROM..TO]`, `due`, `conflicts`, and `ID±2` for a turn with its neighbours.
         `as_of` returns entries as they were then; files are as they are now.
         """
         return self.lookup.get(*references, as_of=as_of)

@@ -49,7 +49,7 @@ class Services:
         self.redactor = Redactor(settings.secrets_mode)
         self.stop = threading.Event()
         self.selection = EmbedderSelection(store, settings, providers)
-        self.queue = EmbeddingQueue(store, self.selection, on_stored=_link_near_duplicates, stop=self.stop)
+        self.queue = EmbeddingQueue(store, self.selection, on_stored=_link_close_memories, stop=self.stop)
         redact = self.redactor.for_reading().redact_text
         days, rows = settings.number("access_log.days"), settings.whole("access_log.rows")
         self.access_log = AccessLog(store, redact, days=days, rows=rows)
@@ -87,7 +87,9 @@ class Services:
         from mindex.lookup.service import Lookup
         from mindex.lookup.special_references import SpecialReferences
 
-        special = SpecialReferences(self.store, self.entries, self.profile, self.things("skill"), self.timeline)
+        special = SpecialReferences(
+            self.store, self.entries, self.profile, self.things("skill"), self.timeline, self.agent
+        )
         files = IndexedFiles(self.store.files, self.redactor.for_reading())
         return Lookup(self.store, files, special, Links(self.store, files), self.access_log)
 
@@ -161,7 +163,7 @@ class Services:
     def models(self) -> Models:
         from mindex.embedding.models import Models
 
-        return Models(self.store, self.settings, self.selection, self.providers, _link_near_duplicates)
+        return Models(self.store, self.settings, self.selection, self.providers, _link_close_memories)
 
     @cached_property
     def transfer(self) -> Transfer:
@@ -178,8 +180,8 @@ class Services:
         )
 
 
-def _link_near_duplicates(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
+def _link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Called with records whose vectors were just stored."""
-    from mindex.memories.near_duplicates import link_near_duplicates  # only what embeds needs it
+    from mindex.memories.near_duplicates import link_close_memories  # only what embeds needs it
 
-    link_near_duplicates(store, model, stored)
+    link_close_memories(store, model, stored)

@@ -114,6 +114,19 @@ class MemoryEntries:
         live = [link for link in links if tables.records[link.target].retired_at is None]
         return tuple(link.target for link in sorted(live, key=lambda link: (-link.weight, link.target)))
 
+    def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
+        tables = self._connection.read()
+        pairs = {(source, link.target) for (source, *_), link in tables.links.items() if link.kind == kind}
+        return tuple(
+            sorted(
+                pair
+                for pair in pairs
+                if pair[0] < pair[1]
+                and all(tables.records[id_].retired_at is None for id_ in pair)
+                and (agent == "*" or all(tables.records[id_].agent == agent for id_ in pair))
+            )
+        )
+
     def expired(self, before: int) -> tuple[str, ...]:
         records = self._connection.read().records.values()
         return tuple(one.id for one in records if one.expires_at is not None and one.expires_at < before)
@@ -127,9 +140,9 @@ class MemoryEntries:
     def batch(self, batch: str) -> tuple[Change, ...]:
         return tuple(change for change in _changes(self._connection.read()) if batch and change.batch == batch)
 
-    def changes_between(self, after: int, before: int) -> Iterator[Change]:
+    def changes_between(self, after: int, before: int, *, newest_first: bool = False) -> Iterator[Change]:
         changes = [change for change in _changes(self._connection.read()) if after <= change.at < before]
-        return iter(sorted(changes, key=lambda change: change.at))
+        return iter(sorted(changes, key=lambda change: (change.at, change.change), reverse=newest_first))
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         first: dict[str, Change] = {}

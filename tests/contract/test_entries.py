@@ -252,9 +252,18 @@ def test_changes_of_a_time_span_come_in_order_of_time(store: Store) -> None:
     assert list(store.entries.changes_between(11, 30)) == []
 
 
+def test_changes_of_a_time_span_come_newest_first_on_request(store: Store) -> None:
+    times = [50, 10, 30, 30]
+    store.entries.add([replace(memory_of(f"m{n}"), updated_at=at) for n, at in enumerate(times)], by="me")
+    between = [(change.at, change.record) for change in store.entries.changes_between(10, 50, newest_first=True)]
+    assert between == [(30, "m3"), (30, "m2"), (10, "m1")]
+
+
 def test_many_changes_of_one_moment_are_all_returned(store: Store) -> None:
     store.entries.add([memory_of(f"m{n:04}") for n in range(1_200)], by="me")
-    assert len({change.record for change in store.entries.changes_between(0, 2)}) == 1_200
+    forwards = [change.record for change in store.entries.changes_between(0, 2)]
+    assert len(set(forwards)) == len(forwards) == 1_200
+    assert [change.record for change in store.entries.changes_between(0, 2, newest_first=True)] == forwards[::-1]
 
 
 def test_states_are_those_right_before_the_first_change_after_a_moment(store: Store) -> None:
@@ -277,6 +286,24 @@ def test_a_link_leads_in_both_directions_the_heaviest_first(store: Store) -> Non
     assert (store.entries.linked("two", "near"), store.entries.linked("one", "other")) == (("one",), ())
     store.entries.link("one", "two", "near", 0.95)
     assert store.entries.linked("one", "near") == ("two", "three")
+
+
+def test_linked_pairs_are_named_once_and_only_while_both_are_live(store: Store) -> None:
+    store.entries.add([memory_of(id_) for id_ in ("one", "two", "gone")], by="me")
+    store.entries.add([replace(memory_of(id_), agent="other") for id_ in ("foreign", "stranger")], by="me")
+    for source, target, kind in (
+        ("two", "one", "conflict"),
+        ("one", "gone", "conflict"),
+        ("one", "two", "near"),
+        ("stranger", "foreign", "conflict"),
+    ):
+        store.entries.link(source, target, kind, 1.0)
+    retire(store, "gone")
+    assert store.entries.linked_pairs("conflict", memory_of("one").agent) == (("one", "two"),)
+    assert store.entries.linked_pairs("conflict", "*") == (("foreign", "stranger"), ("one", "two"))
+    assert store.entries.linked_pairs("other", "*") == ()
+    store.entries.purge(["two"])
+    assert store.entries.linked_pairs("conflict", memory_of("one").agent) == ()
 
 
 def test_expired_entries_are_named_whether_live_or_retired(store: Store) -> None:

@@ -85,9 +85,19 @@ def test_a_timeline_is_one_record(memory: Memory) -> None:
     assert f"add memory {id_} Learnt today" in record.text and "Anna" in record.text
     (record,) = memory.get("timeline:2020-01..2020-02").records
     assert record.text == "nothing in that time"
-    for reference in ("timeline:", "timeline:..", "timeline:..2026", "timeline:2026", "timeline:yesterday..today"):
+    for reference in ("timeline:2026", "timeline:whenever..", "timeline:1m.."):
         with pytest.raises(UsageError):
             memory.get(reference)
+
+
+@pytest.mark.parametrize("reference", ["timeline", "timeline:", "timeline:.."])
+def test_a_timeline_without_a_beginning_is_the_last_seven_days_newest_first(memory: Memory, reference: str) -> None:
+    first, second = memory.add("Learnt first").id, memory.add("Learnt second").id
+    (record,) = memory.get(reference).records
+    assert record.text.index(second) < record.text.index(first)
+    assert memory.get("timeline:..3 days ago").records[0].text == "nothing in that time"
+    in_order = memory.get("timeline:yesterday..tomorrow").records[0].text
+    assert in_order.index(first) < in_order.index(second)
 
 
 def test_due_returns_the_skills_that_are_due_and_none_is_no_error(memory: Memory) -> None:

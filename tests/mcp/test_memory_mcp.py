@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 
 from mcp import Client, MCPError, StdioServerParameters
-from mindex.clock import now_ms, parse_time
+from mindex.clock import now_ms
 from mindex.mcp.dialects.memory_mcp import all_words
 from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, classify, days_kept
@@ -22,6 +22,7 @@ from mindex.mcp.tools import indented_json
 from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import TYPES, Answer, Hit, Record
+from mindex.time_parser import parse_time
 from tests.mcp.conftest import Served, structured, text
 from tests.mcp.test_serve import MINDEX
 from tests.running import wait_until

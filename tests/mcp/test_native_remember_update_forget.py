@@ -37,13 +37,48 @@ async def found(client: Client, query: str, **arguments: object) -> list[dict[st
     return list(structured(await client.call_tool("search", {"query": query, **arguments}))["results"])
 
 
+async def test_conflicts_are_told_and_end_when_one_supersedes_the_other(client: Client) -> None:
+    older = await remember(client, "Standup is at 9:30")
+    result = await client.call_tool("remember", {"text": "Standup is at 10:00"})
+    newer, why = structured(result)["id"], "different times: 9:30 and 10:00"
+    assert structured(result)["conflicts"] == [{"id": older, "summary": "Standup is at 9:30", "why": why}]
+    assert f"conflict: {older} Standup is at 9:30 ({why})" in text(result)
+    assert structured(result)["notes"] == [
+        f"if {newer} is right: `update {newer} --supersedes {older}` retires the other one"
+    ]
+    assert why in text(await client.call_tool("get", {"refs": ["conflicts"]}))
+    result = await client.call_tool("update", {"id": older, "text": "Standup is at 11:00"})
+    assert [one["id"] for one in structured(result)["conflicts"]] == [newer]
+    result = await client.call_tool("update", {"id": newer, "supersedes": older})
+    assert structured(result)["conflicts"] == []
+    assert "no memory is in conflict" in text(await client.call_tool("get", {"refs": ["conflicts"]}))
+
+
+async def test_times_may_be_written_as_people_write_them(client: Client, own: Served) -> None:
+    id_ = await remember(client, "The harbour is closed", expires="next week")
+    assert (own.host.memory.entries.find(id_).expires_at or 0) > now_ms()
+    assert [row["id"] for row in await found(client, "harbour", after="yesterday", before="tomorrow")] == [id_]
+    assert await found(client, "harbour", as_of="2 hours ago") == []
+    timeline = structured(await client.call_tool("get", {"refs": ["timeline", "timeline:last week..now"]}))
+    assert [id_ in record["text"] for record in timeline["records"]] == [True, True]
+    refused = await client.call_tool("search", {"query": "harbour", "after": "1m"})
+    assert refused.is_error and "write 1min or 1mo" in text(refused)
+
+
 # ── a whole life ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_a_memory_is_added_found_updated_forgotten_restored_and_undone(client: Client) -> None:
     result = await client.call_tool("remember", {"text": "Mara prefers tabs over spaces.", "type": "preference"})
     id_ = structured(result)["id"]
-    assert structured(result) == {"id": id_, "created": True, "duplicate": False, "similar": [], "redacted": []}
+    assert structured(result) == {
+        "id": id_,
+        "created": True,
+        "duplicate": False,
+        "similar": [],
+        "conflicts": [],
+        "redacted": [],
+    }
     assert text(result) == f"{id_} remembered"
     assert [row["id"] for row in await found(client, "tabs")] == [id_]
 
@@ -103,7 +138,14 @@ async def test_every_property_is_stored_and_can_be_changed(client: Client) -> No
 async def test_the_same_text_again_is_the_same_memory(client: Client) -> None:
     id_ = await remember(client, "The build runs on port 5432.")
     again = await client.call_tool("remember", {"text": "The build  runs on port 5432. "})
-    assert structured(again) == {"id": id_, "created": False, "duplicate": True, "similar": [], "redacted": []}
+    assert structured(again) == {
+        "id": id_,
+        "created": False,
+        "duplicate": True,
+        "similar": [],
+        "conflicts": [],
+        "redacted": [],
+    }
     assert text(again) == f"{id_} known already"
 
 
@@ -155,7 +197,7 @@ async def test_a_search_as_of_a_time_returns_the_earlier_text(client: Client, ow
         ({"text": "words", "confidence": 2}, "confidence 2 is out of range"),
         ({"text": "words", "expires": "someday"}, "'someday' is not a time"),
         ({"text": "words", "expires": "2001-01-01"}, "the expiry is in the past"),
-        ({"text": "words", "expires": "999999y"}, "the expiry is after the year 9999"),
+        ({"text": "words", "expires": "999999y"}, "'999999y' is outside the years 1 to 9999"),
         ({"text": "words", "supersedes": "zzzzzz"}, "'zzzzzz' is nothing that was told"),
         ({"text": "words", "kind": "contact"}, "a contact is told by its fields"),
         ({"text": "words", "colour": "red"}, "unknown argument 'colour'; remember takes text, type"),

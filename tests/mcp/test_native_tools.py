@@ -124,7 +124,7 @@ async def test_a_limit_too_large_is_cut_with_a_note(client: Client) -> None:
         ({"query": "redis", "budget": 49}, "a budget of 49 tokens is too small; allow at least 50"),
         ({"query": "redis", "collection": ["nope"]}, "unknown collection 'nope'; use one of handbook"),
         ({"query": "redis", "kind": "chunks"}, "unknown kind 'chunks'; use one of chunk, memory"),
-        ({"query": "redis", "after": "soon"}, "'soon' is not a time; write 7d"),
+        ({"query": "redis", "after": "soon"}, "'soon' is not a time; write today"),
         ({"query": "redis", "min_importance": 11}, "min_importance: input should be less than or equal to 10"),
         ({"query": "redis", "view": "long"}, "view: input should be 'full', 'compact', 'digest' or 'dual'"),
         ({"limit": 3}, "argument 'query' is missing; search takes query, limit"),

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from mindex.clock import now_ms, to_iso
+from mindex.clock import DAY_MS, now_ms, to_iso
 from mindex.embedding import queue
 from mindex.errors import AmbiguousIdError, ConflictError, MindexError, NotFoundError, UsageError
 from mindex.memory import Memory
@@ -340,6 +340,17 @@ def test_the_timeline_lists_the_events_between_two_times(memory: Memory) -> None
     assert [event.summary for event in memory.timeline.events("1d", query="story")] == ["another story"]
     assert memory.timeline.events("2001", "2002") == ()
     assert len(memory.timeline.events("1d", limit=2)) == 2
+
+
+def test_the_timeline_without_a_beginning_is_the_last_seven_days_newest_first(memory: Memory) -> None:
+    old = memory.add("eight days old")
+    with memory.store._engine.database.write() as connection:  # type: ignore[attr-defined]
+        connection.execute("UPDATE history SET at = ? WHERE record = ?", (now_ms() - 8 * DAY_MS, old.id))
+    first, second = memory.add("one thing"), memory.add("another story")
+    assert [event.id for event in memory.timeline.events()] == [second.id, first.id]
+    assert [event.id for event in memory.timeline.events(limit=1)] == [second.id]
+    assert [event.id for event in memory.timeline.events(before="7d")] == [old.id]
+    assert [event.id for event in memory.timeline.events("2 weeks ago")] == [old.id, first.id, second.id]
 
 
 # ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────────

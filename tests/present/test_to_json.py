@@ -77,7 +77,7 @@ def test_a_mapping_may_hold_values() -> None:
 
 def test_a_property_is_written_where_the_rule_names_it() -> None:
     shown = to_json(AddResult("a", created=False, similar=(SimilarMemory("b", "tea", 0.5),)))
-    assert list(shown) == ["id", "created", "duplicate", "similar", "redacted"]
+    assert list(shown) == ["id", "created", "duplicate", "similar", "conflicts", "redacted"]
     assert (shown["duplicate"], shown["redacted"]) == (True, [])
 
 

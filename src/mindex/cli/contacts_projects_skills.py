@@ -9,7 +9,6 @@ import click
 
 from mindex.cli.options import F, combine, id_argument, limit_option, reason_option
 from mindex.cli.output import Context, prints
-from mindex.clock import parse_time
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
 from mindex.memory import Memory
@@ -17,6 +16,7 @@ from mindex.model import Change, DueSkill, Record
 from mindex.present import entries as present
 from mindex.present.history import fields_changed_json, fields_changed_text
 from mindex.store.base import Page
+from mindex.time_parser import parse_time
 
 
 def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:

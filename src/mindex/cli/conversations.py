@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import limit_option, text_or_stdin
+from mindex.cli.options import after_option, limit_option, text_or_stdin
 from mindex.cli.output import Context, ProgressBar, colour, note, prints
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
@@ -68,7 +68,7 @@ def extract(memory: Memory, batch: int, everything: bool, again: bool) -> Extrac
 @conversation_command.command("search")
 @click.argument("query")
 @click.option("--session", default="", metavar="S", help="Only in this conversation.")
-@click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01.")
+@after_option
 @click.option("--before", metavar="T", help="Before this time.")
 @limit_option(10, f"How many results, at most {MAX_LIMIT}.")
 @click.option("--around", default=0, show_default=True, help="How many exchanges before and after each to show.")

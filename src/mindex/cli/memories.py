@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import combine, id_argument, limit_option, reason_option, text_or_stdin
+from mindex.cli.options import after_option, combine, id_argument, limit_option, reason_option, text_or_stdin
 from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memory import Memory
@@ -23,7 +23,7 @@ _property_options = combine(
     click.option("--summary", metavar="S", help="At most twenty words (default: the first sentence)."),
     click.option("--source", metavar="S", help="Where it comes from."),
     click.option("--context", metavar="S", help="What it belongs to."),
-    click.option("--expires", metavar="T", help="When it stops being true: 2027-01-31, 30d."),
+    click.option("--expires", metavar="T", help="When it stops being true: 30d, 2h, friday, next week, 2027-01-31."),
     click.option("--ttl", metavar="30d", help="The same, counted from now."),
     click.option("--supersedes", metavar="ID", help="Retire that older memory."),
     click.option("--anchor", metavar="PATH:10-40", help="The lines of a file it is about."),
@@ -114,11 +114,14 @@ def undo_command(memory: Memory, reference: str) -> tuple[Change, int]:
 
 @click.command("timeline")
 @click.argument("query", default="")
-@click.option("--after", required=True, metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01.")
+@after_option
 @click.option("--before", metavar="T", help="Before this time (default: now).")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only what happened to this kind.")
 @limit_option(50, "How many events, at most 200.")
 @prints(timeline_text, lambda events: {"events": events})
 def timeline_command(memory: Memory, **options: Any) -> Sequence[TimelineEvent]:
-    """What was learnt, said, changed and forgotten between two times."""
+    """What was learnt, said, changed and forgotten between two times.
+
+    With --after oldest first; without it the last seven days, newest first.
+    """
     return memory.timeline.events(**options)

@@ -21,6 +21,10 @@ def combine(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 id_argument = click.argument("id_", metavar="ID")
+# Named like the option of `Memory.search` and `Memory.timeline.events`.
+after_option = click.option(
+    "--after", metavar="T", help="Not before: 2h, 7d, yesterday, last week, friday, march, 2026-03, 2026-03-01."
+)
 reason_option = click.option("--reason", default="", metavar="R", help="Why, for the history.")
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import combine, limit_option
+from mindex.cli.options import after_option, combine, limit_option
 from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES
 from mindex.present.answer_view import VIEWS, AnswerView, View, view_answer
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, formatted
-from mindex.present.records_view import RecordsView, list_json, list_text, view_records
+from mindex.present.record_view import view_record
+from mindex.present.records_view import RecordsView, list_json, list_text, view_in_conflict, view_records
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
 
@@ -26,7 +27,7 @@ _scope_options = combine(
     click.option("--all-tags", multiple=True, metavar="T", help="Only records with all of these tags."),
     click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
     click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
-    click.option("--after", metavar="T", help="Not before: 7d, 2w, 2026-03, 2026-03-01."),
+    after_option,
     click.option("--before", metavar="T", help="Before this time."),
     click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
     click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
@@ -116,7 +117,7 @@ def get_command(
     """Show records by id (a unique start is enough), file, lines of a file, or glob.
 
     Also links:ID and backlinks:ID (the files that a file links to, and that link to it), profile or profile.user.name,
-    history:ID, timeline:2026-03..2026-04, due, and ID±2 (or ID~2) for an exchange with its neighbours.
+    history:ID, timeline:yesterday..today, due, and ID±2 (or ID~2) for an exchange with its neighbours.
     """
     _check_formats(context, form)
     with context.memory() as memory:
@@ -137,16 +138,22 @@ def get_command(
 @click.command("list")
 @limit_option(20, f"How many, at most {MAX_LIMIT}.")
 @_offset_option
+@click.option("--conflicts", is_flag=True, help="Only memories that cannot hold beside another one, with those.")
 @_scope_options
 @click.pass_obj
-def list_command(context: Context, /, limit: int, offset: int, **scope: Any) -> None:
+def list_command(context: Context, /, limit: int, offset: int, conflicts: bool, **scope: Any) -> None:
     """List records, newest first."""
+    if conflicts and scope["as_of"]:
+        raise UsageError("--conflicts shows the conflicts of now", "leave out --as-of")
     with context.memory() as memory:
-        page = memory.list(memory.filters(**scope), limit=limit, offset=offset)
+        filters = memory.filters(**scope)
+        page = memory.list(filters, limit=limit, offset=offset)  # also checks the limit and the offset
+        found = memory.entries.in_conflict(filters) if conflicts else ()
+    rows, total = [view_record(record) for record in page.records], page.total
+    if conflicts:
+        rows, total = [view_in_conflict(one) for one in found][offset : offset + min(limit, MAX_LIMIT)], len(found)
     if limit > MAX_LIMIT:
         note(f"limit cut to {MAX_LIMIT}")
-    if page.total and offset >= page.total:
-        note(f"nothing is left after {offset}: there are {page.total}")
-    context.emit(
-        list_json(page.records, page.total, offset), lambda: list_text(page.records, page.total, colour=colour())
-    )
+    if total and offset >= total:
+        note(f"nothing is left after {offset}: there are {total}")
+    context.emit(list_json(rows, total, offset), lambda: list_text(rows, total, colour=colour()))

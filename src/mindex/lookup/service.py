@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mindex.access_log import AccessLog
-from mindex.clock import parse_time
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.lookup.indexed_files import IndexedFiles
 from mindex.lookup.links import Links
@@ -13,6 +12,7 @@ from mindex.memories.entries import resolve_id
 from mindex.model import GetResult, Record
 from mindex.search.service import current_anchor
 from mindex.store.base import Store
+from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")

@@ -1,4 +1,4 @@
-"""Special references of `get`: `profile.user.name`, `history:ID`, `timeline:FROM..TO`, `due`, and `ID±2` for a turn.
+"""Special references of `get`: `profile.user.name`, `history:ID`, `timeline[:FROM..TO]`, `due`, `conflicts`, `ID±2`.
 
 Each resolves to records, so that every output shows it like any other record.
 """
@@ -8,17 +8,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mindex.clock import parse_time, to_iso
+from mindex.clock import to_iso
 from mindex.errors import NotFoundError, UsageError
 from mindex.memories import json_paths
 from mindex.memories.contacts_projects_skills import Things
 from mindex.memories.entries import Entries
 from mindex.memories.profile import Profile
 from mindex.memories.timeline import MOST_EVENTS, Timeline
-from mindex.model import Record
+from mindex.model import Filters, Record
+from mindex.present.entries import conflicts_text
 from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
 from mindex.store.base import Store
+from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
 _AROUND = re.compile(r"(?P<id>[a-z0-9]{3,64})(?:±|\+-|~)(?P<count>\d{1,2})", re.IGNORECASE)
@@ -34,6 +36,7 @@ class SpecialReferences:
     _profile: Profile
     _skills: Things
     _timeline: Timeline
+    _agent: str
 
     def resolve(self, reference: str, as_of: str | None = None) -> Sequence[Record] | None:
         """The records of a special reference, which may be none; None for an ordinary reference.
@@ -45,8 +48,12 @@ class SpecialReferences:
             return [replace(one.skill, fields={**one.skill.fields, "since": to_iso(one.since)}) for one in due]
         if reference.startswith("history:"):
             return self._history(reference.removeprefix("history:"))
-        if reference.startswith("timeline:"):
+        if reference == "timeline" or reference.startswith("timeline:"):
             return [self._events(reference)]
+        if reference == "conflicts":
+            found = self._entries.in_conflict(Filters(agent=self._agent))
+            count = amount(sum(len(one.conflicts) for one in found) // 2, "open conflict")
+            return [Record(reference, "conflicts", conflicts_text(found), count)]
         if around := _AROUND.fullmatch(reference):
             return self._turns_around(around["id"], int(around["count"]))
         if (match := _PROFILE.fullmatch(reference)) and not self._store.files.find_documents(reference):
@@ -75,12 +82,13 @@ class SpecialReferences:
         ]
 
     def _events(self, reference: str) -> Record:
-        after, dots, before = reference.removeprefix("timeline:").partition("..")
-        if not after or not dots:
-            hint = "write it like timeline:2026-03-01..2026-04, or timeline:7d.."
-            raise UsageError(f"'{reference}' names no time", hint)
-        events = self._timeline.events(after, before or None, limit=MOST_EVENTS)
-        count = f"the first {MOST_EVENTS} events" if len(events) == MOST_EVENTS else amount(len(events), "event")
+        after, dots, before = reference.removeprefix("timeline").removeprefix(":").partition("..")
+        if after and not dots:
+            hint = "write it like timeline:2026-03-01..2026-04, timeline:yesterday..today or timeline:7d.."
+            raise UsageError(f"'{reference}' has a beginning and no end", hint)
+        events = self._timeline.events(after or None, before or None, limit=MOST_EVENTS)
+        most = f"the {'first' if after else 'latest'} {MOST_EVENTS} events"
+        count = most if len(events) == MOST_EVENTS else amount(len(events), "event")
         return Record(id=reference, kind="timeline", title=count, text=timeline_text(events))
 
     def _profile_record(self, path: str, as_of: str | None) -> Record:

@@ -11,7 +11,10 @@ READ_LIMIT = 10_000  # characters: texts that agree so far are alike, whatever f
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*(?:\s?[ap]\.?m\b)?|[〇一二三四五六七八九十百千万两]+")
 _NOISE = re.compile(r",(?=\d{3}\b)|[\s.](?=[ap]?\.?m)")  # `1,000` is 1000, `3 p.m` is 3pm
 _NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_NUMBERS = {word: str(number) for number, word in enumerate(_NUMBER_WORDS)}
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBERS = {word: str(number) for number, word in enumerate(_NUMBER_WORDS)} | {
+    word: str(10 * tens) for tens, word in enumerate(_TENS, start=2)
+}
 _DATE_WORDS = word_set("""
     monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
     september october november december today tomorrow yesterday weekly daily monthly yearly first second third

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mindex.clock import now_ms, parse_time
+from mindex.clock import now_ms
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import UsageError
 from mindex.ids import new_id
@@ -12,6 +12,7 @@ from mindex.memories.fact_extraction import FactExtraction
 from mindex.memories.turns import make_turn
 from mindex.memories.validation import validate_text
 from mindex.model import ExtractionReport, Filters, Record, Report
+from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
 _LONGEST_NAME = 100

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from mindex.errors import AmbiguousIdError, NotFoundError
-from mindex.model import Change, Filters, Record
+from mindex.memories.open_conflicts import in_conflict
+from mindex.model import Change, Filters, MemoryInConflict, Record
 from mindex.store.base import Page, RankingSignals, Store
 from mindex.values import dataclass
 
@@ -78,6 +79,10 @@ class Entries:
     def usage(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         """How often each entry was returned and when last."""
         return self._store.retrieval.ranking_signals(ids)
+
+    def in_conflict(self, filters: Filters) -> tuple[MemoryInConflict, ...]:
+        """The memories in scope that cannot hold beside another live one, newest first, each with those others."""
+        return in_conflict(self._store, filters)
 
     def changes(self, after: int, before: int) -> Iterator[Change]:
         """Every change between two moments, in order of time."""

@@ -15,19 +15,17 @@ from mindex.ids import new_id
 from mindex.memories import validation
 from mindex.memories.anchors import make_anchor
 from mindex.memories.author import Author
-from mindex.memories.conflicts import contradict
 from mindex.memories.entities import extract_entities
 from mindex.memories.entries import find_entry
 from mindex.memories.field_specs import THING_KINDS, UNIQUE
 from mindex.memories.importance import estimate_importance
-from mindex.memories.near_duplicates import NEAR_LINK, NEAR_OVERLAP, keywords, overlap, probe_words
+from mindex.memories.near_duplicates import NEAR_LINK
+from mindex.memories.open_conflicts import conflicting, link_conflicts
+from mindex.memories.related_memories import RelatedMemory, conflict_candidates, find_related, similar_among
 from mindex.memories.summary import summarize
-from mindex.model import AddResult, AnyOf, Change, Filters, Kind, PurgeResult, Record, SimilarMemory, Term
+from mindex.model import AddResult, Change, Kind, PurgeResult, Record, SimilarMemory
 from mindex.redaction.json_values import redact_value
-from mindex.store.base import KeywordQuery
 
-_MOST_SIMILAR = 5
-_CANDIDATES = 30
 _BULK = 500
 # Kinds whose text is made of their fields, with the command that changes those.
 _COMMANDS = {"profile": "profile set", "turn": "conversation add"} | {kind: f"{kind} update" for kind in THING_KINDS}
@@ -72,13 +70,16 @@ class EntryWriter:
     def add(self, memory: NewMemory, reason: str = "", *, at: int | None = None) -> AddResult:
         """Add one memory, and retire the one it supersedes. Both are durable when this returns."""
         record, redacted = self._record(memory, at)
-        similar = self._similar(record, (record.type,))
+        related = self._related(record)
+        in_conflict = conflicting(record, conflict_candidates(related))
+        similar = similar_among(record, related, (record.type,), but=in_conflict)
         with self._store.entries.transaction():
             replaced = find_entry(self._store, memory.supersedes) if memory.supersedes else None
             (added,) = self._store.entries.add([record], by=self._author.name, reason=reason)
             if added.created:
                 for other in similar:
                     self._store.entries.link(added.id, other.id, NEAR_LINK, other.overlap)
+                link_conflicts(self._store, added.id, in_conflict)
             if replaced is not None and replaced.id != added.id:
                 self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
                 similar = tuple(other for other in similar if other.id != replaced.id)
@@ -121,29 +122,12 @@ class EntryWriter:
 
     def similar_to(self, memory: NewMemory) -> tuple[SimilarMemory, ...]:
         """Stored memories of any type that are near-duplicates of one that is not stored yet."""
-        return self._similar(self._record(memory)[0], ())
+        record = self._record(memory)[0]
+        related = self._related(record)
+        return similar_among(record, related, (), but=conflicting(record, conflict_candidates(related)))
 
-    def _similar(self, record: Record, types: tuple[str, ...]) -> tuple[SimilarMemory, ...]:
-        """Near-duplicates among the live memories of the same agent, of these types or any.
-
-        Only the rarest words are searched for: a memory that shares enough words shares one of these.
-        """
-        words = keywords(record.text)
-        if not words or record.kind != "memory":
-            return ()
-        frequency = self._store.retrieval.term_statistics(sorted(words)).frequency
-        probes = [word for word in probe_words(words, frequency) if frequency.get(word)]
-        if not probes:
-            return ()
-        scope = Filters(kinds=("memory",), types=types, agent=record.agent)
-        query = KeywordQuery(AnyOf(tuple(Term(word) for word in probes)))
-        hits = self._store.retrieval.keyword(query, scope, _CANDIDATES).hits
-        near = []
-        for other in self._store.retrieval.records([hit.id for hit in hits]):
-            share = overlap(words, keywords(other.text))
-            if other.agent == record.agent and share >= NEAR_OVERLAP and not contradict(record.text, other.text):
-                near.append(SimilarMemory(other.id, other.summary, round(share, 2)))
-        return tuple(sorted(near, key=lambda one: (-one.overlap, one.id))[:_MOST_SIMILAR])
+    def _related(self, record: Record) -> tuple[RelatedMemory, ...]:
+        return find_related(self._store, record)
 
     # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -179,6 +163,9 @@ class EntryWriter:
             change = self._author.revise(existing.id, revised, "update", reason)
             if other:
                 self._retire(other, "supersede", f"superseded by {existing.id}", superseded_by=existing.id)
+        if "text" in values:
+            related = conflict_candidates(self._related(change.after))
+            link_conflicts(self._store, change.record, conflicting(change.after, related))
         return change
 
     def forget(self, id_: str, reason: str = "") -> Change:

@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 
 from mindex.analyzer import STOP_WORDS, analyze_query, word_set
 from mindex.memories.conflicts import READ_LIMIT, contradict
+from mindex.memories.open_conflicts import conflicting, link_conflicts
 from mindex.model import Filters, Model, Record, RecordVectors
 from mindex.store.base import Store
 
 NEAR_OVERLAP = 0.6  # of words
 NEAR_COSINE = 0.92  # of vectors
+CONFLICT_COSINE = 0.5  # of vectors: what the conflict rules are asked about
 NEAR_LINK = "near"  # the kind of the link between two near-duplicates
-_CANDIDATES = 5
+_CANDIDATES = 10
 
 # Contractions carry no meaning of their own; `conflicts` judges what a `not` does to a text.
 _MEANINGLESS = STOP_WORDS | word_set("""
@@ -70,19 +72,23 @@ def probe_words(words: frozenset[str], frequency: Mapping[str, int]) -> tuple[st
     return tuple(rarest[: len(words) * 2 // 5 + 1])  # in integers: .4 · 5 must be 2, never 1.99
 
 
-def link_near_duplicates(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
-    """Link each memory whose vectors were just stored with those of its agent and type that are close to it.
+def link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
+    """Link each memory whose vectors were just stored with near-duplicates of its type, and with conflicts of any.
 
-    Close vectors find the same statement in other words.
+    Close vectors find the same statement in other words, and memories that came in without a search by words.
     """
     import numpy as np  # only texts that were embedded need it
 
     for record, embedded in stored:
         if record.kind != "memory":
             continue
-        scope = Filters(kinds=("memory",), types=(record.type,), agent=record.agent)
+        scope = Filters(kinds=("memory",), agent=record.agent)
         nearest = store.retrieval.nearest(model, np.asarray(embedded.vectors[0], np.float32), scope, _CANDIDATES).hits
-        close = {hit.id: hit.score for hit in nearest if hit.id != record.id and hit.score >= NEAR_COSINE}
-        for other in store.retrieval.records(list(close)):
-            if other.agent == record.agent and not contradict(record.text, other.text):
+        close = {hit.id: hit.score for hit in nearest if hit.id != record.id and hit.score >= CONFLICT_COSINE}
+        others = store.retrieval.records(list(close))
+        in_conflict = conflicting(record, others)
+        link_conflicts(store, record.id, in_conflict)
+        for other in others:
+            is_near = close[other.id] >= NEAR_COSINE and (other.agent, other.type) == (record.agent, record.type)
+            if is_near and other.id not in in_conflict and not contradict(record.text, other.text):
                 store.entries.link(record.id, other.id, NEAR_LINK, round(close[other.id], 3))

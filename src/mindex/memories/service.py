@@ -10,15 +10,17 @@ from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.clock import DAY_MS, now_ms, parse_expiry
+from mindex.clock import DAY_MS, now_ms
 from mindex.embedding.queue import EmbeddingQueue, pending_note
 from mindex.errors import UsageError
 from mindex.memories.author import Author
 from mindex.memories.daily_log import DailyLog
 from mindex.memories.entries import find_entry
 from mindex.memories.lifecycle import EntryWriter, NewMemory
+from mindex.memories.open_conflicts import conflicts_of
 from mindex.memories.undo import undo
-from mindex.model import AddResult, Change, PurgeResult
+from mindex.model import AddResult, Change, Conflict, PurgeResult
+from mindex.time_parser import parse_expiry
 
 if TYPE_CHECKING:
     from mindex.config import Settings
@@ -42,7 +44,7 @@ class AddOptions(_Properties, total=False):
     """The options of `Memory.add`. Rules fill in the importance, the entities and the summary when not given."""
 
     agent: str | None
-    expires: str | int | None  # `30d`, a date, or days
+    expires: str | int | None  # `30d`, `friday`, a date; or milliseconds since 1970
     embed: bool
 
 
@@ -74,11 +76,12 @@ class EntryService:
         return self.after_add(self._writer.add(memory), embed=embed)
 
     def after_add(self, result: AddResult, *, embed: bool = True) -> AddResult:
-        """Append a new memory to the daily log and embed it. A duplicate is returned unchanged."""
-        if not result.created:
-            return result
-        notes = self._append_to_log(result.id)
-        return replace(result, notes=(*notes, *(self._queue.embed(result.id) if embed else ())))
+        """Append a new memory to the daily log and embed it. Returns the result with its notes and conflicts."""
+        notes: tuple[str, ...] = ()
+        if result.created:
+            notes = (*self._append_to_log(result.id), *(self._queue.embed(result.id) if embed else ()))
+        conflicts = conflicts_of(self._store, result.id)  # now, since its vector may have found some
+        return replace(result, conflicts=conflicts, notes=(*notes, *_conflict_notes(result.id, conflicts)))
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> list[AddResult]:
         """Add many memories, 500 a transaction. They are not written to the daily log."""
@@ -95,10 +98,14 @@ class EntryService:
         if "expires" in changes:
             expires = changes.pop("expires")
             changes["expires_at"] = parse_expiry(expires if isinstance(expires, str | int) else None)
-        return self._queue.embed_after(self._writer.update(id_, changes, reason))
+        return self._with_conflicts(self._queue.embed_after(self._writer.update(id_, changes, reason)))
 
     def restore(self, id_: str, reason: str) -> Change:
-        return self._queue.embed_after(self._writer.restore(id_, reason))
+        return self._with_conflicts(self._queue.embed_after(self._writer.restore(id_, reason)))
+
+    def _with_conflicts(self, change: Change) -> Change:
+        conflicts = conflicts_of(self._store, change.record)
+        return replace(change, conflicts=conflicts, notes=(*change.notes, *_conflict_notes(change.record, conflicts)))
 
     def undo(self, reference: str) -> tuple[Change, int]:
         changes, undone = undo(self._store, reference, self._author.name)
@@ -156,3 +163,11 @@ class EntryService:
                 getLogger(__name__).debug("the line of %s stays in the daily log: %s", record.id, error)
                 notes.append(f"the line of {record.id} could not be taken out of the daily log: {error}")
         return removed, tuple(notes)
+
+
+def _conflict_notes(id_: str, conflicts: Sequence[Conflict]) -> tuple[str, ...]:
+    """How to end a conflict, for the caller that has just been told of it."""
+    if not conflicts:
+        return ()
+    other = conflicts[0].id
+    return (f"if {id_} is right: `update {id_} --supersedes {other}` retires the other one",)

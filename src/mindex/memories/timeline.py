@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 
 from mindex.analyzer import analyze
-from mindex.clock import now_ms, parse_time
+from mindex.clock import DAY_MS, now_ms
 from mindex.errors import UsageError
 from mindex.memories.validation import validate_limit
 from mindex.model import KINDS, Record, TimelineEvent
 from mindex.store.base import Store
+from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
 MOST_EVENTS = 200
+DEFAULT_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Timeline:
 
     def events(
         self,
-        after: str,
+        after: str | None = None,
         before: str | None = None,
         query: str = "",
         *,
@@ -30,15 +32,19 @@ class Timeline:
         limit: int = 50,
         agent: str | None = None,
     ) -> tuple[TimelineEvent, ...]:
-        """Events between two times, oldest first; with a query, only those of entries that have one of its words."""
+        """Events between two times, oldest first; without a beginning, those of the last seven days, newest first.
+
+        With a query, only those of entries that have one of its words.
+        """
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise UsageError(f"unknown kind '{unknown[0]}'", f"use one of {', '.join(KINDS)}")
         most = validate_limit(limit, MOST_EVENTS)
         wanted = set(analyze(query).words)
         scope = agent or self._default_agent
         until = parse_time(before) if before else now_ms() + 1
+        start = parse_time(after) if after else until - DEFAULT_DAYS * DAY_MS
         events: list[TimelineEvent] = []
-        for change in self._store.entries.changes_between(parse_time(after), until):
+        for change in self._store.entries.changes_between(start, until, newest_first=not after):
             record = change.after
             in_scope = scope in ("*", record.agent) and (not kinds or record.kind in kinds)
             if in_scope and (not wanted or not wanted.isdisjoint(_words(record))):

@@ -18,7 +18,18 @@ from mindex.model.query import (
     Term,
     Without,
 )
-from mindex.model.records import DESCRIPTIVE_FIELDS, KINDS, TYPES, Change, Chunk, Collection, Document, Kind, Record
+from mindex.model.records import (
+    DESCRIPTIVE_FIELDS,
+    KINDS,
+    TYPES,
+    Change,
+    Chunk,
+    Collection,
+    Conflict,
+    Document,
+    Kind,
+    Record,
+)
 from mindex.model.results import Answer, GetResult, Hit, Progress, Report, Stage, Tier, Trace
 from mindex.model.vectors import Model, RecordVectors, Role, VectorArray
 
@@ -33,6 +44,7 @@ if TYPE_CHECKING:
         DueSkill,
         EmbeddingStatus,
         IndexReport,
+        MemoryInConflict,
         MemoryStatistics,
         PurgeResult,
         SecretFinding,
@@ -44,12 +56,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DESCRIPTIVE_FIELDS", "KINDS", "MODES", "TYPES", "AddResult", "AllOf", "Answer", "AnyOf", "Change", "Check",
-    "Chunk", "Collection",
-    "CollectionReport", "CollectionStatus", "Consolidation", "ContextPlan", "Document", "DueSkill", "EmbeddingStatus",
-    "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport", "KeywordNode", "Kind", "MemoryStatistics",
-    "Mode", "Model", "Phrase", "Prefix", "Progress", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range",
-    "Record", "RecordVectors", "Report", "Role", "SecretFinding", "SimilarMemory", "SkippedFile", "Stage", "Status",
-    "Term", "Tier", "TimelineEvent", "Trace", "VectorArray", "Without",
+    "Chunk", "Collection", "CollectionReport", "CollectionStatus", "Conflict", "Consolidation", "ContextPlan",
+    "Document", "DueSkill", "EmbeddingStatus", "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport",
+    "KeywordNode", "Kind", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase", "Prefix", "Progress",
+    "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors", "Report", "Role",
+    "SecretFinding", "SimilarMemory", "SkippedFile", "Stage", "Status", "Term", "Tier", "TimelineEvent", "Trace",
+    "VectorArray", "Without",
 ]  # fmt: skip
 
 # Making a dataclass takes longer than many a query: those that a search does not need are made when first used.

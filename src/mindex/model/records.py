@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from mindex.values import dataclass
 
-# The last two are never stored: `get` makes them.
+# The last three are never stored: `get` makes them.
 Kind: TypeAlias = Literal[
-    "chunk", "memory", "turn", "profile", "contact", "project", "skill", "note", "history", "timeline"
+    "chunk", "memory", "turn", "profile", "contact", "project", "skill", "note", "history", "timeline", "conflicts"
 ]
 KINDS: tuple[Kind, ...] = ("chunk", "memory", "turn", "profile", "contact", "project", "skill", "note")
 
@@ -125,11 +125,20 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Conflict:
+    """A memory that says something else about the same as another one, and what differs."""
+
+    id: str
+    summary: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One change of an entry. `before` is None for the change that made it.
 
-    `notes` are about a change that was just made, for its caller; they are not stored. Changes that were made as one,
-    and are undone as one, have the same `batch` id; it is empty for a change that was made alone.
+    `notes` and `conflicts` are about a change that was just made, for its caller; they are not stored. Changes that
+    were made as one, and are undone as one, have the same `batch` id; it is empty for a change that was made alone.
     """
 
     change: int
@@ -142,3 +151,4 @@ class Change:
     after: Record
     notes: tuple[str, ...] = ()
     batch: str = ""
+    conflicts: tuple[Conflict, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from mindex.model.records import Record
+from mindex.model.records import Conflict, Record
 from mindex.model.results import Tier
 from mindex.model.vectors import Role
 from mindex.values import dataclass
@@ -199,14 +199,23 @@ class SimilarMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryInConflict:
+    """A memory, and the memories that cannot hold while it does."""
+
+    record: Record
+    conflicts: tuple[Conflict, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AddResult:
-    """What `add` did: the id, whether it is new, similar memories, and the kinds of secrets that were redacted."""
+    """What `add` did: the id, whether it is new, similar memories, the kinds of redacted secrets, and conflicts."""
 
     id: str
     created: bool
     similar: tuple[SimilarMemory, ...] = ()
     redacted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def duplicate(self) -> bool:
@@ -237,6 +246,7 @@ class MemoryStatistics:
     accesses: int
     oldest: int | None = None
     newest: int | None = None
+    conflicts: int = 0  # pairs of memories that cannot both hold
 
 
 @dataclass(frozen=True, slots=True)

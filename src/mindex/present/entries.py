@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mindex.clock import to_iso
-from mindex.model import AddResult, DueSkill, MemoryStatistics, PurgeResult, Record, SecretFinding
+from mindex.model import AddResult, DueSkill, MemoryInConflict, MemoryStatistics, PurgeResult, Record, SecretFinding
 from mindex.model.consolidation import Consolidation, ExtractionReport, Proposal
-from mindex.present.history import redacted_json, redacted_lines
+from mindex.present.history import conflict_lines, redacted_json, redacted_lines
 from mindex.present.record_view import field_text, stored_fields, summary_of, view_record
 from mindex.present.text import amount, note_lines, record_text
 from mindex.present.to_json import Json, to_json
@@ -16,7 +16,7 @@ _NOT_YET_ERASED = (
     "another process still reads an older state of the file; the text leaves it when that one is done: run"
     " `mindex optimize` then"
 )
-_AGES = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
+_AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 
 
 # ── memories ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -25,9 +25,22 @@ _AGES = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
 def add_text(result: AddResult) -> str:
     lines = [f"{result.id} {'remembered' if result.created else 'known already'}"]
     lines += [f"similar: {one.id} {one.summary} (overlap {one.overlap:g})" for one in result.similar]
+    lines += conflict_lines(result.conflicts)
     if result.redacted:
         lines.append(f"redacted: {', '.join(result.redacted)}")
     return "\n".join([*lines, *note_lines(result.notes)])
+
+
+def conflicts_text(found: Sequence[MemoryInConflict]) -> str:
+    """A line per pair of memories in conflict: the newer one, the older one, and what differs."""
+    lines, seen = [], set[str]()
+    for one in found:
+        seen.add(one.record.id)
+        name = f"{one.record.id} {summary_of(one.record)}"
+        lines += [
+            f"{name} ↔ {other.id} {other.summary} ({other.why})" for other in one.conflicts if other.id not in seen
+        ]
+    return "\n".join(lines) or "no memory is in conflict with another one"
 
 
 def with_erasure_note(purged: PurgeResult) -> PurgeResult:
@@ -52,6 +65,8 @@ def statistics_text(numbers: MemoryStatistics) -> str:
     ]
     if numbers.oldest is not None and numbers.newest is not None:
         lines.append(f"from {to_iso(numbers.oldest)} to {to_iso(numbers.newest)}")
+    if numbers.conflicts:
+        lines.append(f"{amount(numbers.conflicts, 'open conflict')}: `mindex list --conflicts` shows them")
     return "\n".join(lines)
 
 
@@ -77,7 +92,7 @@ def consolidation_text(found: Consolidation) -> str:
 def _too_young(found: Consolidation) -> str:
     """`; 7 are younger than 30 days (--older-than)`."""
     one = found.younger == 1
-    if age := re.fullmatch(r"(\d+)\s*([hdwmy])", found.older_than.strip().lower()):
+    if age := re.fullmatch(rf"(\d+)\s*({'|'.join(_AGES)})", found.older_than.strip().lower()):
         since = f"{'is' if one else 'are'} younger than {amount(int(age[1]), _AGES[age[2]])}"
     else:
         since = f"{'was' if one else 'were'} told since {found.older_than}"

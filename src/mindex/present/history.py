@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from mindex.clock import to_iso
-from mindex.model import Change, Record, TimelineEvent
+from mindex.model import Change, Conflict, Record, TimelineEvent
 from mindex.model.record_properties import RecordProperty, in_order
 from mindex.present.json_diff import Difference, differences
 from mindex.present.record_view import field_text, stored_fields, view_record
@@ -23,11 +23,18 @@ _MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
 
 def change_json(change: Change, **more: Json) -> dict[str, Json]:
     notes: dict[str, Json] = {"notes": list(change.notes)} if change.notes else {}
-    return {"id": change.record, **more, "change": change.change, **notes}
+    told = change.conflicts or (change.action == "update" and change.after.kind == "memory")
+    conflicts = to_json({"conflicts": change.conflicts}) if told else {}
+    return {"id": change.record, **more, "change": change.change, **conflicts, **notes}
 
 
 def change_text(change: Change, what: str) -> str:
-    return "\n".join([f"{change.record} {what} (change {change.change})", *note_lines(change.notes)])
+    lines = [f"{change.record} {what} (change {change.change})", *conflict_lines(change.conflicts)]
+    return "\n".join([*lines, *note_lines(change.notes)])
+
+
+def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
+    return [f"conflict: {one.id} {one.summary} ({one.why})" for one in conflicts]
 
 
 def fields_changed_json(change: Change) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
-from mindex.model import Hit, Range, Record
+from mindex.model import Conflict, Hit, Range, Record
 from mindex.present.passage import best_passage, telling_matches
 from mindex.present.tokens import count_tokens
 from mindex.values import dataclass
@@ -69,6 +69,7 @@ class RecordView:
     passage: str | None = None  # which part of the whole text is shown, unless that is its beginning
     explain: Hit | None = None
     around: tuple[RecordView, ...] | None = None
+    conflicts: tuple[Conflict, ...] | None = None
 
     @property
     def telling_highlights(self) -> tuple[Range, ...] | None:

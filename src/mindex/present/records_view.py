@@ -1,13 +1,20 @@
 """Records that were requested by name or listed, as JSON and as text; `get` cuts them to a token budget."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from mindex.model import GetResult, Record
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mindex.model import GetResult
 from mindex.present.budget import check_budget, cost_of, fit_records
 from mindex.present.record_view import RecordView, view_record
 from mindex.present.text import note_lines, record_text
 from mindex.present.to_json import Json, to_json
 from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from mindex.model import MemoryInConflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +49,13 @@ def view_records(found: GetResult, *, budget: int | None = None, notes: Sequence
     return whole if budget is None or whole.tokens <= budget else fit_records(whole, budget)
 
 
-def list_json(records: Sequence[Record], total: int, offset: int) -> dict[str, Json]:
-    more = offset + len(records) < total
-    return to_json({"records": tuple(map(view_record, records)), "total": total, "has_more": more})
+def list_json(rows: Sequence[RecordView], total: int, offset: int) -> dict[str, Json]:
+    return to_json({"records": tuple(rows), "total": total, "has_more": offset + len(rows) < total})
 
 
-def list_text(records: Sequence[Record], total: int, *, colour: bool = False) -> str:
-    blocks = [record_text(view_record(record), colour=colour) for record in records]
-    return "\n\n".join([f"{len(records)} of {total}", *blocks])
+def list_text(rows: Sequence[RecordView], total: int, *, colour: bool = False) -> str:
+    return "\n\n".join([f"{len(rows)} of {total}", *(record_text(row, colour=colour) for row in rows)])
+
+
+def view_in_conflict(one: MemoryInConflict) -> RecordView:
+    return replace(view_record(one.record), conflicts=one.conflicts)

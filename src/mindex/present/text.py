@@ -88,6 +88,7 @@ def record_text(row: RecordView, colour: bool = False) -> str:
         lines.append(paint(f"why: {explanation(row.explain)}", _CYAN, colour))
     lines.append(marked_text(row, colour))
     lines += [f"around: {beside.id} · {beside.created_at}\n{beside.text}" for beside in row.around or ()]
+    lines += [f"conflicts with {other.id} {other.summary} ({other.why})" for other in row.conflicts or ()]
     return "\n".join(lines)
 
 

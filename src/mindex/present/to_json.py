@@ -72,7 +72,8 @@ RULES: Mapping[str, Rule] = {
     "Stage": Rule(digits={"change": 6}),
     # ── entries ──
     "AddResult": Rule(
-        shown=("id", "created", "duplicate", "similar", "redacted", "notes"), always=("similar", "redacted"),
+        shown=("id", "created", "duplicate", "similar", "conflicts", "redacted", "notes"),
+        always=("similar", "conflicts", "redacted"),
     ),
     "Change": Rule(  # what the history of an entry and the versions of the profile have in common
         shown=("at", "by", "action", "reason"), views={"reason": lambda change: change.reason or None},
@@ -81,7 +82,7 @@ RULES: Mapping[str, Rule] = {
         shown=("purged", "notes"), groups={"purged": ("records", "vectors", "history", "log_lines")},
         always=("records", "vectors", "history"),
     ),
-    "MemoryStatistics": Rule(digits=_digits(2, "average_importance", "average_confidence")),
+    "MemoryStatistics": Rule(digits=_digits(2, "average_importance", "average_confidence"), always=("conflicts",)),
     "ExtractionReport": Rule(
         shown=("processed", "facts", "remaining", "unanswered", "notes"), always=("processed", "facts", "remaining"),
     ),

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
-from mindex.clock import parse_time
 from mindex.errors import UsageError
 from mindex.model import KINDS, TYPES, Filters
 from mindex.store.base import Store
@@ -56,7 +55,11 @@ def make_filters(store: Store, default_agent: str, **scope: Unpack[Scope]) -> Fi
 
 
 def _moment(text: str | None) -> int | None:
-    return parse_time(text) if text else None
+    if not text:
+        return None
+    from mindex.time_parser import parse_time  # most searches name no time (tests/test_costs.py)
+
+    return parse_time(text)
 
 
 def _require_known(what: str, given: Sequence[str], known: Sequence[str]) -> None:

@@ -176,8 +176,8 @@ class EntryStore(Protocol):
     def superseded(self, id_: str) -> tuple[str, ...]:
         """Ids of the records that were retired in favour of this one, in the order in which they were added."""
 
-    def changes_between(self, after: int, before: int) -> Iterator[Change]:
-        """Changes from `after` (inclusive) to `before` (exclusive), in order of time, then of number."""
+    def changes_between(self, after: int, before: int, *, newest_first: bool = False) -> Iterator[Change]:
+        """Changes from `after` (inclusive) to `before` (exclusive), in order of time, then of number, or backwards."""
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         """The records that changed after a moment, as they were at it; those that did not exist yet are left out."""
@@ -187,6 +187,9 @@ class EntryStore(Protocol):
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         """Ids of the live records linked to this one, the heaviest link first, then by id."""
+
+    def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
+        """Pairs of linked live records of an agent (`*`: of all), each once, the smaller id first, in order."""
 
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         """The live turns around one of its session, itself included, in order; none if it is not a live turn."""

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, CallToolResult
 from pydantic import BeforeValidator, Field, ValidationError
 
-from mindex.clock import now_ms, parse_expiry
+from mindex.clock import now_ms
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row
@@ -27,6 +27,7 @@ from mindex.memories.validation import MAX_BYTES
 from mindex.model import Record
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.query import parse
+from mindex.time_parser import parse_expiry
 
 logger = logging.getLogger(__name__)
 

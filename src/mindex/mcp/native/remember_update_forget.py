@@ -16,7 +16,7 @@ from mindex.present.to_json import Json, to_json
 
 _REMEMBER = (
     "Keep a fact, preference, decision or correction beyond this conversation: one per call, in a sentence that is"
-    " clear without it. The answer names similar memories: update or supersede those."
+    " clear without it. It names similar memories and conflicts: update or supersede those."
 )
 # What `remember` and `update` take of a memory.
 _PROPERTIES = "text type importance confidence tags entities summary context source expires supersedes".split()

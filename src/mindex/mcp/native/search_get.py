@@ -23,7 +23,8 @@ _SEARCH = (
 )
 _GET = (
     "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also links:ID,"
-    " backlinks:ID, profile[.path], history:ID, timeline:FROM..TO, due (skills), ID±2 (an exchange in context)."
+    " backlinks:ID, profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, ID±2 (an exchange in"
+    " context)."
 )
 _VIEWS = "full: texts (default); compact: a line each; digest: id and place; dual: index, then texts"
 
@@ -57,7 +58,7 @@ class SearchTools(Toolset):
         entities: Annotated[Texts, Field(description="Names, any of these")] = (),
         min_importance: Annotated[int, Field(ge=1, le=10, description="1-10")] = 0,
         min_confidence: Annotated[float, Field(ge=0, le=1, description="0-1")] = 0,
-        after: Annotated[str, Field(description="7d, 2w, 2026-03, 2026-03-01")] = "",
+        after: Annotated[str, Field(description="2h, yesterday, 2026-03")] = "",
         before: str = "",
         as_of: Annotated[str, Field(description="Memories as they stood then")] = "",
         include_expired: bool = False,

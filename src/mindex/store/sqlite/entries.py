@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after, batch FROM history"
-# A page of changes in order of time, after change number ?3 among those of one moment.
+# A page of changes, forwards from the moment ?1 and behind change number ?3 of that moment, or backwards from ?2.
 _CHANGES_BETWEEN = f"""
-{_HISTORY} WHERE at >= ?1 AND at < ?2 AND (at > ?1 OR change > ?3) ORDER BY at, change LIMIT 500
+{_HISTORY} WHERE at >= ?1 AND at <= ?2 AND (at > ?1 OR change > ?3) ORDER BY at, change LIMIT 500
+"""
+_CHANGES_BACKWARDS = f"""
+{_HISTORY} WHERE at >= ?1 AND at <= ?2 AND (at < ?2 OR change < ?3) ORDER BY at DESC, change DESC LIMIT 500
 """
 _STATES_AT = """
 SELECT before FROM history WHERE before IS NOT NULL AND change IN
@@ -44,6 +48,11 @@ SELECT a.key, b.key, ?3, ?4, ?5 FROM records a, records b WHERE a.id = ?1 AND b.
 _LINKED = """
 SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
 WHERE a.id = ? AND l.kind = ? AND b.retired_at IS NULL ORDER BY l.weight DESC, b.id
+"""
+_LINKED_PAIRS = """
+SELECT a.id, b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
+WHERE l.kind = ?1 AND a.id < b.id AND a.retired_at IS NULL AND b.retired_at IS NULL
+AND (?2 = '*' OR (a.agent = ?2 AND b.agent = ?2)) ORDER BY a.id, b.id
 """
 _SESSION = """
 SELECT id FROM records WHERE agent = ? AND kind = 'turn' AND retired_at IS NULL
@@ -153,6 +162,10 @@ class SqliteEntries:
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         return self._ids(_LINKED, id_, kind)
 
+    def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
+        with self._database.read() as connection:
+            return tuple(connection.execute(_LINKED_PAIRS, (kind, agent)))
+
     def expired(self, before: int) -> tuple[str, ...]:
         return self._ids("SELECT id FROM records WHERE expires_at < ?", before)
 
@@ -174,15 +187,20 @@ class SqliteEntries:
         with self._database.read() as connection:
             return read_changes(connection, where, value)
 
-    def changes_between(self, after: int, before: int) -> Iterator[Change]:
-        beyond = 0
+    def changes_between(self, after: int, before: int, *, newest_first: bool = False) -> Iterator[Change]:
+        query, beyond = (_CHANGES_BACKWARDS, sys.maxsize) if newest_first else (_CHANGES_BETWEEN, 0)
+        first, last = after, before - 1
         while True:
             with self._database.read() as connection:
-                page = tuple(map(_to_change, connection.execute(_CHANGES_BETWEEN, (after, before, beyond))))
+                page = tuple(map(_to_change, connection.execute(query, (first, last, beyond))))
             if not page:
                 return
             yield from page
-            after, beyond = page[-1].at, page[-1].change
+            beyond = page[-1].change
+            if newest_first:
+                last = page[-1].at
+            else:
+                first = page[-1].at
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         with self._database.read() as connection:
