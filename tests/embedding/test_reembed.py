@@ -79,9 +79,9 @@ def test_the_settings_take_effect_when_the_change_is_made_and_not_before(
 ) -> None:
     wanting = opened(other, "second")
     note = "the settings name openai/second, this memory was embedded with openai/first; run `mindex reembed`"
-    first = wanting.search(QUESTION)
+    first = wanting.search(QUESTION, floor=0)
     assert (first.tier, first.notes) == ("hybrid", (note,))
-    assert wanting.search(QUESTION).notes == ()
+    assert wanting.search(QUESTION, floor=0).notes == ()
     assert wanting.status().embedding.note == note
     assert opened(other, "second").index(docs).notes == (note,)
     assert not other.asked

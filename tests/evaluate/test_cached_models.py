@@ -27,6 +27,7 @@ class Counting:
         self.loads = 0
 
     name = "test/letters"
+    weight = 0.4
     loaded = True
     doubt = None
 

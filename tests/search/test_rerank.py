@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from mindex.memory import Memory
 from mindex.model import Answer, Record
+from mindex.providers.rerank.base import CHOSEN_WEIGHT
 from mindex.search.pipeline import RERANKED
 from mindex.search.rerank import blended, legible, passage, share
 from tests.conftest import write
@@ -116,7 +117,7 @@ def test_both_opinions_count_by_their_weight(memory: Memory) -> None:
     plain = {hit.record.path: hit.score for hit in memory.search(QUERY, limit=RERANKED, rerank=False).hits}
     raw = {path: opinion(path) for path in plain}
     answer = memory.search(QUERY, limit=RERANKED)
-    mixed = blended(plain, raw, memory.settings.number("search.weights.rerank"))
+    mixed = blended(plain, raw, CHOSEN_WEIGHT)
     assert {hit.record.path: hit.score for hit in answer.hits} == pytest.approx(mixed)
     assert {hit.record.path: hit.trace.rerank for hit in answer.hits} == raw
 
@@ -460,8 +461,7 @@ def test_the_less_of_it_is_read_the_less_reranking_weighs(judge: Judge, tmp_path
         memory.index(write(tmp_path / "docs", {f"{n}.md": text for n, text in enumerate(texts)}))
         plain = {hit.record.path: hit.score for hit in memory.search(QUERY, rerank=False).hits}
         answer = memory.search(QUERY)
-    weight = memory.settings.number("search.weights.rerank")
-    mixed = blended(plain, {path: float(path[0]) for path in plain}, weight * share)
+    mixed = blended(plain, {path: float(path[0]) for path in plain}, CHOSEN_WEIGHT * share)
     assert {hit.record.path: hit.score for hit in answer.hits} == pytest.approx(mixed)
 
 

@@ -297,18 +297,25 @@ class SearchPipeline:
         """What the store knows of the candidates that boosts and neighbours could bring onto the page, in one call."""
         totals, relevances = scores.totals, scores.relevances
         lifting = lifting_turns(scores.fused, lifted)
-        best = totals | self._liftable(query, scores, lifting, lifted)
+        liftable = self._liftable(query, scores, lifting, lifted)
+        best = totals | liftable
         sure = sorted((totals[id_] for id_ in totals if relevances[id_] >= floor), reverse=True)
         enough = self._least_total(query, sure, domain)
         ids = [id_ for id_ in totals if best[id_] >= enough and (relevances[id_] >= floor or id_ in lifted)]
         ids = scores.ordered(id_ for id_ in ids if id_ not in past)
+        # Read with the first are entries that their standing may lift among them, and turns that their neighbours may.
+        raised = 1 + self._boosts(query).memory
+        ids.sort(key=lambda id_: -totals[id_] * (1.0 if scores.groups[id_] == "file" else raised))
+        first = ids[: self._needed(query) + _SPARE]
+        turns = sorted((id_ for id_ in ids if id_ in liftable), key=lambda id_: -scores.fused[id_].total)[:_SPARE]
+        ids = list(dict.fromkeys((*first, *turns, *ids)))
         if not sure and relevances:  # if nothing is shown in the end, a note names the nearest
             nearest = scores.most_relevant()
             ids = [nearest, *(id_ for id_ in ids if id_ != nearest)]
         if not ids:
             return RankingContext({})
         return self._store.retrieval.ranking_context(
-            ids, whole=self._needed(query) + _SPARE, filters=query.filters, adjacent_to=lifting
+            ids, whole=len(first) + len(turns), filters=query.filters, adjacent_to=lifting
         )
 
     def _liftable(

@@ -66,6 +66,8 @@ _PRIOR_TEXTS, _PRIOR_RATE = 1_000, 0.004
 _USUAL_LENGTH, _SHORTEST, _LONGEST = 100, 5, 400
 # What the reading of a reranker is worth: log-odds, up or down.
 _PER_READING = 1.5
+# A hit that holds every word of the query is worth a look, however far it is.
+_HOLDS_ALL = 0.05
 # A turn beside a relevant one is likelier to belong to the answer, if never as surely as that one.
 _PER_NEIGHBOUR = 4.5
 _SURE_OF_NEIGHBOURS = 0.7
@@ -139,7 +141,8 @@ def relevance(evidence: Evidence) -> float:
     both = _RELEVANT[evidence.group].log_odds(evidence.cosine, evidence.surprise, evidence.words)
     if evidence.pages:
         both += _PER_LOG_PAGES * log(min(max(evidence.pages, _FEWEST_PAGES), _MOST_PAGES) / _USUAL_PAGES)
-    return evidence.fluency * _logistic(both) + (1 - evidence.fluency) * by_words
+    least = _HOLDS_ALL if evidence.share > 0.99 else 0.0
+    return max(least, evidence.fluency * _logistic(both) + (1 - evidence.fluency) * by_words)
 
 
 def read_again(relevance: float, answers: float) -> float:
