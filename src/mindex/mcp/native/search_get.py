@@ -23,7 +23,7 @@ _SEARCH = (
 )
 _GET = (
     "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also links:ID,"
-    " backlinks:ID, profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, ID±2 (neighbours)."
+    " backlinks:ID, profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, ID±2."
 )
 _VIEWS = "full: texts (default); compact: a line each; digest: id and place; dual: index, then texts"
 
