@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -287,7 +288,7 @@ def test_a_model_that_says_it_reads_nothing(own_cache: Path, tmp_path: Path) -> 
 def test_a_server_that_is_killed_is_started_again_and_at_last_given_up(own_cache: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.gguf"
     copy.symlink_to(SMOLLM)
-    os.link(SMOLLM, tmp_path / "own.gguf")
+    shutil.copyfile(SMOLLM, tmp_path / "own.gguf")
     writer = generator(tmp_path / "own.gguf")
     for _ in range(3):
         assert writer.generate(Prompt("", "hello", max_tokens=3))

@@ -6,7 +6,7 @@ the vector candidates.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from math import log, sqrt
+from math import exp, log, sqrt
 
 from mindex.errors import UsageError
 from mindex.search.importance_recency import frequency, importance, recency
@@ -101,8 +101,9 @@ _USUAL_ENTRY = 60
 
 
 def standardised(cosine: float, background: tuple[float, float]) -> float:
-    """How many deviations a cosine stands above those of unrelated texts, never below 0."""
-    return max(0.0, (cosine - background[0]) / background[1])
+    """How many deviations a cosine stands above those of unrelated texts; below one, ever closer to 0."""
+    deviations = (cosine - background[0]) / background[1]
+    return deviations if deviations > 1 else exp(deviations - 1)
 
 
 def blend(candidates: Candidates, weight: float = 0.5) -> Fused:
