@@ -37,7 +37,7 @@ REDIS = (
 
 @cache
 def sentences(count: int) -> tuple[str, ...]:
-    """First sentences of docstrings of the standard library: real texts about nothing in particular."""
+    """Paragraphs of docstrings of the standard library: real texts about nothing in particular."""
     found: dict[str, None] = {}
     for path in sorted(Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")):
         if "site-packages" in path.parts or "test" in path.parts:
@@ -48,9 +48,9 @@ def sentences(count: int) -> tuple[str, ...]:
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and (text := ast.get_docstring(node)):
-                first = " ".join(text.split("\n\n")[0].split())
-                if 30 < len(first) < 200:
-                    found[first] = None
+                for part in text.split("\n\n"):
+                    if 30 < len(part) < 300:
+                        found[" ".join(part.split())] = None
         if len(found) >= count:
             return tuple(found)[:count]
     raise AssertionError(f"only {len(found)} sentences")

@@ -16,7 +16,7 @@ from mindex.values import dataclass
 View: TypeAlias = Literal["full", "compact", "digest", "dual"]
 VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
 # Where no hit is confident, the weak ones may cost so many tokens together, and show so many characters each.
-_WEAK_BUDGET, _WEAK_LENGTH = 120, 60
+_WEAK_BUDGET, _WEAK_LENGTH = 118, 60
 _ECHO = 200  # characters of the query that an answer repeats
 
 
