@@ -56,7 +56,7 @@ _PER_LOG_PAGES = -0.6
 _USUAL_PAGES, _FEWEST_PAGES, _MOST_PAGES = 300, 3, 5_000
 # What words alone must bear when no vector was compared, or the model does not read the language: the share of the
 # query that a hit holds, whatever the kind.
-_SHARE_CONSTANT, _PER_SHARE, _NO_WORDS = -3.4, 10.0, -8.0
+_SHARE_CONSTANT, _PER_SHARE = -3.4, 10.0
 # One rare word is a look-up, not a question: a hit that holds it is what is looked for. A word is rare if each of its
 # parts surprises by so much, and that is worth so much among candidates.
 _LOOK_UP_SURPRISE, _LOOK_UP_ODDS = 3.0, 4.0
@@ -135,14 +135,14 @@ def _idf(frequency: int, records: int) -> float:
 
 def relevance(evidence: Evidence) -> float:
     """The probability, 0…1, that the query is answered here; comparable between queries, unlike a score."""
-    by_words = _SHARE_CONSTANT + _PER_SHARE * evidence.share if evidence.share else _NO_WORDS
+    by_words = _logistic(_SHARE_CONSTANT + _PER_SHARE * evidence.share) if evidence.share else 0.0
     if evidence.cosine is None or evidence.looked_up:
-        return _logistic(by_words)
+        return by_words
     both = _RELEVANT[evidence.group].log_odds(evidence.cosine, evidence.surprise, evidence.words)
     if evidence.pages:
         both += _PER_LOG_PAGES * log(min(max(evidence.pages, _FEWEST_PAGES), _MOST_PAGES) / _USUAL_PAGES)
     least = _HOLDS_ALL if evidence.share > 0.99 else 0.0
-    return max(least, _logistic(evidence.fluency * both + (1 - evidence.fluency) * by_words))
+    return max(least, evidence.fluency * _logistic(both) + (1 - evidence.fluency) * by_words)
 
 
 def read_again(relevance: float, answers: float) -> float:
