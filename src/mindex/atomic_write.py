@@ -14,7 +14,8 @@ def replaced_file(target: Path) -> Iterator[IO[bytes]]:
 
     Only its owner may read it. A link at the target is replaced, not followed. Raises OSError.
     """
-    file = NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part", delete=False)  # noqa: SIM115
+    name = f".{target.name[:100]}."
+    file = NamedTemporaryFile(dir=target.parent, prefix=name, suffix=".part", delete=False)  # noqa: SIM115 - closed below
     try:
         with file:
             yield file

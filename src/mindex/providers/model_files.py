@@ -66,7 +66,7 @@ def read_facts(role: str, files: Sequence[Path]) -> Mapping[str, object] | None:
 def dataclass_of(facts: Mapping[str, object] | None, kind: type[T]) -> T | None:
     """Return the dataclass that `write_facts` stored as `model`; None when it was not, or with other fields."""
     values = facts.get("model") if facts else None
-    if not isinstance(values, dict) or set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+    if not isinstance(values, dict) or set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]  # of dataclasses
         return None
     return kind(**values)
 
