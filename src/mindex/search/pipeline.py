@@ -7,32 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from math import inf
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
+from mindex.search.candidate_scores import CandidateScores, matched_shares
 from mindex.search.fuse import (
     COMPARES_KINDS,
     LIFTS_NEIGHBOURS,
     NEEDS_SIGNALS,
     Candidates,
     Contribution,
-    Fused,
     fuse,
     fusion_named,
-    in_one_order,
 )
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.nothing_relevant import nothing_relevant_note, substring_answer
 from mindex.search.query import MAX_QUERY, ParsedQuery, parse
-from mindex.search.relevance import Evidence, answer_odds, read_again, relevance
+from mindex.search.relevance import read_again
 from mindex.search.retrieval import Retrieved, Retriever
 from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
 from mindex.store.base import RankingContext, RankingSignals, Store
-from mindex.store.rules.kind_groups import KindGroup, kind_group
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
@@ -50,8 +47,6 @@ RERANKED = 40
 # Where no hit is confident, so many weak ones are shown.
 _MOST_WEAK = 5
 NO_CONFIDENT_MATCH = "no confident match; these may help"
-# A record that fulfils operators, quotes and fields is what the query asks for.
-_STRICTLY_FOUND = 0.99
 _PARTS = tuple(part.name for part in fields(Contribution))
 
 
@@ -84,64 +79,6 @@ class _Ranked:
     @property
     def score(self) -> float:
         return sum(stage.change for stage in self.stages)
-
-
-class _Scores:
-    """Scores and relevances of the candidates of one search, as the stages before boosts leave them."""
-
-    def __init__(self, candidates: Candidates, fused: Fused, *, compares_kinds: bool) -> None:
-        self.fused = fused
-        self.groups: dict[str, KindGroup] = {}
-        self.relevances: dict[str, float] = {}
-        self._odds: dict[str, float] = {}
-        self._compares_kinds = compares_kinds
-        self.judge(candidates)
-        self.totals = self._totals()
-
-    @property
-    def turns(self) -> set[str]:
-        return {id_ for id_, group in self.groups.items() if group == "turn"}
-
-    def judge(self, candidates: Candidates, certainty: float = 1.0) -> None:
-        """Take over what is known about the candidates, if it says more for them than what was known before."""
-        # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
-        furthest: dict[KindGroup, float] = {}
-        for hit in candidates.vector:
-            group, cosine = kind_group(hit.kind), candidates.cosines[hit.id]
-            furthest[group] = min(cosine, furthest.get(group, cosine))
-        shares = _matched_shares(candidates)
-        pages = {hit.id: hit.collection_size for hit in candidates.vector}
-        for hit in (*candidates.keyword, *candidates.vector):
-            group = self.groups[hit.id] = kind_group(hit.kind)
-            evidence = Evidence(
-                group,
-                candidates.cosines.get(hit.id, furthest.get(group, 0.0)) if candidates.cosines else None,
-                candidates.surprises.get(hit.id, 0.0),
-                candidates.words,
-                shares.get(hit.id, 0.0),
-                pages.get(hit.id, 0),
-                candidates.one_word,
-                candidates.fluency.get(hit.id, candidates.model_fluency),
-            )
-            known = _STRICTLY_FOUND if candidates.strict else relevance(evidence)
-            self.relevances[hit.id] = max(self.relevances.get(hit.id, 0.0), certainty * known)
-            self._odds[hit.id] = max(self._odds.get(hit.id, -inf), answer_odds(evidence))
-
-    def settle(self) -> None:
-        """Make the totals anew, after a stage that changed what was fused."""
-        self.totals = self._totals()
-
-    def _totals(self) -> dict[str, float]:
-        if self._compares_kinds:
-            return in_one_order(self.fused, self.groups, self._odds)
-        return {id_: part.total for id_, part in self.fused.items()}
-
-    def ordered(self, ids: Iterable[str]) -> list[str]:
-        """The candidates, best first."""
-        return sorted(ids, key=lambda id_: (-self.totals[id_], -self.relevances[id_], id_))
-
-    def most_relevant(self) -> str:
-        return max(self.relevances, key=lambda id_: self.relevances[id_], default="")
 
 
 class SearchPipeline:
@@ -178,7 +115,7 @@ class SearchPipeline:
             candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
         compares_kinds = query.fusion in COMPARES_KINDS and not candidates.strict
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
-        scores = _Scores(candidates, fused, compares_kinds=compares_kinds)
+        scores = CandidateScores(candidates, fused, compares_kinds=compares_kinds)
         if query.expand:
             notes += self._expand(query, retrieved, scores)
         floor = self._ranking.floor if query.floor is None else query.floor
@@ -221,7 +158,7 @@ class SearchPipeline:
 
     # ── expand ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _expand(self, query: Query, retrieved: Retrieved, scores: _Scores) -> tuple[str, ...]:
+    def _expand(self, query: Query, retrieved: Retrieved, scores: CandidateScores) -> tuple[str, ...]:
         """Add the hits of the query's variants to the scores. Returns notes."""
         if retrieved.parsed.strict:
             return ("not expanded: operators and quotes mean what they say",)
@@ -288,7 +225,7 @@ class SearchPipeline:
     def _context(
         self,
         query: Query,
-        scores: _Scores,
+        scores: CandidateScores,
         floor: float,
         domain: str | None,
         lifted: Collection[str],
@@ -319,7 +256,7 @@ class SearchPipeline:
         )
 
     def _liftable(
-        self, query: Query, scores: _Scores, lifting: Sequence[str], lifted: Collection[str]
+        self, query: Query, scores: CandidateScores, lifting: Sequence[str], lifted: Collection[str]
     ) -> dict[str, float]:
         """The highest score that each turn could get, if those beside it lift it among the first of the turns."""
         if not lifting:
@@ -362,7 +299,7 @@ class SearchPipeline:
         query: Query,
         context: RankingContext,
         kept: list[str],
-        scores: _Scores,
+        scores: CandidateScores,
         domain: str | None,
         past: Mapping[str, Record],
     ) -> list[_Ranked]:
@@ -396,7 +333,7 @@ class SearchPipeline:
         records = self._records([hit.id for hit in shown], known)
         keyword = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.keyword, start=1)}
         vector = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.vector, start=1)}
-        matched = _matched_shares(candidates)
+        matched = matched_shares(candidates)
         hits = []
         for hit in shown:
             if hit.id not in records:
@@ -442,15 +379,6 @@ def _stages(contribution: Contribution, total: float, boosts: Iterable[tuple[str
         changes[name] = score * (factor - 1)
         score *= factor
     return tuple(Stage(name, change) for name, change in changes.items() if change)
-
-
-def _matched_shares(candidates: Candidates) -> dict[str, float]:
-    """The share of the query that each keyword hit holds; that of a hit that was not looked at follows its score."""
-    if candidates.strict:
-        return dict.fromkeys((hit.id for hit in (*candidates.keyword, *candidates.vector)), 1.0)
-    best = max((hit.score for hit in candidates.keyword), default=1.0)
-    known = {hit.id: candidates.matched_share * hit.score / best for hit in candidates.keyword}
-    return {**known, **candidates.matched_shares}
 
 
 def _only_weak(kept: list[str], ranked: list[_Ranked]) -> tuple[list[str], list[_Ranked], tuple[str, ...]]:

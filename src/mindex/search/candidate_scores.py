@@ -1,0 +1,77 @@
+"""What is known about the candidates of one search: their fused scores, relevances, and the order between kinds."""
+
+from collections.abc import Iterable
+from math import inf
+
+from mindex.search.fuse import Candidates, Fused, in_one_order
+from mindex.search.relevance import Evidence, answer_odds, relevance
+from mindex.store.rules.kind_groups import KindGroup, kind_group
+
+# A record that fulfils operators, quotes and fields is what the query asks for.
+_STRICTLY_FOUND = 0.99
+
+
+class CandidateScores:
+    """Scores and relevances of the candidates of one search, as the stages before boosts leave them."""
+
+    def __init__(self, candidates: Candidates, fused: Fused, *, compares_kinds: bool) -> None:
+        self.fused = fused
+        self.groups: dict[str, KindGroup] = {}
+        self.relevances: dict[str, float] = {}
+        self._odds: dict[str, float] = {}
+        self._compares_kinds = compares_kinds
+        self.totals: dict[str, float] = {}
+        self.judge(candidates)
+        self.settle()
+
+    @property
+    def turns(self) -> set[str]:
+        return {id_ for id_, group in self.groups.items() if group == "turn"}
+
+    def judge(self, candidates: Candidates, certainty: float = 1.0) -> None:
+        """Take over what is known about the candidates, if it says more for them than what was known before."""
+        # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
+        furthest: dict[KindGroup, float] = {}
+        for hit in candidates.vector:
+            group, cosine = kind_group(hit.kind), candidates.cosines[hit.id]
+            furthest[group] = min(cosine, furthest.get(group, cosine))
+        shares = matched_shares(candidates)
+        pages = {hit.id: hit.collection_size for hit in candidates.vector}
+        for hit in (*candidates.keyword, *candidates.vector):
+            group = self.groups[hit.id] = kind_group(hit.kind)
+            evidence = Evidence(
+                group,
+                candidates.cosines.get(hit.id, furthest.get(group, 0.0)) if candidates.cosines else None,
+                candidates.surprises.get(hit.id, 0.0),
+                candidates.words,
+                shares.get(hit.id, 0.0),
+                pages.get(hit.id, 0),
+                candidates.one_word,
+                candidates.fluency.get(hit.id, candidates.model_fluency),
+            )
+            known = _STRICTLY_FOUND if candidates.strict else relevance(evidence)
+            self.relevances[hit.id] = max(self.relevances.get(hit.id, 0.0), certainty * known)
+            self._odds[hit.id] = max(self._odds.get(hit.id, -inf), answer_odds(evidence))
+
+    def settle(self) -> None:
+        """Make the totals anew, after a stage that changed what was fused or known."""
+        if self._compares_kinds:
+            self.totals = in_one_order(self.fused, self.groups, self._odds)
+        else:
+            self.totals = {id_: part.total for id_, part in self.fused.items()}
+
+    def ordered(self, ids: Iterable[str]) -> list[str]:
+        """The candidates, best first."""
+        return sorted(ids, key=lambda id_: (-self.totals[id_], -self.relevances[id_], id_))
+
+    def most_relevant(self) -> str:
+        return max(self.relevances, key=lambda id_: self.relevances[id_], default="")
+
+
+def matched_shares(candidates: Candidates) -> dict[str, float]:
+    """The share of the query that each keyword hit holds; that of a hit that was not looked at follows its score."""
+    if candidates.strict:
+        return dict.fromkeys((hit.id for hit in (*candidates.keyword, *candidates.vector)), 1.0)
+    best = max((hit.score for hit in candidates.keyword), default=1.0)
+    known = {hit.id: candidates.matched_share * hit.score / best for hit in candidates.keyword}
+    return {**known, **candidates.matched_shares}
