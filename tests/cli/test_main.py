@@ -154,6 +154,7 @@ def on_a_terminal(*arguments: object, env: dict[str, str]) -> str:
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@pytest.mark.slow
 def test_colour_is_for_terminals_that_want_it(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     for view in ("full", "compact"):
@@ -222,6 +223,7 @@ def test_a_full_disk_behind_stdout_is_one_line(searched: Path, more: list[str]) 
     assert "No space left" in done.stderr
 
 
+@pytest.mark.slow
 def test_any_language_under_the_plainest_locale(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     root = write(tmp_path / "ordner", {"größe.md": "Die Größe der Tür.", "東京.md": "東京の天気 🦀"})
@@ -235,6 +237,7 @@ def test_any_language_under_the_plainest_locale(tmp_path: Path) -> None:
     is_one_error(run("search", "x", "--db", db, "--collection", "Öl", env=plain), "'Öl'", code=2)
 
 
+@pytest.mark.slow
 def test_arguments_that_are_not_utf_8(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     with Memory(db) as memory:

@@ -83,6 +83,7 @@ def test_another_process_finds_new_words_and_vectors_at_once_and_removed_ones_no
     assert found(other, "apple") == []
 
 
+@pytest.mark.slow
 def test_many_vectors_are_ranked_as_an_exhaustive_scan_would(open_store: Open, store: Store) -> None:
     count = 6_000  # enough to leave the exhaustive path
     random = np.random.default_rng(1)

@@ -272,6 +272,7 @@ def test_a_memory_is_kept_where_the_user_wants_it(tmp_path: Path, garden: Path, 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+@pytest.mark.slow
 def test_ctrl_c_in_the_middle_leaves_no_temporary_folder(tmp_path: Path) -> None:
     """Some thousand turns take long enough to be stopped in the middle."""
     corpus = [

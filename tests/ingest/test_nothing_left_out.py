@@ -179,6 +179,7 @@ def test_every_word_of_a_model_card_is_in_a_chunk_or_its_breadcrumb(keyword_memo
 
 
 @pytest.mark.skipif(not NPM_PAGES.is_dir(), reason="npm is not installed")
+@pytest.mark.slow
 def test_the_pages_of_npm_are_found_by_name_and_their_front_matter_is_no_chunk(
     keyword_memory: Memory, tmp_path: Path
 ) -> None:

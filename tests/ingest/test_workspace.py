@@ -277,6 +277,7 @@ def test_a_file_cannot_be_the_workspace(memory: Memory, workspace: Path) -> None
 # ── watched ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_watch_workspace_picks_up_what_a_user_appends(tmp_path: Path, workspace: Path) -> None:
     db = tmp_path / "memory.db"
     env = {"MINDEX_EMBEDDING_PROVIDER": "none"}
@@ -301,6 +302,7 @@ def test_watch_workspace_picks_up_what_a_user_appends(tmp_path: Path, workspace:
     assert f"watching {workspace}" in ran.err
 
 
+@pytest.mark.slow
 def test_watch_makes_the_workspace_of_the_settings(tmp_path: Path, workspace: Path) -> None:
     env = {"MINDEX_EMBEDDING_PROVIDER": "none", "MINDEX_WORKSPACE_PATH": str(workspace)}
     process = start("--db", tmp_path / "memory.db", "watch", env=env)

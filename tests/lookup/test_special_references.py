@@ -44,6 +44,7 @@ def test_a_file_called_profile_is_the_file(memory: Memory, tmp_path: Path) -> No
     assert [record.text for record in memory.get("profile.md").records] == ["# The file"]
 
 
+@pytest.mark.slow
 def test_the_profile_as_it_was_at_a_time(memory: Memory) -> None:
     memory.profile.set({"city": "Oslo"})
     before = now_ms()

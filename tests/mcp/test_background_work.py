@@ -115,6 +115,7 @@ def test_a_source_is_stored_and_indexed_with_its_excludes(
     assert host.memory.status().collections[0].documents == 2
 
 
+@pytest.mark.slow
 def test_watching_indexes_first_and_then_follows_the_files(
     docs: Path, serve: Callable[..., tuple[MemoryHost, MindexServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

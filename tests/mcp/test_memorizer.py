@@ -832,6 +832,7 @@ async def test_a_fact_that_cannot_be_imported_is_named_and_the_rest_is_imported(
 # ── as its users start it ─────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_memorizer_works_over_stdio(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from mindex.cli.main import main; main()"]
     arguments = [*command[1:], "--db", str(tmp_path / "m.db"), "serve", "--tools", DIALECT]

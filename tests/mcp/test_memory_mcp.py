@@ -233,6 +233,7 @@ async def test_a_lifetime_can_be_set_changed_and_removed(client: Client, memory:
     assert await expiry(id=id_, expires_at=moment, ttl_days=3) == parse_time(moment)
 
 
+@pytest.mark.slow
 async def test_expired_memories_are_recalled_only_with_include_expired(client: Client, memory: Memory) -> None:
     id_ = await stored(client, "The lift is broken today.", ttl_days=0.000_02)
     record = memory.store.retrieval.record(id_)
@@ -469,6 +470,7 @@ def command(tmp_path: Path) -> Iterator[StdioServerParameters]:
     yield StdioServerParameters(command=MINDEX[0], args=arguments, env=environment)
 
 
+@pytest.mark.slow
 async def test_over_stdio(command: StdioServerParameters) -> None:
     async with Client(command) as client:
         id_ = await stored(client, "The user prefers TypeScript.")

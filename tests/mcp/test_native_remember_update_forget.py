@@ -320,6 +320,7 @@ def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable
         assert memory.store.vectors.pending(memory.models.embedder.model) == 0
 
 
+@pytest.mark.slow
 def test_long_expired_memories_are_purged_after_the_start(serving: Callable[..., Served]) -> None:
     host = serving("native", settings={"embedding.provider": "none", "memory.grace_days": 0}).host
     kept = host.memory.add("The office is in Bern.").id

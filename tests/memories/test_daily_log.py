@@ -366,6 +366,7 @@ def test_purge_removes_lines_from_a_log_that_is_no_longer_written(
         assert other.purge(gone.id).log_lines == 1
 
 
+@pytest.mark.slow
 def test_purging_expired_memories_removes_their_log_lines(tmp_path: Path, workspace: Path) -> None:
     options = {"embedding.provider": "none", "workspace.path": str(workspace), "memory.grace_days": 0}
     with Memory(tmp_path / "memory.db", options=options) as memory:
@@ -416,6 +417,7 @@ def test_a_full_disk_fails_no_add(memory: Memory, workspace: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs folders that may not be written")
+@pytest.mark.slow
 def test_a_read_only_workspace_fails_neither_add_nor_purge(public_path: Path) -> None:
     workspace, db = public_path / "workspace", public_path / "data" / "memory.db"
     env = {"MINDEX_WORKSPACE_PATH": str(workspace), "MINDEX_EMBEDDING_PROVIDER": "none"}

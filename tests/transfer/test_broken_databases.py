@@ -38,6 +38,7 @@ def untyped(schema: str) -> str:
 
 
 @every_database
+@pytest.mark.slow
 def test_values_of_the_wrong_type_are_converted_or_skipped(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     """Each column of each table once with each odd value, the others as they should be."""
     path, _ = foreign_programs.make(name, tmp_path / "good")

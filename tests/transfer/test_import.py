@@ -466,6 +466,7 @@ def test_the_error_of_a_failing_store_says_how_much_was_imported(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.slow
 def test_a_killed_import_is_completed_when_it_is_repeated(memory: Memory, tmp_path: Path) -> None:
     source, db = tmp_path / "a.jsonl", tmp_path / "killed.db"
     record = {"kind": "memory", "agent": "main", "type": "fact", "created_at": "2026-01-01T00:00:00Z"}

@@ -124,6 +124,7 @@ def live(memory: Memory, operations: list[tuple[str, int, str]]) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(OPERATIONS)
+@pytest.mark.slow
 def test_any_sequence_of_changes_survives_the_round_trip(operations: list[tuple[str, int, str]]) -> None:
     options = {"embedding.provider": "none", "secrets.mode": "off"}
     with (

@@ -70,6 +70,7 @@ RECORDS = st.builds(
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(RECORDS, min_size=1, max_size=3))
+@pytest.mark.slow
 def test_any_record_survives_its_section(records: list[Record]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for place, record in enumerate(records):
