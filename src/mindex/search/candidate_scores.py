@@ -16,6 +16,8 @@ class CandidateScores:
 
     def __init__(self, candidates: Candidates, fused: Fused, *, compares_kinds: bool) -> None:
         self.fused = fused
+        self.signals = candidates.signals
+        self.shares = _matched_shares(candidates)
         self.groups: dict[str, KindGroup] = {}
         self.relevances: dict[str, float] = {}
         self._odds: dict[str, float] = {}
@@ -35,9 +37,11 @@ class CandidateScores:
         for hit in candidates.vector:
             group, cosine = kind_group(hit.kind), candidates.cosines[hit.id]
             furthest[group] = min(cosine, furthest.get(group, cosine))
-        shares = matched_shares(candidates)
-        pages = {hit.id: hit.collection_size for hit in candidates.vector}
-        for hit in (*candidates.keyword, *candidates.vector):
+        shares = _matched_shares(candidates)
+        fluency = candidates.model_fluency
+        # A hit that was found both ways is listed as the vector search knows it.
+        hits = {hit.id: hit for hit in (*candidates.keyword, *candidates.vector)}
+        for hit in hits.values():
             group = self.groups[hit.id] = kind_group(hit.kind)
             evidence = Evidence(
                 group,
@@ -45,13 +49,14 @@ class CandidateScores:
                 candidates.surprises.get(hit.id, 0.0),
                 candidates.words,
                 shares.get(hit.id, 0.0),
-                pages.get(hit.id, 0),
+                hit.collection_size,
                 candidates.one_word,
-                candidates.fluency.get(hit.id, candidates.model_fluency),
+                candidates.fluency.get(hit.id, fluency),
             )
             known = _STRICTLY_FOUND if candidates.strict else relevance(evidence)
             self.relevances[hit.id] = max(self.relevances.get(hit.id, 0.0), certainty * known)
-            self._odds[hit.id] = max(self._odds.get(hit.id, -inf), answer_odds(evidence))
+            if self._compares_kinds:
+                self._odds[hit.id] = max(self._odds.get(hit.id, -inf), answer_odds(evidence))
 
     def settle(self) -> None:
         """Make the totals anew, after a stage that changed what was fused or known."""
@@ -68,10 +73,10 @@ class CandidateScores:
         return max(self.relevances, key=lambda id_: self.relevances[id_], default="")
 
 
-def matched_shares(candidates: Candidates) -> dict[str, float]:
+def _matched_shares(candidates: Candidates) -> dict[str, float]:
     """The share of the query that each keyword hit holds; that of a hit that was not looked at follows its score."""
     if candidates.strict:
         return dict.fromkeys((hit.id for hit in (*candidates.keyword, *candidates.vector)), 1.0)
-    best = max((hit.score for hit in candidates.keyword), default=1.0)
-    known = {hit.id: candidates.matched_share * hit.score / best for hit in candidates.keyword}
+    per_score = candidates.matched_share / max((hit.score for hit in candidates.keyword), default=1.0)
+    known = {hit.id: per_score * hit.score for hit in candidates.keyword}
     return {**known, **candidates.matched_shares}

@@ -231,11 +231,12 @@ def in_one_order(fused: Fused, groups: Mapping[str, KindGroup], odds: Mapping[st
     The hits of each group keep their order: the best of them gets the best log-odds that any of them has, and so on.
     """
     scores: dict[str, float] = {}
+    totals = {id_: part.total for id_, part in fused.items()}
     for group in set(groups.values()):
-        own = sorted((id_ for id_ in fused if groups[id_] == group), key=lambda id_: (-fused[id_].total, id_))
+        own = sorted((id_ for id_ in fused if groups[id_] == group), key=lambda id_: (-totals[id_], id_))
         best_first = sorted((odds[id_] for id_ in own), reverse=True)
         for id_, one in zip(own, best_first, strict=True):
-            scores[id_] = score_of(one) + _AMONG_EQUALS * fused[id_].total
+            scores[id_] = score_of(one) + _AMONG_EQUALS * totals[id_]
     return scores
 
 

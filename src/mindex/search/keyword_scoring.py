@@ -5,7 +5,7 @@ corrections were chosen by data, see docs/quality.md.
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from mindex.model import Query, Record
 from mindex.search.fuse import REFINES_WORDS
@@ -80,7 +80,7 @@ def keyword_candidates(
         return KeywordCandidates(found.hits, matched, space, surprise)
     least = min(matched.values(), default=1.0)
     scored = [
-        replace(hit, score=max(LEAST_SCORE, hit.score * matched.get(hit.id, least) ** refining.coverage))
+        hit.with_score(max(LEAST_SCORE, hit.score * matched.get(hit.id, least) ** refining.coverage))
         for hit in found.hits
     ]
     return KeywordCandidates(tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id))), matched, space, surprise)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
-from mindex.search.candidate_scores import CandidateScores, matched_shares
+from mindex.search.candidate_scores import CandidateScores
 from mindex.search.fuse import (
     COMPARES_KINDS,
     LIFTS_NEIGHBOURS,
@@ -72,13 +73,10 @@ class _Ranked:
     """A candidate after boosts: its score in parts, and its relevance."""
 
     id: str
-    stages: tuple[Stage, ...]
+    score: float
+    stages: tuple[Stage, ...]  # they add up to the score
     relevance: float
     reranked: float | None = None
-
-    @property
-    def score(self) -> float:
-        return sum(stage.change for stage in self.stages)
 
 
 class SearchPipeline:
@@ -123,8 +121,9 @@ class SearchPipeline:
         lifted = scores.turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
         context = self._context(query, scores, low_floor, domain, lifted, retrieved.past)
         records = {**context.records, **retrieved.past}
-        lift_neighbours(context.adjacent_turns, scores.fused, scores.relevances, self._ranking.neighbours)
-        scores.settle()
+        if context.adjacent_turns:
+            lift_neighbours(context.adjacent_turns, scores.fused, scores.relevances, self._ranking.neighbours)
+            scores.settle()
         kept = scores.ordered(id_ for id_ in scores.fused if scores.relevances[id_] >= low_floor)
         if not any(scores.relevances[id_] >= floor for id_ in kept):
             literal = substring_answer(self._store, query, retrieved.parsed.text, notes, self._ranking.candidates)
@@ -150,7 +149,7 @@ class SearchPipeline:
             fusion=query.fusion,
             total=len(kept),
             has_more=query.offset + len(shown) < len(kept),
-            hits=self._hits(shown, candidates, records, floor),
+            hits=self._hits(shown, candidates, scores.shares, records, floor),
             notes=notes,
             total_capped=_capped(candidates, scores.relevances, low_floor, self._ranking.candidates),
             offset=query.offset,
@@ -212,6 +211,7 @@ class SearchPipeline:
         first = [
             replace(
                 hit,
+                score=scores[hit.id],
                 stages=(*hit.stages, Stage("rerank", scores[hit.id] - hit.score)),
                 reranked=done.scores[hit.id],
                 relevance=read_again(hit.relevance, done.answers[hit.id]) if done.answers else hit.relevance,
@@ -251,6 +251,9 @@ class SearchPipeline:
             ids = [nearest, *(id_ for id_ in ids if id_ != nearest)]
         if not ids:
             return RankingContext({})
+        if scores.signals.keys() >= set(ids):  # the fusion needed them; it lifts no neighbours
+            records = self._store.retrieval.records(ids[: len(first)])
+            return RankingContext(scores.signals, (), {record.id: record for record in records})
         return self._store.retrieval.ranking_context(
             ids, whole=len(first) + len(turns), filters=query.filters, adjacent_to=lifting
         )
@@ -314,26 +317,31 @@ class SearchPipeline:
             if id_ in past
         }
         now = now_ms()
-        ranked = [
-            _Ranked(
-                id_,
-                _stages(fused[id_], totals[id_], boosts_for(signals[id_], domain, boosts, now)),
-                scores.relevances[id_],
-            )
+        factors = {
+            id_: tuple(boosts_for(signals[id_], domain, boosts, now))
             for id_ in kept
             if id_ in signals  # else it has gone since it was retrieved
+        }
+        boosted = {id_: totals[id_] * prod(factor for _, factor in own) for id_, own in factors.items()}
+        best = sorted(boosted, key=lambda id_: (-boosted[id_], -scores.relevances[id_], id_))[: self._needed(query)]
+        return [
+            _Ranked(id_, boosted[id_], _stages(fused[id_], totals[id_], factors[id_]), scores.relevances[id_])
+            for id_ in best
         ]
-        return sorted(ranked, key=_order)[: self._needed(query)]
 
     # ── answer ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _hits(
-        self, shown: list[_Ranked], candidates: Candidates, known: dict[str, Record], floor: float
+        self,
+        shown: list[_Ranked],
+        candidates: Candidates,
+        shares: Mapping[str, float],
+        known: dict[str, Record],
+        floor: float,
     ) -> tuple[Hit, ...]:
         records = self._records([hit.id for hit in shown], known)
         keyword = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.keyword, start=1)}
         vector = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.vector, start=1)}
-        matched = matched_shares(candidates)
         hits = []
         for hit in shown:
             if hit.id not in records:
@@ -350,7 +358,7 @@ class SearchPipeline:
                 model_fluency=candidates.fluency.get(hit.id, candidates.model_fluency)
                 if candidates.has_vector
                 else None,
-                matched_share=matched.get(hit.id, 0.0),
+                matched_share=shares.get(hit.id, 0.0),
                 rerank=hit.reranked,
             )
             hits.append(Hit(records[hit.id], hit.score, hit.relevance, trace, weak=hit.relevance < floor))

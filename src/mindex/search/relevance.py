@@ -30,7 +30,8 @@ class _Weights:
     words: float
 
     def log_odds(self, cosine: float, surprise: float, words: int) -> float:
-        return self.constant + self.cosine * cosine + self.surprise * surprise + self.words * min(words, _MOST_WORDS)
+        counted = words if words < _MOST_WORDS else _MOST_WORDS
+        return self.constant + self.cosine * cosine + self.surprise * surprise + self.words * counted
 
 
 _MOST_WORDS = 10
@@ -154,11 +155,14 @@ def read_again(relevance: float, answers: float) -> float:
 def answer_odds(evidence: Evidence) -> float:
     """The log-odds that a hit is an answer; comparable between hits of different kinds."""
     group, surprise, words = evidence.group, evidence.surprise, evidence.words
-    by_words = _ANSWERS_BY_WORDS[group].log_odds(0.0, surprise, words)
-    if evidence.cosine is None:
-        return by_words
-    both = _ANSWERS[group].log_odds(evidence.cosine, surprise, words) + (_LOOK_UP_ODDS if evidence.looked_up else 0.0)
-    return evidence.fluency * both + (1 - evidence.fluency) * by_words
+    both, fluency = 0.0, 0.0
+    if evidence.cosine is not None:
+        fluency = evidence.fluency
+        both = _ANSWERS[group].log_odds(evidence.cosine, surprise, words)
+        both += _LOOK_UP_ODDS if evidence.looked_up else 0.0
+    if fluency == 1:  # as of most texts; no need for the words alone
+        return both
+    return fluency * both + (1 - fluency) * _ANSWERS_BY_WORDS[group].log_odds(0.0, surprise, words)
 
 
 def score_of(log_odds: float) -> float:

@@ -14,6 +14,8 @@ _LIFTING = 50
 
 def lifting_turns(fused: Fused, turns: Collection[str]) -> list[str]:
     """The turns among the best hits: those that lift the turns beside them."""
+    if not turns:
+        return []
     best = sorted(fused, key=lambda id_: (-fused[id_].total, id_))[:_LIFTING]
     return [id_ for id_ in best if id_ in turns]
 

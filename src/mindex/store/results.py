@@ -29,6 +29,10 @@ class ScoredRecord:
     fluency: float = 1.0
     collection_size: int = 0
 
+    def with_score(self, score: float) -> ScoredRecord:
+        """This one with another score; `replace` takes four times as long, and a search needs hundreds."""
+        return ScoredRecord(self.id, score, self.kind, self.length, self.fluency, self.collection_size)
+
 
 @dataclass(frozen=True, slots=True)
 class NearestRecords:

@@ -79,7 +79,7 @@ def search(
     hits = _ranked(connection, query, query.node, scope, limit)
     if query.bonus is not None and hits:
         bonus = {hit.id: hit.score for hit in _ranked(connection, query, query.bonus, scope, limit)}
-        raised = [replace(hit, score=hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
+        raised = [hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
         hits = _best_first(raised)
     statistics = _statistics(connection, query.tokens, scope) if query.tokens else TermStatistics(0, {})
     described = first_of_each_group(hits, query.described)

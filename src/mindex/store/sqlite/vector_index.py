@@ -185,29 +185,29 @@ class VectorIndex:
     ) -> list[tuple[int, float, float]]:
         """Best cosine per record: estimated from codes, the leading ones (or, without codes, all) confirmed."""
         best: dict[int, float] = {}
+        known: dict[int, tuple[int, float]] = {}  # group and fluency
         confirm: list[int] = []
         if self.coded:
             estimates = self._estimate(query, rows)
             order = np.argsort(-estimates, kind="stable")
             _, firsts = np.unique(self._keys[rows[order]], return_index=True)  # each record by its best piece
             order = order[np.sort(firsts)]
-            for group in np.unique(groups[rows]):
+            for group in np.unique(groups[rows]).tolist():
                 members = order[groups[rows[order]] == group][: 2 * limit]
                 keys = self._keys[rows[members]].tolist()
                 best.update(zip(keys, estimates[members].tolist(), strict=True))
+                known.update(
+                    (key, (group, one)) for key, one in zip(keys, self._fluency[rows[members]].tolist(), strict=True)
+                )
                 confirm += keys[: max(_CONFIRMED, limit // 4)]
         else:
-            confirm = list(dict.fromkeys(self._keys[rows].tolist()))
+            own = zip(groups[rows].tolist(), self._fluency[rows].tolist(), strict=True)
+            known = dict(zip(self._keys[rows].tolist(), own, strict=True))
+            confirm = list(known)
         for key, vectors in fetch(confirm).items():
             best[key] = float((vectors @ query).max())
         ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
-        known = {
-            key: (group, fluency)
-            for key, group, fluency in zip(
-                self._keys[rows].tolist(), groups[rows].tolist(), self._fluency[rows].tolist(), strict=True
-            )
-        }
-        left = dict.fromkeys(np.unique(groups[rows]).tolist(), limit)
+        left = dict.fromkeys((group for group, _ in known.values()), limit)
         hits = []
         for key, cosine in ranked:
             group, fluency = known[key]
