@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from mindex.analyzer import STOP_WORDS, fold, is_identifier, is_segmented
-from mindex.model import Answer, Hit, Query, QueryTerms, Record, Stage, Trace
+from mindex.analyzer import STOP_WORDS, analyze_query, fold, is_identifier, is_segmented
+from mindex.model import AllOf, Answer, Filters, Hit, Query, QueryTerms, Record, Stage, Term, Trace
 from mindex.present.record_view import summary_of
-from mindex.store.base import Store
+from mindex.store.base import KeywordQuery, Store
 from mindex.text_match import identifier_around, literal_ranges
 
 # Letters alone say little: less than the floor asks for, whatever they match.
@@ -22,9 +22,13 @@ _LONGEST_NAMED = 60  # characters of each
 def substring_answer(store: Store, query: Query, text: str, notes: tuple[str, ...], limit: int) -> Answer | None:
     """The last tier: records that hold the query's identifiers and quoted texts literally; None when there is none.
 
-    With `query.inside_words` all words of the query, and in the middle of other words, too.
+    An identifier among other words does not count if records hold it as a word: those were judged already, by meaning,
+    and `long-lasting` in a question does not say what is sought. With `query.inside_words` all words of the query
+    count, and in the middle of other words, too.
     """
     literals = tuple((_words(text) if query.inside_words else literal_texts(text))[:_MOST_LITERALS])
+    if not query.inside_words and len(text.split()) > 1:
+        literals = tuple(literal for literal in literals if not _is_word(store, literal, query.filters))
     if not literals:
         return None
     found = store.retrieval.substring(literals, query.filters, limit, inside_words=query.inside_words)
@@ -45,6 +49,15 @@ def substring_answer(store: Store, query: Query, text: str, notes: tuple[str, ..
         offset=query.offset,
         terms=terms,
     )
+
+
+def _is_word(store: Store, literal: str, filters: Filters) -> bool:
+    """Whether a record in scope holds this single word or identifier as a word of its own."""
+    words = analyze_query(literal)
+    if len(words) != 1 or words[0].unsegmented:
+        return False
+    node = AllOf(tuple(map(Term, words[0].identifiers or words[0].words)))
+    return bool(store.retrieval.keyword(KeywordQuery(node), filters, 1).hits)
 
 
 def literal_texts(text: str) -> list[str]:
