@@ -48,7 +48,7 @@ _ANSWERS_BY_WORDS: Mapping[KindGroup, _Weights] = {
 }
 # Fitted on the best hits of queries with an answer in the store, and of the same queries where there is none.
 _RELEVANT: Mapping[KindGroup, _Weights] = {
-    "file": _Weights(-10.7, 18.1, 0.258, 0.0),
+    "file": _Weights(-11.4, 18.1, 0.258, 0.0),
     "entry": _Weights(-5.25, 13.3, 0.050, -0.20),
     "turn": _Weights(-11.4, 24.3, 0.100, -0.31),
 }
