@@ -73,7 +73,7 @@ class Consolidator:
                 topics[name].append(record.id)
         for topic, ids in sorted(topics.items(), key=lambda item: (-len(item[1]), item[0])):
             left = [unimportant[id_] for id_ in ids if id_ in unimportant]
-            tail = tuple(sorted(left, key=lambda record: (record.created_at, record.id))[:_MOST_TAIL])
+            tail = tuple(sorted(left, key=lambda record: (record.created_at, record.number or 0))[:_MOST_TAIL])
             if len(tail) >= LEAST_TAIL:
                 for record in tail:
                     del unimportant[record.id]
