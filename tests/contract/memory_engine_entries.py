@@ -12,7 +12,7 @@ from statistics import fmean
 from mindex.clock import now_ms
 from mindex.errors import StoreError
 from mindex.ids import content_hash
-from mindex.model import Change, MemoryStatistics, PurgeResult, Record
+from mindex.model import Change, MemoryStatistics, PurgeResult, Record, Session, SessionPage
 from mindex.model.consolidation import FROM
 from mindex.store.base import Access, AddOutcome, RetryPolicy
 from mindex.store.export_rows import (
@@ -160,12 +160,22 @@ class MemoryEntries:
         at = ids.index(id_)
         return tuple(turns[max(0, at - before) : at + after + 1])
 
+    def sessions(self, agent: str, *, limit: int, offset: int = 0) -> SessionPage:
+        turns: dict[tuple[str, str], list[Record]] = {}
+        for one in self._connection.read().records.values():
+            session = one.fields.get("session_id")
+            if (one.kind, one.retired_at) == ("turn", None) and agent in ("*", one.agent) and session is not None:
+                turns.setdefault((one.agent, str(session)), []).append(one)
+        found = [_session(session, sorted(part, key=_place_in_session)) for (_, session), part in turns.items()]
+        found.sort(key=lambda one: (-one.last_at, one.agent, one.id))
+        return SessionPage(tuple(found[offset : offset + limit]), len(found))
+
     def statistics(self, agent: str) -> MemoryStatistics:
         now = now_ms()
         found = [
             one
             for one in self._connection.read().records.values()
-            if one.agent == agent and _is_current_memory(one, now)
+            if agent in ("*", one.agent) and _is_current_memory(one, now)
         ]
         accesses = self._connection.database.accesses
         created = [one.created_at for one in found]
@@ -344,6 +354,11 @@ def session_of(tables: Tables, id_: str) -> list[Record]:
         and one.fields.get("session_id") == session
     ]
     return sorted(turns, key=_place_in_session)
+
+
+def _session(id_: str, turns: Sequence[Record]) -> Session:
+    first, last = turns[0], turns[-1]
+    return Session(id_, first.agent, len(turns), first.created_at, last.created_at, first.summary)
 
 
 def _place_in_session(turn: Record) -> tuple[int, int]:

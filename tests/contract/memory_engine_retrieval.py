@@ -13,6 +13,7 @@ from mindex.model import Filters, KeywordNode, Model, Record, VectorArray
 from mindex.store.base import (
     KeywordQuery,
     KeywordResult,
+    Label,
     NearestRecords,
     Page,
     RankingContext,
@@ -53,6 +54,11 @@ class MemoryRetrieval:
         scope = _in_scope(tables, filters)
         scope.sort(key=lambda one: (-one.created_at, one.path, position.get(one.id, 0)))
         return Page(tuple(scope[offset : offset + limit]), len(scope))
+
+    def label_counts(self, label: Label, filters: Filters) -> dict[str, int]:
+        scope = _in_scope(self._connection.read(), filters)
+        labels = (set(one.tags) if label == "tag" else {one.type} - {""} for one in scope)
+        return dict(Counter(name for names in labels for name in names))
 
     def substring(
         self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False

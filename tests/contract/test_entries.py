@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mindex.errors import ConflictError, NotFoundError
-from mindex.model import Change, MemoryStatistics, Record
+from mindex.model import Change, MemoryStatistics, Record, Session, SessionPage
 from mindex.model.consolidation import FROM
 from mindex.store.base import Access, RetryPolicy, Store
 from tests.contract.records import EVERYONE, found, memory_of, turn, update
@@ -327,6 +327,13 @@ def test_statistics_are_of_live_memories(store: Store) -> None:
     assert store.entries.statistics("unknown").total == 0
 
 
+def test_statistics_of_every_agent_count_the_memories_of_each(store: Store) -> None:
+    theirs = replace(memory_of("theirs", type="event", importance=2), agent="b")
+    store.entries.add([memory_of("one", type="fact", importance=4), theirs, turn("t", "s", 9)], by="me")
+    found = store.entries.statistics("*")
+    assert (found.total, found.by_type, found.average_importance) == (2, {"fact": 1, "event": 1}, 3.0)
+
+
 # ── turns ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -337,6 +344,21 @@ def test_the_turns_around_one_are_of_its_session_in_order(store: Store) -> None:
     assert [one.id for one in store.entries.surrounding_turns("t3", 1, 2)] == ["t1", "t3", "t4", "t5"]
     assert [one.id for one in store.entries.surrounding_turns("t0", 5, 0)] == ["t0"]
     assert [store.entries.surrounding_turns(id_, 1, 1) for id_ in ("t2", "m", "nowhere")] == [(), (), ()]
+
+
+def test_sessions_are_counted_with_their_times_and_first_words_the_latest_first(store: Store) -> None:
+    planning = [turn("p1", "planning", 5, summary="Freeze?"), turn("p2", "planning", 9, summary="Over.")]
+    theirs = replace(turn("t1", "planning", 7, summary="Theirs"), agent="b")
+    nowhere = Record(id="loose", kind="turn", text="said", agent="a", created_at=99)
+    store.entries.add([*planning, turn("i1", "incident", 8), theirs, turn("gone", "old", 3), nowhere], by="me")
+    retire(store, "gone")
+    incident = Session("incident", "a", 1, 8, 8)
+    mine, other = Session("planning", "a", 2, 5, 9, "Freeze?"), Session("planning", "b", 1, 7, 7, "Theirs")
+    assert store.entries.sessions("a", limit=9) == SessionPage((mine, incident), 2)
+    assert store.entries.sessions("*", limit=9) == SessionPage((mine, incident, other), 3)
+    assert store.entries.sessions("*", limit=1, offset=1) == SessionPage((incident,), 3)
+    assert store.entries.sessions("a", limit=9, offset=10**30) == SessionPage((), 2)
+    assert store.entries.sessions("nobody", limit=9) == SessionPage((), 0)
 
 
 # ── purging ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -33,6 +33,18 @@ def test_a_list_has_the_records_in_scope_newest_first_page_by_page(store: Store)
     assert [record.id for record in store.retrieval.list(EVERYTHING, limit=2, offset=2).records] == ["idamd1"]
 
 
+def test_labels_are_counted_over_the_records_in_scope(store: Store) -> None:
+    mine = [memory_of("one", type="fact", tags=("tea", "Tea")), memory_of("two", type="fact", tags=("tea",))]
+    theirs = replace(memory_of("theirs", type="event", tags=("rum",)), agent="b")
+    store.entries.add([*mine, memory_of("old", type="task", tags=("tea",), expires_at=5), theirs], by="me")
+    store.files.apply([update("a.md", "a text", tags=("tea",))])
+    assert store.retrieval.label_counts("tag", Filters(agent="a")) == {"tea": 3, "Tea": 1}
+    assert store.retrieval.label_counts("tag", Filters(agent="a", kinds=("chunk",))) == {"tea": 1}
+    assert store.retrieval.label_counts("type", Filters(agent="a")) == {"fact": 2}
+    assert store.retrieval.label_counts("type", EVERYONE) == {"fact": 2, "event": 1}
+    assert store.retrieval.label_counts("tag", Filters(agent="b", kinds=("memory",), types=("fact",))) == {}
+
+
 def test_substring_finds_records_that_hold_every_text_at_word_boundaries(store: Store) -> None:
     store.files.apply([update("a.md", "the catalogue costs 100%", "a catalogue_x"), update("b.md", "100 things")])
     assert store.retrieval.substring(["catalogue"], EVERYTHING, 10) == ("idamd1", "idamd2")

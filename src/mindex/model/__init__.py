@@ -44,10 +44,13 @@ if TYPE_CHECKING:
         DueSkill,
         EmbeddingStatus,
         IndexReport,
+        LabelCount,
         MemoryInConflict,
         MemoryStatistics,
         PurgeResult,
         SecretFinding,
+        Session,
+        SessionPage,
         SimilarMemory,
         SkippedFile,
         Status,
@@ -58,10 +61,10 @@ __all__ = [
     "DESCRIPTIVE_FIELDS", "KINDS", "MODES", "TYPES", "AddResult", "AllOf", "Answer", "AnyOf", "Change", "Check",
     "Chunk", "Collection", "CollectionReport", "CollectionStatus", "Conflict", "Consolidation", "ContextPlan",
     "Document", "DueSkill", "EmbeddingStatus", "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport",
-    "KeywordNode", "Kind", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase", "Prefix", "Progress",
-    "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors", "Report", "Role",
-    "SecretFinding", "SimilarMemory", "SkippedFile", "Stage", "Status", "Term", "Tier", "TimelineEvent", "Trace",
-    "VectorArray", "Without",
+    "KeywordNode", "Kind", "LabelCount", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase", "Prefix",
+    "Progress", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors", "Report", "Role",
+    "SecretFinding", "Session", "SessionPage", "SimilarMemory", "SkippedFile", "Stage", "Status", "Term", "Tier",
+    "TimelineEvent", "Trace", "VectorArray", "Without",
 ]  # fmt: skip
 
 # Making a dataclass takes longer than many a query: those that a search does not need are made when first used.

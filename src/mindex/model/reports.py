@@ -42,7 +42,7 @@ class CollectionReport:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What indexing did, and how many records are still to be embedded."""
+    """What indexing did, and how many records are still to be embedded; of a dry run, what it would do."""
 
     collections: tuple[CollectionReport, ...]
     skipped: tuple[SkippedFile, ...]
@@ -52,6 +52,7 @@ class IndexReport:
     contextualized: int | None = None  # chunks that a language model described; None: not requested
     contexts: ContextPlan | None = None  # of a dry run
     notes: tuple[str, ...] = ()
+    dry_run: bool = False  # then `pending` counts the chunks that would be added, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +248,34 @@ class MemoryStatistics:
     oldest: int | None = None
     newest: int | None = None
     conflicts: int = 0  # pairs of memories that cannot both hold
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """A tag or a type, and how many records have it."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation of an agent: how many turns it has, when it began and last went on, and its first words."""
+
+    id: str
+    agent: str
+    turns: int
+    first_at: int
+    last_at: int
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """Some conversations, and how many there are."""
+
+    sessions: tuple[Session, ...]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from mindex.store.results import CollectionCount as CollectionCount
 from mindex.store.results import DocumentUpdate as DocumentUpdate
 from mindex.store.results import KeywordQuery as KeywordQuery
 from mindex.store.results import KeywordResult as KeywordResult
+from mindex.store.results import Label as Label
 from mindex.store.results import NearestRecords as NearestRecords
 from mindex.store.results import Page as Page
 from mindex.store.results import RankingContext as RankingContext
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from mindex.model import Check, MemoryStatistics, PurgeResult
+    from mindex.model import Check, MemoryStatistics, PurgeResult, SessionPage
     from mindex.model.spaces import EmbedderSpec, Space
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
@@ -194,11 +195,17 @@ class EntryStore(Protocol):
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         """The live turns around one of its session, itself included, in order; none if it is not a live turn."""
 
+    def sessions(self, agent: str, *, limit: int, offset: int = 0) -> SessionPage:
+        """The conversations of an agent (`*`: of all) that have live turns, the one with the latest turn first.
+
+        `summary` is that of the first live turn. Of equal times, by agent and session.
+        """
+
     def expired(self, before: int) -> tuple[str, ...]:
         """Ids of records that expired before a moment, live or retired."""
 
     def statistics(self, agent: str) -> MemoryStatistics:
-        """Counts and averages over an agent's live, unexpired memories."""
+        """Counts and averages over the live, unexpired memories of an agent (`*`: of all)."""
 
     def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[ExportSnapshot]:
         """All entries of an agent, or of all (`*`), live and retired, as of one moment, ordered by agent and number.
@@ -261,6 +268,9 @@ class RetrievalStore(Protocol):
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         """Records in scope, newest first; of one moment, by path, then by their place in the file, then as added."""
+
+    def label_counts(self, label: Label, filters: Filters) -> dict[str, int]:
+        """How many records in scope have each tag, as it is written, or each type; records without one do not count."""
 
     def substring(
         self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False

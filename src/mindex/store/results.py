@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from mindex.model import Document, KeywordNode, Record
 from mindex.values import dataclass
 
+# What records are counted by.
+Label: TypeAlias = Literal["tag", "type"]
 # Makes the new state of a record out of its current one.
 Revision: TypeAlias = Callable[[Record], Record]
 

@@ -15,11 +15,11 @@ from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
-from mindex.store.sqlite.queries import read_among, read_column, read_value
+from mindex.store.sqlite.queries import LARGEST_OFFSET, read_among, read_column, read_value
 
 # A search does not wait for modules that only reports, exports and restores need: they are imported when called.
 if TYPE_CHECKING:
-    from mindex.model import MemoryStatistics, PurgeResult
+    from mindex.model import MemoryStatistics, PurgeResult, SessionPage
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after, batch FROM history"
@@ -58,11 +58,24 @@ _SESSION = """
 SELECT id FROM records WHERE agent = ? AND kind = 'turn' AND retired_at IS NULL
 AND json_extract(fields, '$.session_id') = ? ORDER BY created_at, number
 """
-_MEMORIES = "agent = ?1 AND kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)"
+_SESSIONS = """
+SELECT json_extract(fields, '$.session_id') AS session, agent, count(*) AS turns, min(created_at) AS first_at,
+       max(created_at) AS last_at
+FROM records WHERE kind = 'turn' AND retired_at IS NULL AND session IS NOT NULL AND {whose} GROUP BY session, agent
+"""
+_COUNT_SESSIONS = f"SELECT count(*) FROM ({_SESSIONS})"
+_SESSION_PAGE = f"""
+SELECT *, (SELECT summary FROM records f WHERE f.kind = 'turn' AND f.retired_at IS NULL AND f.agent = s.agent
+           AND json_extract(f.fields, '$.session_id') = s.session ORDER BY f.created_at, f.number LIMIT 1)
+FROM ({_SESSIONS}) s ORDER BY last_at DESC, agent, session LIMIT ?2 OFFSET ?3
+"""
+# The live memories of one agent, by the index, or of all agents, at the moment ?2.
+_MEMORIES = "kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?2) AND {whose}"
 _TOTALS = f"""
 SELECT count(*), coalesce(avg(importance), 0), coalesce(avg(confidence), 0), min(created_at), max(created_at)
 FROM records WHERE {_MEMORIES}
 """
+_BY_TYPE = f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type"
 _COUNT_ACCESSES = f"""
 SELECT coalesce(sum(count), 0) FROM accesses WHERE record IN (SELECT key FROM records WHERE {_MEMORIES})
 """
@@ -217,16 +230,25 @@ class SqliteEntries:
             at = ids.index(id_)
             return record_rows.read_records(connection, ids[max(0, at - before) : at + after + 1])
 
+    def sessions(self, agent: str, *, limit: int, offset: int = 0) -> SessionPage:
+        from mindex.model import Session, SessionPage
+
+        page, count = (query.format(whose=_whose(agent)) for query in (_SESSION_PAGE, _COUNT_SESSIONS))
+        with self._database.snapshot() as connection:
+            total = read_value(connection, count, agent)
+            rows = connection.execute(page, (agent, limit, min(offset, LARGEST_OFFSET)))
+            return SessionPage(tuple(Session(str(id_), *rest) for id_, *rest in rows), total)
+
     def statistics(self, agent: str) -> MemoryStatistics:
         from mindex.model import MemoryStatistics
 
         scope = (agent, now_ms())
+        queries = (_TOTALS, _BY_TYPE, _COUNT_ACCESSES)
+        totals, types, counted = (query.format(whose=_whose(agent)) for query in queries)
         with self._database.snapshot() as connection:
-            total, importance, confidence, oldest, newest = connection.execute(_TOTALS, scope).fetchone()
-            by_type = dict(
-                connection.execute(f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type", scope)
-            )
-            accesses = read_value(connection, _COUNT_ACCESSES, *scope)
+            total, importance, confidence, oldest, newest = connection.execute(totals, scope).fetchone()
+            by_type = dict(connection.execute(types, scope))
+            accesses = read_value(connection, counted, *scope)
         return MemoryStatistics(total, by_type, importance, confidence, accesses, oldest, newest)
 
     # ── export and import ─────────────────────────────────────────────────────────────────────────────────────
@@ -281,6 +303,11 @@ class SqliteEntries:
     def mark_unanswered(self, id_: str) -> None:
         with self._engine.write() as connection:
             connection.execute(_MARK_UNANSWERED, (id_, now_ms()))
+
+
+def _whose(agent: str) -> str:
+    """The condition on the agent ?1: for one agent it uses an index, which an OR would not."""
+    return "?1 = '*'" if agent == "*" else "agent = ?1"
 
 
 def read_changes(connection: sqlite3.Connection, where: str, value: str | int) -> tuple[Change, ...]:

@@ -11,6 +11,7 @@ T = TypeVar("T")
 
 # SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
 _BATCH = 500
+LARGEST_OFFSET = 2**62  # SQLite counts in 64 bits
 
 
 def read_value(connection: sqlite3.Connection, query: str, *parameters: object) -> Any:

@@ -9,6 +9,7 @@ from mindex.model import Filters, Model, Record, VectorArray
 from mindex.store.results import (
     KeywordQuery,
     KeywordResult,
+    Label,
     NearestRecords,
     Page,
     RankingContext,
@@ -19,7 +20,7 @@ from mindex.store.rules.filters import holds_literally
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import condition
-from mindex.store.sqlite.queries import batches, marks, read_among, read_column, read_value
+from mindex.store.sqlite.queries import LARGEST_OFFSET, batches, marks, read_among, read_column, read_value
 
 _SIGNALS = """
 SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at,
@@ -39,13 +40,16 @@ SELECT a.id, r.id FROM records a
 JOIN records r ON r.key IN ({_NEXT.format(beyond="<", order="DESC")}, {_NEXT.format(beyond=">", order="ASC")})
 WHERE a.kind = 'turn' AND a.id IN {{marks}} AND {{scope}}
 """
+_LABELS: dict[Label, str] = {
+    "tag": "SELECT j.value, count(DISTINCT r.key) FROM records r, json_each(r.tags) j WHERE {scope} GROUP BY j.value",
+    "type": "SELECT r.type, count(*) FROM records r WHERE r.type != '' AND {scope} GROUP BY r.type",
+}
 _HOLDS_LETTERS = "(r.text LIKE ? ESCAPE '\\' OR r.title LIKE ? ESCAPE '\\')"
 _SUBSTRING = """
 SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE {letters} AND {scope}
 ORDER BY r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key
 """
 _TEXTS = "SELECT id, text, title FROM records WHERE id IN {marks}"
-_LARGEST_OFFSET = 2**62  # SQLite counts in 64 bits
 
 
 class SqliteRetrieval:
@@ -70,7 +74,7 @@ class SqliteRetrieval:
             return tuple(read_column(connection, query, prefix, limit))
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
-        offset = min(offset, _LARGEST_OFFSET)
+        offset = min(offset, LARGEST_OFFSET)
         scope = condition(filters, now_ms())
         with self._database.snapshot() as connection:
             total = read_value(connection, f"SELECT count(*) FROM records r WHERE {scope.sql}", *scope.parameters)
@@ -80,6 +84,11 @@ class SqliteRetrieval:
                 (*scope.parameters, limit, offset),
             )
             return Page(tuple(map(record_rows.to_record, rows)), total)
+
+    def label_counts(self, label: Label, filters: Filters) -> dict[str, int]:
+        scope = condition(filters, now_ms())
+        with self._database.read() as connection:
+            return dict(connection.execute(_LABELS[label].format(scope=scope.sql), scope.parameters))
 
     def substring(
         self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False
