@@ -103,6 +103,33 @@ def test_a_dry_run_prints_the_changes_and_makes_none(mindex: Mindex, handbook: P
     assert mindex("status", "--json").json["collections"] == []
 
 
+def test_a_dry_run_counts_what_the_run_then_does(mindex: Mindex, indexed: Path) -> None:
+    (indexed / "README.md").write_text("# Another text\n\nOf another kind.", encoding="utf-8")
+    (indexed / "new.md").write_text("# New", encoding="utf-8")
+    (indexed / "binary.md").write_bytes(b"\0\1\2")
+    (indexed / "on-call.md").unlink()
+    planned = mindex("index", "--dry-run", "--json").json
+    text = mindex("index", "--dry-run").out
+    done = mindex("index", "--json").json
+    assert (planned.pop("dry_run"), "dry_run" in done) == (True, False)
+    assert [planned[part] for part in ("collections", "skipped")] == [done[part] for part in ("collections", "skipped")]
+    files, chunks = planned["collections"][0]["files"], planned["collections"][0]["chunks"]
+    assert (files["new"], files["changed"], files["deleted"], files["skipped"]) == (1, 1, 1, 1)
+    assert chunks["added"] >= 2 and chunks["removed"] > 2
+    assert f"chunks +{chunks['added']} −{chunks['removed']}, " in text
+    assert "\ndry run, nothing was stored, " in text and "embed" not in text
+
+
+@pytest.mark.model
+def test_a_dry_run_says_how_many_chunks_would_be_embedded(
+    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
+    root = write(tmp_path / "docs", {f"{n}.md": f"Station {n} has {n} doors." for n in range(3)})
+    assert "dry run, nothing was stored; 3 records to embed, " in mindex("index", root, "--dry-run").out
+    assert mindex("index", root, "--json").json["embedded"] == 3
+
+
 def test_removing_a_folder_forgets_its_chunks_and_keeps_its_files(mindex: Mindex, indexed: Path) -> None:
     ran = mindex("index", "--remove", "handbook", "--json")
     assert ran.json["removed"] == "handbook"

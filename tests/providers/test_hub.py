@@ -161,7 +161,7 @@ def test_progress_is_told_in_megabytes_up_to_the_whole(hub: HubServer, tiny: Rep
     told: list[Progress] = []
     pull(TINY, report=told.append)
     assert {progress.stage for progress in told} == {"pull"}
-    assert told[-1].detail == "MB onnx/model.onnx"
+    assert (told[-1].detail, told[-1].unit) == ("onnx/model.onnx", "MB")
     assert all(progress.done <= progress.total == 1 for progress in told)
 
 

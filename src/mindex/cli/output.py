@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -20,6 +21,9 @@ from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+_LEAST_SECONDS = 1.0  # before a rate is shown
+_WIDEST_LINE = 120  # of a progress bar
 
 Printable: TypeAlias = "DataclassInstance | Mapping[str, object]"
 
@@ -82,12 +86,16 @@ def colour() -> bool:
 class ProgressBar:
     """One line on stderr that is overwritten, on a terminal; nothing anywhere else.
 
-    Call it with each step of the progress; it is erased at the end of its `with` block.
+    It shows how much is done, at which rate, and how long the rest will take at this rate. Call it with each step of
+    the progress; it is erased at the end of its `with` block.
     """
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
         self._written = False
+        self._first = Progress("", 0, 0)  # step of the current stage, and when it came
+        self._started = 0.0
+        self._last = 0
 
     def __enter__(self) -> ProgressBar:
         return self
@@ -99,14 +107,48 @@ class ProgressBar:
     def __call__(self, progress: Progress) -> None:
         if not self._shown:
             return
+        now = monotonic()
+        if progress.stage != self._first.stage or progress.done < self._last:  # also the next folder's files
+            self._first, self._started = progress, now
+        self._last = progress.done
         share = progress.done / progress.total if progress.total else 1.0
         filled = int(24 * share)
         bar = "█" * filled + "·" * (24 - filled)
+        unit = f" {progress.unit}" if progress.unit else ""
+        pace = _pace(progress, progress.done - self._first.done, now - self._started)
         detail = "".join(character if character.isprintable() else "?" for character in progress.detail)
-        line = f"{progress.stage:>5} {bar} {progress.done}/{progress.total} {detail}"
-        sys.stderr.write(f"\r\x1b[K{line[:100]}")
+        line = f"{progress.stage:>5} {bar} {progress.done:,}/{progress.total:,}{unit}{pace} {detail}"
+        sys.stderr.write(f"\r\x1b[K{line[: _line_width()]}")
         sys.stderr.flush()
         self._written = True
+
+
+def _pace(progress: Progress, done: int, seconds: float) -> str:
+    """`· 41/s · 2 min left`, by the mean rate of this stage; empty while there is too little to tell."""
+    if not done or seconds < _LEAST_SECONDS:
+        return ""
+    rate, left = done / seconds, max(0, progress.total - progress.done)
+    unit = f" {progress.unit}" if progress.unit else ""
+    shown = (
+        f"{rate:,.0f}{unit}/s" if rate >= 10 else f"{rate:.1f}{unit}/s" if rate >= 1 else f"{60 * rate:.1f}{unit}/min"
+    )
+    return f" · {shown} · {_duration(left / rate)} left"
+
+
+def _duration(seconds: float) -> str:
+    """`40 s`, `3 min`, `2.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+def _line_width() -> int:
+    """One character less than the terminal has: a line that wraps cannot be overwritten."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):  # not a real terminal
+        columns = 0
+    return min(columns or _WIDEST_LINE, _WIDEST_LINE) - 1
 
 
 def report_error(error: MindexError, as_json: bool) -> int:

@@ -39,11 +39,12 @@ class Indexer:
     def index(
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
     ) -> tuple[CollectionReport, tuple[SkippedFile, ...]]:
-        """Bring a collection up to date; with `dry_run` only report what would happen to its files."""
+        """Bring a collection up to date; with `dry_run` only report what would happen to its files and chunks."""
         documents = self._store.files.documents(collection.name)
         changes = self._find_changes(collection, documents, force)
-        chunks = ChunkCounts()
-        if not dry_run:
+        if dry_run:
+            chunks = self._planned_chunks(collection, changes, documents, report)
+        else:
             chunks = self._apply(collection, changes, documents, report)
             self._store.files.put_collection(replace(collection, indexed_at=now_ms()))
         moved = changes.count(changes.moved)
@@ -62,6 +63,21 @@ class Indexer:
             chunks_removed=chunks.removed,
         )
         return outcome, tuple(changes.skipped)
+
+    def _planned_chunks(
+        self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None
+    ) -> ChunkCounts:
+        """Return how many chunks `_apply` would add, keep and remove; nothing is stored."""
+        gone = [document.id for document in changes.deleted]
+        chunks = ChunkCounts()
+        for update in self._updates(collection, changes, documents, report):
+            if isinstance(update, str):
+                gone.append(update)
+                continue
+            stored = {chunk.id for chunk in self._store.files.chunks(update.document.id)}
+            now = {record.id for record in update.records or ()}
+            chunks += ChunkCounts(len(now - stored), len(now & stored), len(stored - now))
+        return chunks + ChunkCounts(removed=sum(len(self._store.files.chunks(id_)) for id_ in gone))
 
     def planned_updates(self, collection: Collection, *, force: bool = False) -> Iterator[DocumentUpdate]:
         """Yield every document of a collection with its chunks, as indexing would leave it; nothing is stored."""

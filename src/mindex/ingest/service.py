@@ -103,10 +103,12 @@ class IndexService:
         missing = [] if folders else [collection.name for collection in known if collection not in chosen]
         notes += (f"the folder of '{other}' is not there; its index is left as it was" for other in missing)
         reports = tuple(outcome for outcome, _ in done)
+        if dry_run and self._selection.embedder is not None:
+            pending += sum(one.chunks_added for one in reports)
         skipped = tuple(file for _, files in done for file in files)
         seconds = round(monotonic() - started, 2)
         numbers = (embedded + contexts.embedded, pending, seconds, contexts.written)
-        return IndexReport(reports, skipped, *numbers, contexts.plan, tuple(dict.fromkeys(notes)))
+        return IndexReport(reports, skipped, *numbers, contexts.plan, tuple(dict.fromkeys(notes)), dry_run)
 
     def _collections(
         self, folders: Sequence[str | Path], name: str | None, context: str | None, exclude: Sequence[str]

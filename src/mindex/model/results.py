@@ -80,6 +80,7 @@ class Progress:
     done: int
     total: int
     detail: str = ""
+    unit: str = ""  # of `done` and `total`: `MB`; empty: they are counted
 
 
 Report: TypeAlias = Callable[[Progress], None]  # receives the progress of a long job

@@ -27,7 +27,11 @@ def index_text(report: IndexReport) -> str:
         lines.append(f"{one.name} ({one.root}): {summary}")
     lines.extend(f"skipped {skip.path}: {skip.reason}" for skip in report.skipped)
     placed = "" if report.contextualized is None else f"{report.contextualized} contextualized, "
-    lines.append(f"{placed}{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
+    if report.dry_run:
+        embed = f"; {amount(report.pending, 'record')} to embed" if report.pending else ""
+        lines.append(f"dry run, nothing was stored{embed}, {report.seconds:g} s")
+    else:
+        lines.append(f"{placed}{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
     if (plan := report.contexts) is not None:
         cost = f"{amount(plan.prompt_tokens, 'token')} in, at most {plan.answer_tokens:,} out"
         lines.append(f"contexts: {amount(plan.calls, 'call')}, {cost}")

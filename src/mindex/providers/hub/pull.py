@@ -144,7 +144,7 @@ def _download(hub: Hub, model: PulledModel, report: Report | None) -> int:
 
     def show(path: str, arrived: int) -> None:
         nonlocal shown
-        progress = Progress("pull", (done + arrived) // _MEGABYTE, total, f"MB {path}")
+        progress = Progress("pull", (done + arrived) // _MEGABYTE, total, path, "MB")
         if report is not None and progress != shown:  # thousands of blocks make one megabyte more
             report(progress)
             shown = progress
