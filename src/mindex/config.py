@@ -100,6 +100,7 @@ class Setting:
     in_project: bool = False
     secret: bool = False
     address: bool = False  # of a server: it may hold a login or a key
+    unset: str = ""  # what holds while nothing sets it, where that is not the default
 
     @property
     def variable(self) -> str:
@@ -147,7 +148,13 @@ SETTINGS: tuple[Setting, ...] = (
     _ProjectSetting("search.weights.pairs", 0.5, _number(0, 2), "what words side by side add to `blend`"),
     _ProjectSetting("search.weights.coverage", 0.5, _number(0, 2), "power of the share of the question held"),
     _ProjectSetting("search.weights.neighbours", 0.2, _number(0, 1), "share handed on to exchanges beside"),
-    _ProjectSetting("search.weights.rerank", 0.4, _number(0, 1), "share of the reranker; unset: the model's own"),
+    _ProjectSetting(
+        "search.weights.rerank",
+        0.4,
+        _number(0, 1),
+        "share of the reranker; unset: 0.4 for the built-in one, 0.7 for others",
+        unset="the model's own (0.4 or 0.7)",
+    ),
     _ProjectSetting("search.weights.expansion", 0.3, _number(0, 1), "what a question's variants count beside it"),
     _ProjectSetting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain"),
     _ProjectSetting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md"),
@@ -166,7 +173,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("workspace.path", "", _text, "a folder of notes with a daily log, indexed and watched"),
     Setting("workspace.auto_index", True, _flag, "whether `serve` and `watch` keep the workspace indexed"),
     Setting(
-        "daily_log.enabled", False, _flag, "a line in the daily log for each memory; on where there is a workspace"
+        "daily_log.enabled",
+        False,
+        _flag,
+        "a line in the daily log for each memory; on where there is a workspace",
+        unset="on with a workspace",
     ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

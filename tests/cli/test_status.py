@@ -8,6 +8,7 @@ import pytest
 
 from mindex.config import SETTINGS
 from mindex.memory import Memory
+from mindex.providers.rerank.base import BUILT_IN_WEIGHT, CHOSEN_WEIGHT
 from tests.cli.conftest import Mindex
 from tests.running import is_one_error
 
@@ -56,6 +57,24 @@ def test_doctor_checks_the_vectors_with_a_model(mindex: Mindex, with_model: Memo
     names = {check["name"]: check["message"] for check in mindex("doctor", "--json").json["checks"]}
     assert "384" in names["embedding model"]
     assert names["pending vectors"] == "every record has its vector"
+
+
+def test_config_says_what_holds_while_nothing_is_set(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown() -> dict[str, object]:
+        return {one["key"]: one["value"] for one in mindex("config", "--json").json["settings"]}
+
+    unset = shown()
+    assert unset["search.weights.rerank"] == f"the model's own ({BUILT_IN_WEIGHT} or {CHOSEN_WEIGHT})"
+    assert unset["daily_log.enabled"] == "on with a workspace"
+    monkeypatch.setenv("MINDEX_SEARCH_WEIGHTS_RERANK", "0.4")
+    assert shown()["search.weights.rerank"] == 0.4
+
+
+def test_stats_of_every_agent_count_all_memories(mindex: Mindex) -> None:
+    mindex("add", "Anna drinks tea", "--type", "preference")
+    mindex("add", "Anna drinks coffee", "--type", "fact", "--agent", "scout")
+    assert mindex("stats", "--json").json["total"] == 1
+    assert mindex("--agent", "*", "stats").out.startswith("2 memories (1 fact, 1 preference)\n")
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from mindex.present.text import aligned
 _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
 
 
-@click.command("status")
+@click.command("status", short_help="What is in the memory, and what is still pending.")
 @prints(status_text)
 def status_command(memory: Memory) -> Status:
     """What is in the memory, where it is, and what is still pending."""
     return memory.status()
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Check everything, and say how to mend it.")
 @prints(checks_text, checks_json, fails=lambda checks: not all(check.ok for check in checks))
 def doctor_command(memory: Memory) -> Sequence[Check]:
     """Check the database, the indexes, the folders and the model; say how to mend what is broken."""
@@ -55,6 +55,8 @@ def _shown_value(one: Configured) -> object:
     if one.setting.address:
         bare = bare_address(str(one.value))
         return "(malformed)" if bare is None else bare
+    if one.origin == "default" and one.setting.unset:
+        return one.setting.unset
     return list(one.value) if isinstance(one.value, tuple) else one.value
 
 
