@@ -50,7 +50,7 @@ def test_the_full_view_as_json(mindex: Mindex, shared: Path) -> None:
 
 def test_the_compact_and_digest_views_as_json(mindex: Mindex, shared: Path) -> None:
     compact = mindex("search", "Redis", "--compact", "--json").json
-    assert set(compact["results"][0]) == {"id", "at", "title", "score", "date", "tokens"}
+    assert set(compact["results"][0]) == {"id", "at", "title", "score", "relevance", "date", "tokens"}
     digest = mindex("search", "Redis", "--digest", "--json").json
     assert set(digest["results"][0]) == {"id", "at"}
     assert mindex("search", "Redis", "--view", "compact", "--json").json == compact
@@ -74,6 +74,28 @@ def test_text_and_json_carry_the_same_hits(mindex: Mindex, shared: Path, view: s
     for hit in (*answer.get("results", ()), *answer.get("details", ())):
         assert hit["id"] in text
         assert hit.get("text", "") in text
+
+
+def test_lines_and_file_names_say_which_collection_when_there_are_several(mindex: Mindex, tmp_path: Path) -> None:
+    one, two = (write(tmp_path / name, {"guide.md": f"# Harbour\n\nThe harbour {name}."}) for name in ("one", "two"))
+    mindex("index", one)
+    assert mindex("search", "harbour", "--format", "files").out == "guide.md\n"
+    assert " guide.md:1-3 · " in mindex("search", "harbour", "--compact").out
+    mindex("index", two)
+    assert sorted(mindex("search", "harbour", "--format", "files").out.split()) == ["one/guide.md", "two/guide.md"]
+    lines = mindex("search", "harbour", "--compact").out
+    assert " one/guide.md:1-3 · " in lines and " two/guide.md:1-3 · " in lines
+    assert " two/guide.md:1-3\n" in mindex("search", "harbour", "--digest").out
+    assert mindex("get", "two/guide.md", "--format", "files").out == "two/guide.md\n"
+    assert "The harbour two." in mindex("get", "two/guide.md:1-3").out
+
+
+def test_a_shortened_place_is_accepted_by_get(mindex: Mindex, tmp_path: Path) -> None:
+    path = "a-folder/" * 15 + "guide.md"
+    mindex("index", write(tmp_path / "docs", {path: "# Harbour\n\nThe harbour."}))
+    (row,) = mindex("search", "harbour", "--digest", "--json").json["results"]
+    assert row["at"].startswith("…/a-folder/") and row["at"].endswith("/guide.md:1-3")
+    assert "The harbour." in mindex("get", row["at"]).out
 
 
 # ── options ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +137,7 @@ def test_a_limit_that_is_too_large_is_cut_with_a_note(mindex: Mindex, shared: Pa
 
 
 @pytest.mark.parametrize("view", ["full", "compact", "digest", "dual"])
-@pytest.mark.parametrize("budget", [60, 190])
+@pytest.mark.parametrize("budget", [60, 150])
 def test_a_budget_is_never_exceeded(mindex: Mindex, shared: Path, view: str, budget: int) -> None:
     arguments = ("search", "Redis", "--view", view, "--limit", 20, "--budget", budget)
     for ran in (mindex(*arguments), mindex(*arguments, "--json")):

@@ -115,6 +115,14 @@ async def test_a_limit_too_large_is_cut_with_a_note(client: Client) -> None:
     assert "limit cut to 50" in structured(result)["notes"]
 
 
+async def test_weak_hits_are_left_out_on_request(client: Client) -> None:
+    query = {"query": "redis harvest moon orchard"}
+    shown = structured(await client.call_tool("search", query))["results"]
+    assert shown and all(row["weak"] for row in shown)
+    assert structured(await client.call_tool("search", {**query, "weak": True}))["results"] == shown
+    assert structured(await client.call_tool("search", {**query, "weak": False}))["results"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

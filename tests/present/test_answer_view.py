@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -39,9 +40,71 @@ def test_a_digest_names_id_and_place_only() -> None:
     assert result == {"id": "abcdefghij03", "at": "docs/caching.md:3-8"}
 
 
-def test_a_digest_of_a_memory_names_its_id_only() -> None:
-    (result,) = view_answer(answer(memory_hit("Postgres it is.", 1)), "digest").json()["results"]  # type: ignore[misc]
-    assert result == {"id": "abcdefghij01"}
+def test_a_digest_of_a_memory_shows_its_first_words() -> None:
+    shown = view_answer(answer(memory_hit("Postgres it is.", 1)), "digest")
+    assert shown.json()["results"] == [{"id": "abcdefghij01", "title": "Postgres it is."}]
+    assert shown.text().endswith("\nabcdefghij01 · Postgres it is.")
+    five = [memory_hit("We chose Postgres for all invoices.", number) for number in range(1, 6)]
+    assert view_answer(answer(*five), "digest").rows[0].title == "We chose Postgres…"
+
+
+PATHS = ["docs/" + "a-long-folder/" * 20 + "caching.md", "a-very-long-name-" * 12 + ".md", "文書/" * 60 + "東京.md"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_five_results_cost_little_however_long_their_paths_are(path: str) -> None:
+    five = answer(*(hit(number, path=path) for number in range(1, 6)))
+    assert count_tokens(view_answer(five, "digest", several_collections=True).text()) <= 60
+    assert count_tokens(view_answer(five, "compact", several_collections=True).text()) <= 200
+
+
+@pytest.mark.parametrize("text", ["considerable " * 50, "東京の天気は晴れ" * 20, "x" * 300])
+def test_five_long_memories_cost_little_as_a_digest(text: str) -> None:
+    shown = view_answer(answer(*(memory_hit(text, number) for number in range(1, 6))), "digest")
+    assert count_tokens(shown.text()) <= 60
+    assert all((row.title or "").endswith("…") and text.startswith((row.title or "")[:-1]) for row in shown.rows)
+
+
+def test_a_place_is_shortened_from_its_first_folder_on() -> None:
+    path = "docs/a/rather/deep/place/caching.md"
+    five = answer(*(hit(number, path=path) for number in range(1, 6)))
+    assert view_answer(five, "digest").rows[2].at == "…/place/caching.md:3-8"
+    assert view_answer(five, "compact").rows[2].at == f"{path}:3-8"
+
+
+def test_a_short_place_leaves_more_to_a_long_one() -> None:
+    path = "docs/a/rather/deep/place/caching.md"
+    hits = [hit(1, path=path), *(hit(number, path="a.md") for number in range(2, 6))]
+    assert view_answer(answer(*hits), "digest").rows[0].at == f"{path}:1-6"
+    assert view_answer(answer(hits[0]), "digest").rows[0].at == f"{path}:1-6"
+
+
+@pytest.mark.parametrize("view", ["compact", "digest"])
+def test_a_place_names_its_collection_where_there_are_several(view: View) -> None:
+    (row,) = view_answer(answer(hit(3, path="a.md")), view, several_collections=True).rows
+    assert row.at == "docs/a.md:3-8"
+    (row,) = view_answer(answer(hit(3, path="a.md")), view).rows
+    assert row.at == "a.md:3-8"
+
+
+@pytest.mark.parametrize("view", ["full", "compact", "dual"])
+def test_text_shows_the_relevance_alone_and_json_both(view: View) -> None:
+    shown = view_answer(answer(hit(1)), view)
+    assert "relevance 0.9" in shown.text() and "score" not in shown.text()
+    row = shown.json()["details" if view == "dual" else "results"][0]  # type: ignore[index]
+    assert (row["score"], row["relevance"]) == (0.6, 0.9)  # type: ignore[index, call-overload]
+
+
+def test_text_says_so_when_the_order_is_not_that_of_the_relevance() -> None:
+    first, second = replace(hit(1), relevance=0.4), replace(hit(2), relevance=0.7)
+    for view in ("full", "compact", "dual"):
+        assert view_answer(answer(first, second), view).text().splitlines()[0].endswith(" tokens · ordered by score")
+        assert "ordered by" not in view_answer(answer(second, first), view).text()
+    assert "ordered by" not in view_answer(answer(first, second), "digest").text()  # which shows no relevance
+
+
+def test_explain_shows_the_score() -> None:
+    assert "why: score 0.6, keyword rank 1, " in view_answer(answer(hit(1)), explain=True).text()
 
 
 def test_the_dual_view_counts_what_it_shows() -> None:
@@ -69,7 +132,7 @@ def test_text_and_json_carry_the_same_content(view: View) -> None:
     for row in [*values.get("results", ()), *values.get("index", ()), *values.get("details", ())]:
         for name, value in row.items():
             for part in value if isinstance(value, list) else [value]:
-                assert name in ("kind", "first_line", "last_line", "highlights") or str(part) in text, name
+                assert name in ("kind", "score", "first_line", "last_line", "highlights") or str(part) in text, name
     assert "a note" in text
     assert f"{shown.tokens} tokens" in text
 

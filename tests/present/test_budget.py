@@ -157,6 +157,13 @@ def test_the_budget_is_never_exceeded_and_never_empty(texts: list[str], missing:
     assert shown.notes or not any(row.truncated for row in shown.rows) or len(texts[0].encode()) > 80
 
 
+@pytest.mark.parametrize("text", ["a, " * 41, "東京" * 100, "word " * 24])
+def test_the_csv_of_one_record_is_within_the_least_budget(text: str) -> None:
+    shown = view_records(GetResult(records(text)), budget=LEAST_BUDGET)
+    assert count_tokens(formatted(shown, "csv")) <= LEAST_BUDGET
+    assert len((shown.rows[0].text or "").encode()) > 90
+
+
 # ── tokens ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

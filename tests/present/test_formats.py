@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from mindex.model import GetResult, Record
-from mindex.present.answer_view import view_answer
+from mindex.present.answer_view import View, view_answer
 from mindex.present.output_formats import formatted
 from mindex.present.records_view import view_records
 from tests.present.values import answer, hit
@@ -24,6 +24,22 @@ def test_every_format_names_the_file(form: str) -> None:
         assert out == "docs/caching.md"
     if form == "json":
         assert json.loads(out)["total"] == 2
+
+
+@pytest.mark.parametrize("view", ["full", "compact"])
+def test_the_names_of_files_say_which_collection_where_there_are_several(view: View) -> None:
+    hits = hit(1), replace(hit(2), record=replace(hit(2).record, collection="notes"))
+    shown = view_answer(answer(*hits), view, several_collections=True)
+    assert formatted(shown, "files") == "docs/docs/caching.md\nnotes/docs/caching.md"
+    assert "`notes/docs/caching.md:2-7`" in formatted(shown, "md")
+    records = view_records(GetResult(tuple(one.record for one in hits)), several_collections=True)
+    assert formatted(records, "files") == "docs/docs/caching.md\nnotes/docs/caching.md"
+    assert "collections" not in formatted(records, "json")
+
+
+def test_markdown_shows_the_relevance_alone() -> None:
+    out = formatted(view_answer(answer(hit(1))), "md")
+    assert "relevance 0.9" in out and "score" not in out
 
 
 def test_a_cut_is_marked_and_noted_in_every_format() -> None:

@@ -1,10 +1,14 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share, what a shell completes them with, and the order of all of them."""
 
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+
+from mindex.model import KINDS
+
+COMPLETE_VARIABLE = "_MINDEX_COMPLETE"  # set by the shell scripts of `mindex completion`
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,12 +24,47 @@ def combine(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-id_argument = click.argument("id_", metavar="ID")
+def completed_by(names: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Return a `shell_complete` that offers names of the database: one of `mindex.cli.completion.NAMES`."""
+
+    def complete(context: click.Context, _: click.Parameter, typed: str) -> list[Any]:
+        from mindex.cli.completion import complete_names  # only a shell that completes a command line needs it
+
+        return complete_names(names, context, typed)
+
+    return complete
+
+
+def id_argument_of(names: str) -> Callable[[F], F]:
+    """Return an argument ID that a shell completes; `names` as of `completed_by`."""
+    return click.argument("id_", metavar="ID", shell_complete=completed_by(names))
+
+
+id_argument = id_argument_of("entries")
+kind_option = click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."
+)
+collection_option = click.option(
+    "--collection",
+    "collections",
+    multiple=True,
+    metavar="C",
+    help="Only this indexed folder.",
+    shell_complete=completed_by("collections"),
+)
+# Of what is stored: its own tags.
+tag_option = click.option(
+    "--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again.", shell_complete=completed_by("tags")
+)
+
 # Named like the option of `Memory.search` and `Memory.timeline.events`.
 after_option = click.option(
     "--after", metavar="T", help="Not before: 2h, 7d, yesterday, last week, friday, march, 2026-03, 2026-03-01."
 )
 reason_option = click.option("--reason", default="", metavar="R", help="Why, for the history.")
+
+
+offset_option = click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
 
 
 def limit_option(default: int, what: str) -> Callable[[F], F]:
@@ -35,3 +74,22 @@ def limit_option(default: int, what: str) -> Callable[[F], F]:
 def text_or_stdin(text: str) -> str:
     """Return the text of an argument; `-` reads standard input."""
     return sys.stdin.read() if text == "-" else text
+
+
+def global_options_first(arguments: list[str]) -> list[str]:
+    """Return the arguments with `--json`, `--db X` and `--agent X` in front: people write them at the end."""
+    front: list[str] = []
+    rest: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--":
+            rest += [argument, *waiting]
+        elif argument == "--json" or argument.startswith(("--db=", "--agent=")):
+            front.append(argument)
+        elif argument in ("--db", "--agent"):
+            if (value := next(waiting, None)) is None:
+                return [argument]  # its value is missing: click says so
+            front += [argument, value]
+        else:
+            rest.append(argument)
+    return [*front, *rest]

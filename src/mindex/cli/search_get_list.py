@@ -6,10 +6,18 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import after_option, combine, limit_option
+from mindex.cli.options import (
+    after_option,
+    collection_option,
+    combine,
+    completed_by,
+    kind_option,
+    limit_option,
+    offset_option,
+)
 from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
-from mindex.model import KINDS, MODES
+from mindex.model import MODES
 from mindex.present.answer_view import VIEWS, AnswerView, View, view_answer
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, formatted
 from mindex.present.record_view import view_record
@@ -19,12 +27,32 @@ from mindex.search.pipeline import MAX_LIMIT
 
 # The filters of `search` and `list`, by the names of `mindex.search.filters.Scope`.
 _scope_options = combine(
-    click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."),
-    click.option("--type", "types", multiple=True, metavar="T", help="Only memories of this type."),
-    click.option("--collection", "collections", multiple=True, metavar="C", help="Only this indexed folder."),
+    kind_option,
+    click.option(
+        "--type",
+        "types",
+        multiple=True,
+        metavar="T",
+        help="Only memories of this type.",
+        shell_complete=completed_by("types"),
+    ),
+    collection_option,
     click.option("--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
-    click.option("--tag", "tags", multiple=True, metavar="T", help="Only records with any of these tags."),
-    click.option("--all-tags", multiple=True, metavar="T", help="Only records with all of these tags."),
+    click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="T",
+        help="Only records with any of these tags.",
+        shell_complete=completed_by("tags"),
+    ),
+    click.option(
+        "--all-tags",
+        multiple=True,
+        metavar="T",
+        help="Only records with all of these tags.",
+        shell_complete=completed_by("tags"),
+    ),
     click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
     click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
     after_option,
@@ -42,13 +70,11 @@ _format_options = combine(
     click.option("--budget", type=int, metavar="N", help="Never print more than N tokens."),
 )
 
-_offset_option = click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
-
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @limit_option(5, f"How many results, at most {MAX_LIMIT}.")
-@_offset_option
+@offset_option
 @click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
 @click.option("--digest", "view", flag_value="digest", help="Ids and places or first words, ~10-20 tokens a result.")
 @click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
@@ -88,8 +114,15 @@ def search_command(
     with context.memory() as memory:
         most = MAX_LIMIT if dual and limit >= 1 else limit
         answer = memory.search(" ".join(words), limit=most, fusion=fusion or "", **options)
-        shown = view_answer(answer, view, budget=budget, explain=explain, details=limit if dual else None)
+        several = _names_files(view, form) and memory.collections.several()
+        details = limit if dual else None
+        shown = view_answer(answer, view, budget=budget, explain=explain, details=details, several_collections=several)
         _print(context, shown, form)
+
+
+def _names_files(view: str, form: str) -> bool:
+    """Return whether the output names a file by its path alone."""
+    return view in ("compact", "digest") or form in ("md", "files")
 
 
 def _check_formats(context: Context, form: str) -> None:
@@ -106,8 +139,14 @@ def _print(context: Context, shown: AnswerView | RecordsView, form: str) -> None
         context.emit(shown, lambda: shown.text(colour=colour()))
 
 
-@click.command("get")
-@click.argument("references", nargs=-1, required=True, metavar="ID|PATH|PATH:10-40|GLOB|…")
+@click.command("get", short_help="Show records by id, file, lines or glob.")
+@click.argument(
+    "references",
+    nargs=-1,
+    required=True,
+    metavar="ID|PATH|PATH:10-40|GLOB|…",
+    shell_complete=completed_by("references"),
+)
 @_format_options
 @click.option("--as-of", metavar="T", help="What was told as it stood then.")
 @click.pass_obj
@@ -117,15 +156,17 @@ def get_command(
     """Show records by id (a unique start is enough), file, lines of a file, or glob.
 
     Also links:ID and backlinks:ID (the files that a file links to, and that link to it), profile or profile.user.name,
-    history:ID, timeline:yesterday..today, due, and ID±2 (or ID~2) for an exchange with its neighbours.
+    history:ID, timeline:yesterday..today, due, conflicts, tags, types, sessions, and ID±2 (or ID~2) for an exchange
+    with its neighbours.
     """
     _check_formats(context, form)
     with context.memory() as memory:
         found = memory.get(*references, as_of=as_of)
+        several = _names_files("full", form) and memory.collections.several()
     if context.as_json or form == "json":
         _print(context, view_records(found, budget=budget), form)
     else:  # what is missing is printed once: as an error
-        shown = view_records(replace(found, missing=(), why=()), budget=budget)
+        shown = view_records(replace(found, missing=(), why=()), budget=budget, several_collections=several)
         if shown.rows or shown.notes:
             _print(context, shown, form)
         if found.missing:
@@ -137,7 +178,7 @@ def get_command(
 
 @click.command("list")
 @limit_option(20, f"How many, at most {MAX_LIMIT}.")
-@_offset_option
+@offset_option
 @click.option("--conflicts", is_flag=True, help="Only memories that cannot hold beside another one, with those.")
 @_scope_options
 @click.pass_obj

@@ -24,6 +24,10 @@ class Collections:
     def list(self) -> tuple[Collection, ...]:
         return self._store.files.collections()
 
+    def several(self) -> bool:
+        """Whether there is more than one, so that a path alone does not say which file is meant."""
+        return len(self.list()) > 1
+
     def add(self, folder: str | Path, *, name: str | None = None, exclude: Sequence[str] = ()) -> Collection:
         """Add a folder as a collection without indexing it yet. Returns the collection it already is, if any."""
         known = self.list()

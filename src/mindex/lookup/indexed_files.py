@@ -6,6 +6,7 @@ from pathlib import Path
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Document, Record
+from mindex.present.record_view import OMITTED
 from mindex.present.text import amount
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import FileStore
@@ -22,11 +23,11 @@ class IndexedFiles:
     _redactor: Redactor
 
     def find(self, path: str) -> tuple[Document, ...]:
-        """Indexed files by relative path, end of path, glob, or absolute path inside a root.
+        """Indexed files by relative path, end of path (`…/` may stand before it), glob, or absolute path inside a root.
 
         Raises ForbiddenPathError for a path outside every collection.
         """
-        path = path.replace("\\", "/").removeprefix("./")
+        path = path.replace("\\", "/").removeprefix("./").removeprefix(f"{OMITTED}/")
         if ".." in path.split("/"):
             raise ForbiddenPathError(f"'{path}' leads out of its folder", "name an indexed file")
         if not (path.startswith("/") or re.match(r"[a-zA-Z]:/", path)):

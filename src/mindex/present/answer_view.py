@@ -1,12 +1,23 @@
 """The views of an answer (full, compact, digest, dual): which part of each hit is shown, within a token budget."""
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
 from mindex.model import Answer, Hit, QueryTerms
 from mindex.present.budget import check_budget, cost_of, fit_answer, fit_dual, most_that_fit, with_cost
-from mindex.present.record_view import RecordView, anchor_view, best_line, place, summary_of, view_record
+from mindex.present.record_view import (
+    RecordView,
+    anchor_view,
+    best_line,
+    place,
+    shortened_place,
+    shortened_words,
+    size_of,
+    summary_of,
+    view_record,
+)
 from mindex.present.text import answer_text, dual_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.tokens import count_tokens
@@ -18,6 +29,10 @@ VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
 # Where no hit is confident, the weak ones may cost so many tokens together, and show so many characters each.
 _WEAK_BUDGET, _WEAK_LENGTH = 118, 60
 _ECHO = 200  # characters of the query that an answer repeats
+# Bytes of a place, and of a digest's first words, so that five lines of a digest cost at most 60 tokens. They share
+# this: a short place leaves more to a long one, and fewer than five lines have the space of five.
+_DIGEST_WIDTH, _DIGEST_LINES, _COMPACT_WIDTH = 26, 5, 60
+_BEFORE_WORDS = 3  # bytes that separate an id from words, but not from a place
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +49,7 @@ class AnswerView:
     total_capped: bool = False
     notes: tuple[str, ...] = ()
     terms: QueryTerms = field(default_factory=QueryTerms)  # the words that a terminal highlights; not part of the JSON
+    several_collections: bool = False  # then the name of a file says which one it is in; not part of the JSON
 
     def json(self) -> dict[str, Json]:
         return to_json(self)
@@ -53,10 +69,17 @@ class DualView(AnswerView):
 
 
 def view_answer(
-    answer: Answer, view: View = "full", *, budget: int | None = None, explain: bool = False, details: int | None = None
+    answer: Answer,
+    view: View = "full",
+    *,
+    budget: int | None = None,
+    explain: bool = False,
+    details: int | None = None,
+    several_collections: bool = False,
 ) -> AnswerView:
     """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in detail.
 
+    `several_collections`: the store has more than one, so that a path alone does not say which file it is.
     Raises UsageError for a budget below `LEAST_BUDGET`.
     """
     check_budget(budget)
@@ -71,13 +94,16 @@ def view_answer(
         index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])
         more = answer.has_more or len(rows) < len(answer.hits)
-        dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, answer.terms, index)
+        dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, answer.terms, index=index)
         return with_cost(dual) if budget is None else fit_dual(dual, budget, answer.has_more)
     if view == "full":
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits)
+    elif view == "digest":
+        rows = digest_rows(answer.hits, with_collection=several_collections)
     else:
-        rows = tuple(map(digest_view if view == "digest" else compact_view, answer.hits))
-    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, answer.notes, answer.terms))
+        rows = tuple(compact_view(hit, with_collection=several_collections) for hit in answer.hits)
+    frame_end = (answer.total_capped, answer.notes, answer.terms, several_collections)
+    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, *frame_end))
     return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
 
 
@@ -92,17 +118,18 @@ def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
     return view_record(hit.record, hit, explain=explain, highlights=ranges)
 
 
-def compact_view(hit: Hit) -> RecordView:
+def compact_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
     """One line of a hit: where it is and what it is about."""
     record = hit.record
     heading = record.title.rsplit(" > ", 1)[-1][:60]
     return RecordView(
         id=record.id,
-        at=place(record) or None,
+        at=shortened_place(place(record, with_collection=with_collection), _COMPACT_WIDTH) or None,
         # An entry has no place that would say what it is about: its summary does.
         title=(heading if record.kind == "chunk" else summary_of(record)) or None,
         type=record.type or None,
         score=round(hit.score, 3),
+        relevance=round(hit.relevance, 3),
         weak=hit.weak or None,
         date=to_iso(record.created_at)[:10] if record.created_at else None,
         tokens=count_tokens(record.text),
@@ -110,9 +137,22 @@ def compact_view(hit: Hit) -> RecordView:
     )
 
 
-def digest_view(hit: Hit) -> RecordView:
-    return RecordView(
-        id=hit.record.id, at=place(hit.record) or None, weak=hit.weak or None, anchor=anchor_view(hit.record)
+def digest_rows(hits: Sequence[Hit], *, with_collection: bool = False) -> tuple[RecordView, ...]:
+    """As few tokens as name each hit: its place or, of an entry, its first words."""
+    places = [place(hit.record, with_collection=with_collection) for hit in hits]
+    words = [summary_of(hit.record) for hit in hits]
+    sizes = [size_of(at) if at else size_of(text) + _BEFORE_WORDS for at, text in zip(places, words, strict=True)]
+    all_of_them = _DIGEST_WIDTH * max(_DIGEST_LINES, len(hits))
+    width = most_that_fit(max(sizes, default=0), lambda width: sum(min(size, width) for size in sizes) <= all_of_them)
+    return tuple(
+        RecordView(
+            id=hit.record.id,
+            at=shortened_place(at, width) or None,
+            title=None if at else shortened_words(text, width - _BEFORE_WORDS) or None,
+            weak=hit.weak or None,
+            anchor=anchor_view(hit.record),
+        )
+        for hit, at, text in zip(hits, places, words, strict=True)
     )
 
 

@@ -5,11 +5,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mindex.clock import to_iso
-from mindex.model import AddResult, DueSkill, MemoryInConflict, MemoryStatistics, PurgeResult, Record, SecretFinding
+from mindex.model import (
+    AddResult,
+    DueSkill,
+    LabelCount,
+    MemoryInConflict,
+    MemoryStatistics,
+    PurgeResult,
+    Record,
+    SecretFinding,
+    SessionPage,
+)
 from mindex.model.consolidation import Consolidation, ExtractionReport, Proposal
 from mindex.present.history import conflict_lines, redacted_json, redacted_lines
 from mindex.present.record_view import field_text, stored_fields, summary_of, view_record
-from mindex.present.text import amount, note_lines, record_text
+from mindex.present.text import aligned, amount, note_lines, record_text
 from mindex.present.to_json import Json, to_json
 
 _NOT_YET_ERASED = (
@@ -107,6 +117,12 @@ def _proposal_text(one: Proposal) -> str:
     return "\n".join([*lines, f"  = {one.result}"])
 
 
+def labels_text(found: Sequence[LabelCount]) -> str:
+    """A line per tag or type: how many records have it, and its name."""
+    width = len(str(max((one.count for one in found), default=0)))
+    return "\n".join(f"{one.count:>{width}} {one.name}" for one in found) or "none"
+
+
 # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -136,6 +152,27 @@ def turns_json(turns: Sequence[Record]) -> dict[str, Json]:
 
 def turns_text(turns: Sequence[Record], *, colour: bool = False) -> str:
     return "\n\n".join([amount(len(turns), "exchange"), *(record_text(view_record(turn), colour) for turn in turns)])
+
+
+def sessions_text(page: SessionPage) -> str:
+    """A line per session: its id, its agent where there are several, its turns, its days, and its first words."""
+    several = len({one.agent for one in page.sessions}) > 1
+    rows = [
+        [
+            one.id,
+            *([f"[{one.agent}]"] if several else []),
+            amount(one.turns, "exchange"),
+            _days(one.first_at, one.last_at),
+            one.summary,
+        ]
+        for one in page.sessions
+    ]
+    return "\n".join([f"{len(rows)} of {amount(page.total, 'conversation')}", *aligned(rows)])
+
+
+def _days(first_at: int, last_at: int) -> str:
+    first, last = to_iso(first_at)[:10], to_iso(last_at)[:10]
+    return first if first == last else f"{first} to {last}"
 
 
 def extraction_text(found: ExtractionReport) -> str:

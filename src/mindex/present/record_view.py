@@ -17,6 +17,7 @@ from mindex.values import dataclass
 if TYPE_CHECKING:
     from mindex.present.to_json import Json
 
+OMITTED = "…"  # stands for what was left out of a line
 TO_THE_END = ", to the end"  # of a passage behind which nothing is left out
 _SUMMARY_WORDS = 20
 _LINE = 130  # characters: about twenty words
@@ -118,7 +119,7 @@ def _neighbour_view(turn: Record) -> RecordView:
 def without_description(row: RecordView) -> RecordView:
     """The row without the fields that only describe it, for a budget that the text needs."""
     return replace(
-        row, kind=None, relevance=None, date=None, collection=None, domain=None, instruction=None, importance=None,
+        row, kind=None, score=None, date=None, collection=None, domain=None, instruction=None, importance=None,
         confidence=None, agent=None, expires_at=None, source=None, context=None, tags=None,
         fields=None, summary=None,
     )  # fmt: skip
@@ -196,9 +197,43 @@ def field_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def place(record: Record) -> str:
-    """`path:first-last`, which `get` accepts; empty for an entry."""
-    return f"{record.path}:{record.first_line}-{record.last_line}" if record.path else ""
+def place(record: Record, *, with_collection: bool = False) -> str:
+    """`path:first-last` or `collection/path:first-last`, which `get` accepts; empty for an entry."""
+    path = file_name(record.path, record.collection if with_collection else "")
+    return f"{path}:{record.first_line}-{record.last_line}" if path else ""
+
+
+def file_name(path: str | None, collection: str | None) -> str:
+    """`collection/path`, or the path alone without a collection; empty without a path."""
+    return f"{collection}/{path}" if path and collection else path or ""
+
+
+def shortened_place(whole: str, most: int) -> str:
+    """A place in at most `most` bytes: `…/` stands for its first folders, which `get` does not need."""
+    if size_of(whole) <= most:
+        return whole
+    parts = whole.split("/")
+    shorter = (f"{OMITTED}/{'/'.join(parts[first:])}" for first in range(1, len(parts)))
+    end = whole
+    while size_of(end) > most - size_of(OMITTED):
+        end = end[1:]
+    return next((short for short in shorter if size_of(short) <= most), f"{OMITTED}{end}")
+
+
+def shortened_words(text: str, most: int) -> str:
+    """The first words of a text, in at most `most` bytes, marked if cut."""
+    if size_of(text) <= most:
+        return text
+    start = text
+    while size_of(start) > most - size_of(OMITTED):
+        start = start[:-1]
+    words = start if text[len(start)].isspace() else start.rpartition(" ")[0]
+    return f"{(words or start).rstrip()}{OMITTED}"
+
+
+def size_of(text: str) -> int:
+    """The bytes of a text, by which its tokens are counted."""
+    return len(text.encode("utf-8", "backslashreplace"))
 
 
 def summary_of(record: Record) -> str:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from mindex.model import GetResult
 from mindex.present.budget import check_budget, cost_of, fit_records
+from mindex.present.csv_format import csv_text
 from mindex.present.record_view import RecordView, view_record
 from mindex.present.text import note_lines, record_text
 from mindex.present.to_json import Json, to_json
+from mindex.present.tokens import count_tokens
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class RecordsView:
     rows: tuple[RecordView, ...]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    several_collections: bool = False  # then the name of a file says which one it is in; not part of the JSON
 
     def json(self) -> dict[str, Json]:
         return to_json(self)
@@ -35,17 +38,21 @@ class RecordsView:
 
     @property
     def tokens(self) -> int:
-        return cost_of(self)
+        # CSV, too: its head line can cost more than the keys of one record as JSON.
+        return max(cost_of(self), count_tokens(csv_text(self.rows, hits=False)))
 
 
-def view_records(found: GetResult, *, budget: int | None = None, notes: Sequence[str] = ()) -> RecordsView:
+def view_records(
+    found: GetResult, *, budget: int | None = None, notes: Sequence[str] = (), several_collections: bool = False
+) -> RecordsView:
     """Return the records in order until the budget is spent.
 
     When not everything fits, the texts come first: fields that only describe a record are left out, then the text that
     no longer fits is cut and marked, and a note says so. Raises UsageError for a budget below `LEAST_BUDGET`.
     """
     check_budget(budget)
-    whole = RecordsView(tuple(map(view_record, found.records)), found.missing, (*found.notes, *found.why, *notes))
+    rows, notes = tuple(map(view_record, found.records)), (*found.notes, *found.why, *notes)
+    whole = RecordsView(rows, found.missing, notes, several_collections)
     return whole if budget is None or whole.tokens <= budget else fit_records(whole, budget)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from mindex.present.record_view import TO_THE_END, RecordView, field_text
@@ -20,9 +20,16 @@ CUT_BEFORE, TRUNCATED = "[…] ", " […truncated]"
 _WIDEST = 60  # characters of a column
 
 # What a line, and the first line of a record with its text, say of it.
-_LINE = {"title": "{}", "type": "{}", "score": "{:g}", "weak": "weak", "date": "{}", "tokens": "{} tokens"}
+_LINE = {
+    "title": "{}",
+    "type": "{}",
+    "relevance": "relevance {:g}",
+    "weak": "weak",
+    "date": "{}",
+    "tokens": "{} tokens",
+}
 _HEAD = {
-    "title": "{}", "kind": "{}", "type": "{}", "score": "score {:g}", "relevance": "relevance {:g}", "weak": "weak",
+    "title": "{}", "kind": "{}", "type": "{}", "relevance": "relevance {:g}", "weak": "weak",
     "importance": "importance {}", "confidence": "confidence {:g}", "agent": "agent {}", "created_at": "{}",
     "expires_at": "expires {}", "source": "source {}", "superseded_by": "superseded by {}",
     "collection": "collection {}", "domain": "domain {}", "instruction": "instruction",
@@ -63,7 +70,14 @@ def dual_text(shown: DualView, *, colour: bool = False) -> str:
 def _head(shown: AnswerView, listed: Sequence[RecordView], in_full: str = "") -> str:
     count = f"{len(listed)} of {shown.total}{'+' if shown.total_capped else ''}{in_full}"
     more = " · more" if shown.has_more else ""
-    return f"{count} · {shown.tier} {shown.fusion} · {shown.tokens} tokens{more}"
+    order = " · ordered by score" if _out_of_order(shown.rows) else ""
+    return f"{count} · {shown.tier} {shown.fusion} · {shown.tokens} tokens{more}{order}"
+
+
+def _out_of_order(rows: Sequence[RecordView]) -> bool:
+    """Whether a hit is shown with a higher relevance than one before it: the score, which is not shown, orders them."""
+    shown = [row.relevance for row in rows if row.relevance is not None]
+    return any(earlier < later for earlier, later in pairwise(shown))
 
 
 def _line(row: RecordView) -> str:
@@ -85,7 +99,7 @@ def record_text(row: RecordView, colour: bool = False) -> str:
         lines.append(_anchor(row.anchor))
     lines += [f"{name}: {field_text(value)}" for name, value in (row.fields or {}).items()]
     if row.explain:
-        lines.append(paint(f"why: {explanation(row.explain)}", _CYAN, colour))
+        lines.append(paint(f"why: score {row.score:g}, {explanation(row.explain)}", _CYAN, colour))
     lines.append(marked_text(row, colour))
     lines += [f"around: {beside.id} · {beside.created_at}\n{beside.text}" for beside in row.around or ()]
     lines += [f"conflicts with {other.id} {other.summary} ({other.why})" for other in row.conflicts or ()]

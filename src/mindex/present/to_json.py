@@ -58,7 +58,7 @@ RULES: Mapping[str, Rule] = {
         rename={"rows": "details", "total": "total_count", "tokens": "tokens_used"}, always=("index",),
     ),
     "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights}),
-    "RecordsView": Rule(rename={"rows": "records"}, always=("missing",)),
+    "RecordsView": Rule(shown=("rows", "missing", "notes"), rename={"rows": "records"}, always=("missing",)),
     "Hit": Rule(  # as `explain` shows it; the stages sum to the score
         shown=("trace", "relevance", "stages"), flat=("trace",), digits={"relevance": 4},
         views={"stages": lambda hit: hit.trace.stages},

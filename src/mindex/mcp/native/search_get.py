@@ -7,7 +7,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import NotFoundError
-from mindex.mcp.tools import READS, Texts, Toolset, tool, tool_result
+from mindex.mcp.tools import READS, Omitted, Texts, Toolset, tool, tool_result
 from mindex.model import Mode
 from mindex.present.answer_view import View, view_answer
 from mindex.present.records_view import view_records
@@ -25,7 +25,7 @@ _GET = (
     "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also links:ID,"
     " backlinks:ID, profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, ID±2."
 )
-_VIEWS = "full: texts (default); compact: a line each; digest: id and place; dual: index, then texts"
+_VIEWS = "full: texts (default); compact: a line each; digest: id and place or first words; dual: index, then texts"
 
 # The arguments of `search` that are options of `Memory.search`; the plural is the option's name.
 _SEARCH_OPTIONS = (
@@ -62,14 +62,18 @@ class SearchTools(Toolset):
         as_of: Annotated[str, Field(description="Memories as they stood then")] = "",
         include_expired: bool = False,
         explain: Annotated[bool, Field(description="Why each ranks where it does")] = False,
+        weak: Annotated[bool | Omitted, Field(description="false: leave out weak hits")] = None,
     ) -> CallToolResult:
         arguments = locals()
         options: Any = {_PLURALS.get(name, name): arguments[name] for name in _SEARCH_OPTIONS if arguments[name]}
         dual = view == "dual"
-        found = self._memory.search(query, limit=MAX_LIMIT if dual and limit >= 1 else limit, **options)
+        most = MAX_LIMIT if dual and limit >= 1 else limit
+        found = self._memory.search(query, limit=most, weak=weak, **options)
         budget, notes = self._budget_and_notes(budget)
         found = replace(found, notes=(*found.notes, *notes))
-        shown = view_answer(found, view, budget=budget, explain=explain, details=limit if dual else None)
+        several = view in ("compact", "digest") and self._memory.collections.several()
+        details = limit if dual else None
+        shown = view_answer(found, view, budget=budget, explain=explain, details=details, several_collections=several)
         return tool_result(shown.text(), shown.json())
 
     @tool(_GET, READS)
