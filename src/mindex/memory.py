@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mindex.embedding.models import Models
     from mindex.ingest.collections import Collections
     from mindex.ingest.service import IndexOptions
+    from mindex.lookup.labels import Labels
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
     from mindex.memories.contacts_projects_skills import Things
@@ -179,6 +180,10 @@ class Memory:
     @property
     def lookup(self) -> Lookup:
         return self._services.lookup
+
+    @property
+    def labels(self) -> Labels:
+        return self._services.labels
 
     @property
     def entries(self) -> Entries:

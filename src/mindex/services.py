@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mindex.embedding.models import Models
     from mindex.ingest.collections import Collections
     from mindex.ingest.service import IndexService
+    from mindex.lookup.labels import Labels
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
     from mindex.memories.author import Author
@@ -88,10 +89,16 @@ class Services:
         from mindex.lookup.special_references import SpecialReferences
 
         special = SpecialReferences(
-            self.store, self.entries, self.profile, self.things("skill"), self.timeline, self.agent
+            self.store, self.entries, self.profile, self.things("skill"), self.timeline, self.labels, self.agent
         )
         files = IndexedFiles(self.store.files, self.redactor.for_reading())
         return Lookup(self.store, files, special, Links(self.store, files), self.access_log)
+
+    @cached_property
+    def labels(self) -> Labels:
+        from mindex.lookup.labels import Labels
+
+        return Labels(self.store, self.agent)
 
     # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -57,6 +57,19 @@ def test_the_profile_as_it_was_at_a_time(memory: Memory) -> None:
     assert memory.get("profile", as_of="2020").missing == ("profile",)
 
 
+def test_tags_types_and_sessions_are_listed_as_one_record_each(memory: Memory) -> None:
+    memory.add("Anna drinks tea", type="preference", tags=["tea", "anna"])
+    memory.add("Tea is served at five", type="fact", tags=["tea"])
+    memory.conversations.add("When is tea served?", "At five.", session_id="kitchen", at="2026-03-01")
+    tags, types, sessions = memory.get("tags", "types", "sessions").records
+    assert (tags.kind, tags.title, tags.text) == ("tags", "2 tags", "2 tea\n1 anna")
+    assert types.text.startswith("1 fact\n1 preference\n0 background\n")
+    assert (sessions.title, sessions.text.splitlines()[1]) == (
+        "1 conversation",
+        "kitchen  1 exchange  2026-03-01  When is tea served?",
+    )
+
+
 def test_a_history_is_a_record_for_each_change_newest_first(memory: Memory) -> None:
     id_ = memory.add("Mara prefers tabs").id
     memory.update(id_, text="Mara prefers spaces", reason="she said so")

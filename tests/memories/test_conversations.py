@@ -39,6 +39,21 @@ def test_a_turn_is_stored_with_speakers_and_date_in_front(memory: Memory) -> Non
     assert [hit.record.id for hit in memory.search("march 2026").hits] == [record.id]
 
 
+def test_sessions_are_listed_the_latest_first(memory: Memory) -> None:
+    talk(memory, 3, "older")
+    memory.conversations.add("Is the freeze over?", "Yes.", session_id="later", at="2026-03-02")
+    page = memory.conversations.list()
+    assert [(one.id, one.turns, one.summary) for one in page.sessions] == [
+        ("later", 1, "Is the freeze over?"),
+        ("older", 3, "question 0"),
+    ]
+    assert (page.total, memory.conversations.list(limit=1, offset=1).sessions) == (2, page.sessions[1:])
+    assert memory.conversations.list(agent="nobody").total == 0
+    for wrong in ({"limit": 0}, {"offset": -1}):
+        with pytest.raises(UsageError, match="too small"):
+            memory.conversations.list(**wrong)
+
+
 def test_a_session_is_made_when_none_is_given(memory: Memory) -> None:
     one, _ = memory.conversations.add("a", "b")
     other, _ = memory.conversations.add("a", "b")

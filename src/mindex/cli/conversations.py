@@ -1,16 +1,19 @@
 """The command conversation: adds, extracts, searches and shows turns."""
 
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from mindex.cli.options import after_option, limit_option, text_or_stdin
+from mindex.cli.options import after_option, completed_by, limit_option, offset_option, tag_option, text_or_stdin
 from mindex.cli.output import Context, ProgressBar, colour, note, prints
 from mindex.errors import NotFoundError, UsageError
+from mindex.memories.conversations import MOST_SESSIONS
 from mindex.memory import Memory
-from mindex.model import ExtractionReport
+from mindex.model import ExtractionReport, Record, SessionPage
 from mindex.present import entries as present
 from mindex.present.answer_view import AnswerView, view_answer
 from mindex.search.pipeline import MAX_LIMIT
@@ -27,9 +30,14 @@ def conversation_command() -> None:
 @click.argument("user", metavar="USER")
 @click.argument("agent_response", metavar="AGENT|-")
 @click.option(
-    "--session", "session_id", default="", metavar="S", help="Which conversation it belongs to (default: a new one)."
+    "--session",
+    "session_id",
+    default="",
+    metavar="S",
+    help="Which conversation it belongs to (default: a new one).",
+    shell_complete=completed_by("sessions"),
 )
-@click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again.")
+@tag_option
 @click.option("--speaker", default="", metavar="NAME", help="Who said the first part (default: user).")
 @click.option("--at", metavar="T", help="When it was said (default: now).")
 @click.pass_obj
@@ -67,7 +75,9 @@ def extract(memory: Memory, batch: int, everything: bool, again: bool) -> Extrac
 
 @conversation_command.command("search")
 @click.argument("query")
-@click.option("--session", default="", metavar="S", help="Only in this conversation.")
+@click.option(
+    "--session", default="", metavar="S", help="Only in this conversation.", shell_complete=completed_by("sessions")
+)
 @after_option
 @click.option("--before", metavar="T", help="Before this time.")
 @limit_option(10, f"How many results, at most {MAX_LIMIT}.")
@@ -78,8 +88,19 @@ def search(memory: Memory, query: str, **options: Any) -> AnswerView:
     return view_answer(memory.search(query, kinds=["turn"], **options))
 
 
+@conversation_command.command("list")
+@limit_option(20, f"How many conversations, at most {MOST_SESSIONS}.")
+@offset_option
+@prints(present.sessions_text)
+def list_(memory: Memory, limit: int, offset: int) -> SessionPage:
+    """List conversations, the latest first; `conversation show SESSION` shows one."""
+    if limit > MOST_SESSIONS:
+        note(f"limit cut to {MOST_SESSIONS}")
+    return memory.conversations.list(limit=limit, offset=offset)
+
+
 @conversation_command.command("show")
-@click.argument("reference", metavar="ID|SESSION")
+@click.argument("reference", metavar="ID|SESSION", shell_complete=completed_by("sessions"))
 @click.option("--around", default=2, show_default=True, help="Of an exchange: how many before and after it.")
 @click.pass_obj
 def show_one(context: Context, reference: str, around: int) -> None:
@@ -87,7 +108,14 @@ def show_one(context: Context, reference: str, around: int) -> None:
     if around < 0:
         raise UsageError(f"around {around} is too small", "use 0 or more")
     with context.memory() as memory:
-        turns = memory.conversations.session(reference) or memory.conversations.around(reference, around, around)
-    if not turns:
-        raise NotFoundError(f"'{reference}' is not part of a conversation", "search for it first")
+        turns = memory.conversations.session(reference) or _around(memory, reference, around)
     context.emit(present.turns_json(turns), lambda: present.turns_text(turns, colour=colour()))
+
+
+def _around(memory: Memory, reference: str, count: int) -> Sequence[Record]:
+    """An exchange with its neighbours. Raises NotFoundError for everything else."""
+    with suppress(NotFoundError):
+        if turns := memory.conversations.around(reference, count, count):
+            return turns
+    hint = "`mindex conversation list` names the conversations"
+    raise NotFoundError(f"'{reference}' is neither a conversation nor an exchange", hint)

@@ -1,4 +1,5 @@
-"""Special references of `get`: `profile.user.name`, `history:ID`, `timeline[:FROM..TO]`, `due`, `conflicts`, `ID±2`.
+"""Special references of `get`: `profile.user.name`, `history:ID`, `timeline[:FROM..TO]`, `due`, `conflicts`, `tags`,
+`types`, `sessions`, `ID±2`.
 
 Each resolves to records, so that every output shows it like any other record.
 """
@@ -10,13 +11,15 @@ from dataclasses import replace
 
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError, UsageError
+from mindex.lookup.labels import Labels
 from mindex.memories import json_paths
 from mindex.memories.contacts_projects_skills import Things
+from mindex.memories.conversations import MOST_SESSIONS
 from mindex.memories.entries import Entries
 from mindex.memories.profile import Profile
 from mindex.memories.timeline import MOST_EVENTS, Timeline
 from mindex.model import Filters, Record
-from mindex.present.entries import conflicts_text
+from mindex.present.entries import conflicts_text, labels_text, sessions_text
 from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
 from mindex.store.base import Store
@@ -36,6 +39,7 @@ class SpecialReferences:
     _profile: Profile
     _skills: Things
     _timeline: Timeline
+    _labels: Labels
     _agent: str
 
     def resolve(self, reference: str, as_of: str | None = None) -> Sequence[Record] | None:
@@ -54,6 +58,15 @@ class SpecialReferences:
             found = self._entries.in_conflict(Filters(agent=self._agent))
             count = amount(sum(len(one.conflicts) for one in found) // 2, "open conflict")
             return [Record(reference, "conflicts", conflicts_text(found), count)]
+        if reference == "sessions":
+            page = self._store.entries.sessions(self._agent, limit=MOST_SESSIONS)
+            return [Record(reference, "sessions", sessions_text(page), amount(page.total, "conversation"))]
+        if reference == "tags":
+            tags = self._labels.tags()
+            return [Record(reference, "tags", labels_text(tags), amount(len(tags), "tag"))]
+        if reference == "types":
+            types = self._labels.types()
+            return [Record(reference, "types", labels_text(types), amount(len(types), "type"))]
         if around := _AROUND.fullmatch(reference):
             return self._turns_around(around["id"], int(around["count"]))
         if (match := _PROFILE.fullmatch(reference)) and not self._store.files.find_documents(reference):

@@ -10,11 +10,12 @@ from mindex.memories.author import Author
 from mindex.memories.entries import find_entry, list_all
 from mindex.memories.fact_extraction import FactExtraction
 from mindex.memories.turns import make_turn
-from mindex.memories.validation import validate_text
-from mindex.model import ExtractionReport, Filters, Record, Report
+from mindex.memories.validation import validate_limit, validate_text
+from mindex.model import ExtractionReport, Filters, Record, Report, SessionPage
 from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
+MOST_SESSIONS = 200  # that are listed at once
 _LONGEST_NAME = 100
 
 
@@ -78,6 +79,13 @@ class Conversations:
         scope = Filters(kinds=("turn",), session=session_id, agent=agent or self._author.name)
         found = list_all(self._author.store, scope)
         return tuple(sorted(found, key=lambda turn: (turn.created_at, turn.number or 0)))
+
+    def list(self, *, limit: int = 20, offset: int = 0, agent: str | None = None) -> SessionPage:
+        """The sessions of an agent (`*`: of all), the one with the latest turn first."""
+        if offset < 0:
+            raise UsageError(f"offset {offset} is too small", "use 0 or more")
+        most = validate_limit(limit, MOST_SESSIONS)
+        return self._author.store.entries.sessions(agent or self._author.name, limit=most, offset=offset)
 
     def extract_facts(
         self, *, limit: int = 10, agent: str | None = None, again: bool = False, report: Report | None = None

@@ -59,6 +59,10 @@ class Entries:
         """An entry, live or retired, by its id or a unique prefix. Raises NotFoundError and AmbiguousIdError."""
         return find_entry(self._store, reference)
 
+    def starting(self, prefix: str, *, limit: int = 50) -> tuple[Record, ...]:
+        """The first live records, chunks included, whose ids start with a prefix."""
+        return self._store.retrieval.records(self._store.retrieval.resolve(prefix.lower(), limit))
+
     def history(self, id_: str) -> tuple[Change, ...]:
         """Every change of an entry, oldest first."""
         return self._store.entries.history(self.find(id_).id)

@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias
 
 from mindex.values import dataclass
 
-# The last three are never stored: `get` makes them.
+# Those after `note` are never stored: `get` makes them.
 Kind: TypeAlias = Literal[
-    "chunk", "memory", "turn", "profile", "contact", "project", "skill", "note", "history", "timeline", "conflicts"
-]
+    "chunk", "memory", "turn", "profile", "contact", "project", "skill", "note", "history", "timeline", "conflicts",
+    "tags", "types", "sessions",
+]  # fmt: skip
 KINDS: tuple[Kind, ...] = ("chunk", "memory", "turn", "profile", "contact", "project", "skill", "note")
 
 TYPES = (

@@ -1,0 +1,33 @@
+"""The commands tags and types: what records can be filtered by."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from mindex.cli.options import collection_option, kind_option, limit_option
+from mindex.cli.output import note, prints
+from mindex.lookup.labels import MOST_TAGS
+from mindex.memory import Memory
+from mindex.model import LabelCount
+from mindex.present.entries import labels_text
+
+
+@click.command("tags", short_help="List tags, the most frequent first.")
+@click.argument("start", default="")
+@kind_option
+@collection_option
+@limit_option(50, f"How many tags, at most {MOST_TAGS}.")
+@prints(labels_text, lambda found: {"tags": found})
+def tags_command(memory: Memory, /, start: str, limit: int, **scope: Any) -> Sequence[LabelCount]:
+    """List tags, the most frequent first; with START those that begin so."""
+    if limit > MOST_TAGS:
+        note(f"limit cut to {MOST_TAGS}")
+    return memory.labels.tags(start, filters=memory.filters(**scope), limit=limit)
+
+
+@click.command("types")
+@prints(labels_text, lambda found: {"types": found})
+def types_command(memory: Memory) -> Sequence[LabelCount]:
+    """List the types of memories, and how many have each."""
+    return memory.labels.types()
