@@ -13,6 +13,7 @@ import click
 import pytest
 
 import mindex as package
+from mindex.cli import output
 from mindex.cli.main import cli
 from mindex.cli.output import ProgressBar
 from mindex.memory import Memory
@@ -37,11 +38,33 @@ def every_option() -> Iterator[tuple[str, click.Parameter]]:
 
 
 def test_every_command_is_listed_with_a_sentence(mindex: Mindex) -> None:
-    listed = mindex("--help").out.partition("Commands:")[2].splitlines()
-    found = {line.split()[0]: line.split(maxsplit=1)[1] for line in listed if line.strip()}
+    listed = mindex("--help").out.partition("Files:")[2].splitlines()
+    found = {line.split()[0]: line.split(maxsplit=1)[1] for line in listed if line.startswith("  ")}
     assert list(found) == COMMANDS
+    assert not any(sentence.endswith("...") for sentence in found.values())  # cut at 80 columns
     assert set(COMMANDS) >= {"index", "watch", "search", "get", "list", "status", "doctor", "config", "paths", "serve"}
     assert all(len(sentence) > 10 for sentence in found.values())
+
+
+def test_commands_are_listed_by_topic(mindex: Mindex) -> None:
+    topics = mindex("--help").out.partition("Options:")[2].split("\n\n")[1:]
+    by_topic = {lines[0]: [line.split()[0] for line in lines[1:]] for lines in map(str.splitlines, topics)}
+    assert by_topic["Search:"] == ["search", "get", "list", "tags", "types"]
+    assert by_topic["Agents:"] == ["serve"]
+    assert len(by_topic) > 5
+
+
+@pytest.mark.parametrize("words", [[], ["search"], ["conversation"], ["conversation", "add"], ["models", "pull"]])
+def test_help_shows_what_the_option_shows(mindex: Mindex, words: list[str]) -> None:
+    ran = mindex("help", *words)
+    assert (ran.code, ran.out, ran.err) == (0, mindex(*words, "--help").out, "")
+    assert mindex("help", *words, "--json").json == {"help": ran.out.rstrip("\n")}
+
+
+def test_help_of_what_does_not_exist_is_an_error(mindex: Mindex) -> None:
+    is_one_error(mindex("help", "serach"), "No such command 'serach'; did you mean `mindex search`?", code=2)
+    is_one_error(mindex("help", "search", "x"), "`mindex search` has no command 'x'", code=2)
+    is_one_error(mindex("help", "conversation", "x"), "No such command 'x'", code=2)
 
 
 def test_mindex_alone_shows_the_help(mindex: Mindex) -> None:
@@ -66,6 +89,7 @@ def test_every_option_has_help() -> None:
 
 def test_the_version_is_the_packages(mindex: Mindex) -> None:
     assert package.__version__ in mindex("--version").out
+    assert mindex("-V").out == mindex("--version").out
 
 
 # ── errors ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -176,6 +200,44 @@ def test_progress_is_drawn_on_a_terminal_and_nowhere_else(
         assert captured.out == ""
         assert ("1/2" in captured.err) is terminal
     assert "an odd?name?[2J.md" in captured.err
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *steps: tuple[float, Progress]) -> str:
+    """The last line of a progress bar whose steps came at these seconds."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with ProgressBar() as bar:
+        for second, progress in steps:
+            monkeypatch.setattr(output, "monotonic", lambda second=second: second)
+            bar(progress)
+    return capsys.readouterr().err.rpartition("\r\x1b[K")[0].rpartition("\x1b[K")[2]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "done", "shown"),
+    [
+        (10, 400, "400/2,000 · 40/s · 40 s left a.md"),
+        (10, 20, "20/2,000 · 2.0/s · 16 min left a.md"),
+        (60, 6, "6/2,000 · 6.0/min · 5.5 h left a.md"),
+        (0.5, 400, "400/2,000 a.md"),  # too early to tell
+        (5, 0, "0/2,000 a.md"),
+        (10, 2000, "2,000/2,000 · 200/s · 0 s left a.md"),
+    ],
+)
+def test_progress_shows_the_rate_and_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: float, done: int, shown: str
+) -> None:
+    steps = (100, Progress("chunk", 0, 2000, "a.md")), (100 + seconds, Progress("chunk", done, 2000, "a.md"))
+    assert drawn(monkeypatch, capsys, *steps).endswith(f" {shown}")
+
+
+def test_the_rate_is_that_of_the_stage_and_of_what_this_run_did(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (0, Progress("chunk", 0, 9)), (50, Progress("chunk", 9, 9))
+    resumed = (60, Progress("pull", 300, 500, "a.onnx", "MB")), (70, Progress("pull", 400, 500, "a.onnx", "MB"))
+    assert drawn(monkeypatch, capsys, *before, *resumed).endswith(" 400/500 MB · 10 MB/s · 10 s left a.onnx")
+    next_folder = (60, Progress("chunk", 0, 90)), (62, Progress("chunk", 60, 90))
+    assert " 60/90 · 30/s · 1 s left" in drawn(monkeypatch, capsys, *before, *next_folder)
 
 
 @pytest.fixture

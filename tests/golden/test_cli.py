@@ -39,7 +39,7 @@ def test_output_with_a_language_model(case: str, workspace_with_chat: Workspace,
 
 
 def test_every_command_has_a_case(workspace: Workspace) -> None:
-    listed = workspace.transcript(["--help"]).split("Commands:\n")[1]
+    listed = workspace.transcript(["--help"]).split("Files:\n")[1]
     commands = {line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "}
     in_cases = {Command.parse(line).arguments[0] for lines in CASES.values() for line in lines if line[:1] not in ":"}
     assert commands <= in_cases

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import F, combine, id_argument, limit_option, reason_option
+from mindex.cli.options import F, combine, id_argument_of, limit_option, reason_option
 from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
@@ -65,7 +65,7 @@ def _parse_json(name: str, text: str) -> object:
 
 def _group(kind: ThingKind, about: str) -> click.Group:
     """Return the commands add, list, get, update and delete of a kind."""
-    group = click.Group(kind, help=about)
+    group = click.Group(kind, help=about, short_help=about.partition(".")[0] + ".")
 
     @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
     @click.argument("named", required=False, metavar="[NAME]")
@@ -91,13 +91,13 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         return memory.things(kind).list(limit=limit, **filters)
 
     @group.command("get", help=f"Show a {kind} by its id, a unique start of it, or its name.")
-    @id_argument
+    @id_argument_of(kind)
     @prints(present.thing_text, present.thing_json)
     def get(memory: Memory, id_: str) -> Record:
         return memory.things(kind).get(id_)
 
     @group.command("update", help=f"Change a {kind}: what is given is replaced (by '': taken away), the rest stays.")
-    @id_argument
+    @id_argument_of(kind)
     @combine(*map(_option, FIELDS[kind]))
     @reason_option
     @prints(lambda change: fields_changed_text(change, "updated"), fields_changed_json)
@@ -105,7 +105,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         return memory.things(kind).update(id_, reason, **_field_values(kind, options))
 
     @group.command("delete", help=f"Forget a {kind}; `mindex restore` brings it back.")
-    @id_argument
+    @id_argument_of(kind)
     @reason_option
     @prints(lambda change: fields_changed_text(change, "forgotten"), fields_changed_json)
     def delete(memory: Memory, id_: str, reason: str) -> Change:

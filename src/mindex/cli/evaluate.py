@@ -28,7 +28,7 @@ from mindex.present.evaluation import (
 )
 
 
-@click.command("eval")
+@click.command("eval", short_help="Say how good the answers are.")
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SET...")
 @click.option("--modes", default="", metavar="M,M", help="Only these: keyword, vector, hybrid, hybrid+rerank, …")
 @click.option("--rerank", is_flag=True, help="Measure hybrid with the reranker, too.")

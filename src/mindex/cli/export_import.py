@@ -12,7 +12,7 @@ from mindex.present.transfer import export_text, import_text
 from mindex.transfer.format_detection import IMPORTERS
 
 
-@click.command("export")
+@click.command("export", short_help="Write everything told into a file or a folder.")
 @click.argument("target", metavar="FILE|DIR|-")
 @click.option(
     "--format",

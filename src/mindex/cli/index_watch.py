@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from mindex.cli.options import completed_by
 from mindex.cli.output import Context, ProgressBar
 from mindex.errors import UsageError
 from mindex.model import IndexReport
@@ -15,7 +16,7 @@ from mindex.present.reports import index_text
 from mindex.present.text import amount
 
 
-@click.command("index")
+@click.command("index", short_help="Make folders of markdown searchable.")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
 @click.option("--name", help="What to call the folder (default: its own name).")
 @click.option("--context", metavar="TEXT", help="One line about what the folder holds, for agents.")
@@ -29,7 +30,12 @@ from mindex.present.text import amount
     " --no-contextualize --force takes back what it wrote.",
 )
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for later (`mindex backfill`).")
-@click.option("--remove", metavar="NAME", help="Forget an indexed folder; its files stay as they are.")
+@click.option(
+    "--remove",
+    metavar="NAME",
+    help="Forget an indexed folder; its files stay as they are.",
+    shell_complete=completed_by("collections"),
+)
 @click.pass_obj
 def index_command(
     context: Context, /, folders: tuple[Path, ...], no_embed: bool, remove: str | None, **options: Any

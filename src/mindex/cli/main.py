@@ -4,31 +4,44 @@ The module of a command is imported only when the command is called.
 """
 
 import gc
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import click
 
+from mindex.cli.options import COMPLETE_VARIABLE, completed_by, global_options_first
 from mindex.cli.output import Context, abandon_output, report_error
 from mindex.errors import MindexError, UsageError
 
-# (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.
-_MODULES = (
-    ("index_watch", "index watch"),
-    ("maintenance", "backfill optimize reembed models consolidate"),
-    ("evaluate", "eval"),
-    ("memories", "add update forget restore purge history undo timeline"),
-    ("maintenance", "stats scan"),
-    ("conversations", "conversation"),
-    ("profile", "profile"),
-    ("contacts_projects_skills", "contact project skill"),
-    ("export_import", "export import"),
-    ("search_get_list", "search get list"),
-    ("status_doctor_config_paths", "status doctor config paths"),
-    ("serve", "serve"),
-)
-_COMMANDS = {command: module for module, commands in _MODULES for command in commands.split()}
+# Topic → (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.
+_TOPICS = {
+    "Files": (("index_watch", "index watch"),),
+    "Search": (("search_get_list", "search get list"), ("tags_types", "tags types")),
+    "Memories": (
+        ("memories", "add update forget restore purge history undo timeline"),
+        ("maintenance", "consolidate stats"),
+    ),
+    "Conversations, people, plans": (
+        ("conversations", "conversation"),
+        ("profile", "profile"),
+        ("contacts_projects_skills", "contact project skill"),
+    ),
+    "Agents": (("serve", "serve"),),
+    "Export and import": (("export_import", "export import"),),
+    "Models": (("maintenance", "models reembed backfill"), ("evaluate", "eval")),
+    "Health and settings": (
+        ("status_doctor_config_paths", "status doctor"),
+        ("maintenance", "scan optimize"),
+        ("status_doctor_config_paths", "config paths"),
+        ("help_completion", "completion help"),
+    ),
+}
+_COMMANDS = {
+    command: module for modules in _TOPICS.values() for module, commands in modules for command in commands.split()
+}
+_MARGINS = 6  # blanks around the names in a list of commands, as click counts them
 
 
 class LazyGroup(click.Group):
@@ -44,10 +57,22 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by topic."""
+        widest = max(map(len, _COMMANDS))
+        for topic, modules in _TOPICS.items():
+            rows = []
+            for name in (name for _, commands in modules for name in commands.split()):
+                command = self.get_command(ctx, name)
+                assert command is not None
+                rows.append((name.ljust(widest), command.get_short_help_str(formatter.width - widest - _MARGINS)))
+            with formatter.section(topic):
+                formatter.write_dl(rows)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+        if args[0] not in _COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches  # only a mistake needs it
 
             near = " or ".join(f"`mindex {name}`" for name in get_close_matches(args[0], _COMMANDS, n=2))
@@ -60,10 +85,20 @@ class LazyGroup(click.Group):
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-@click.option("--db", metavar="FILE", help="The database file (default: in your data folder, see `mindex paths`).")
-@click.option("--agent", metavar="NAME", help="Whose words to see beside the shared files ('*': everyone's).")
+@click.option(
+    "--db",
+    metavar="FILE",
+    help="The database file (default: in your data folder, see `mindex paths`).",
+    shell_complete=completed_by("files"),
+)
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Whose words to see beside the shared files ('*': everyone's).",
+    shell_complete=completed_by("agents"),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-@click.version_option(package_name="mindex")
+@click.version_option(None, "-V", "--version", package_name="mindex")
 @click.pass_context
 def cli(ctx: click.Context, db: str | None, agent: str | None, as_json: bool) -> None:
     """One memory for every AI agent on this machine.
@@ -79,7 +114,11 @@ def cli(ctx: click.Context, db: str | None, agent: str | None, as_json: bool) ->
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit. Every error is one line that says what to do, never a traceback."""
     whole_process = arguments is None
-    arguments = _global_options_first(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if whole_process and COMPLETE_VARIABLE in os.environ:
+        from mindex.cli.completion import complete_in_shell  # only a shell that completes a command line needs it
+
+        sys.exit(complete_in_shell(cli, os.environ[COMPLETE_VARIABLE]))
+    arguments = global_options_first(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     as_json = "--json" in arguments[: arguments.index("--")] if "--" in arguments else "--json" in arguments
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -121,22 +160,3 @@ def _unexpected_error(error: Exception) -> MindexError:
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(place.filename).name}:{place.lineno}"
     return MindexError(f"unexpected {type(error).__name__} in {where}: {error}", "please report this line")
-
-
-def _global_options_first(arguments: list[str]) -> list[str]:
-    """Return the arguments with `--json`, `--db X` and `--agent X` in front: people write them at the end."""
-    front: list[str] = []
-    rest: list[str] = []
-    waiting = iter(arguments)
-    for argument in waiting:
-        if argument == "--":
-            rest += [argument, *waiting]
-        elif argument == "--json" or argument.startswith(("--db=", "--agent=")):
-            front.append(argument)
-        elif argument in ("--db", "--agent"):
-            if (value := next(waiting, None)) is None:
-                return [argument]  # its value is missing: click says so
-            front += [argument, value]
-        else:
-            rest.append(argument)
-    return [*front, *rest]

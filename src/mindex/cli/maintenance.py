@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import limit_option
+from mindex.cli.options import completed_by, limit_option
 from mindex.cli.output import ProgressBar, note, prints
 from mindex.memory import Memory
 from mindex.model import Consolidation, MemoryStatistics, SecretFinding
@@ -40,7 +40,7 @@ def _optimized_text(shown: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@click.command("optimize")
+@click.command("optimize", short_help="Rebuild the indexes and give unused space back.")
 @click.option("--caches", is_flag=True, help="Empty the caches, too: whatever was in them is made again when needed.")
 @prints(_optimized_text)
 def optimize_command(memory: Memory, caches: bool) -> dict[str, Json]:
@@ -81,7 +81,7 @@ def _list_models(memory: Memory, measure: bool) -> Sequence[ListedModel]:
     return memory.models.list(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
 
 
-@click.group("models", invoke_without_command=True)
+@click.group("models", short_help="List models, and what this memory is embedded with.", invoke_without_command=True)
 @click.option("--measure", is_flag=True, help="Have each installed model work for a moment, and say how fast it is.")
 @click.pass_context
 def models_command(context: click.Context, measure: bool) -> None:
@@ -106,9 +106,16 @@ def models_pull_command(memory: Memory, **options: Any) -> PullReport:
         return memory.models.pull(**options, report=bar)
 
 
-@click.command("consolidate")
+@click.command("consolidate", short_help="Propose merges of old memories.")
 @click.option("--older-than", default="30d", show_default=True, metavar="T", help="Leave alone what was told since.")
-@click.option("--type", "types", multiple=True, metavar="T", help="Only memories of this type; may be given again.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="T",
+    help="Only memories of this type; may be given again.",
+    shell_complete=completed_by("types"),
+)
 @limit_option(20, "How many proposals, at most 200.")
 @click.option("--apply", is_flag=True, help="Carry them out: the originals are retired and stay in the history.")
 @prints(consolidation_text)
@@ -128,7 +135,7 @@ def stats_command(memory: Memory) -> MemoryStatistics:
     return memory.maintenance.statistics()
 
 
-@click.command("scan")
+@click.command("scan", short_help="Look for secrets in what is stored already.")
 @prints(secrets_text, lambda suspects: {"found": suspects}, fails=bool)
 def scan_command(memory: Memory) -> Sequence[SecretFinding]:
     """Look for secrets in what is stored already; exit 1 when there are any."""

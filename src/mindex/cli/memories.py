@@ -5,7 +5,16 @@ from typing import Any
 
 import click
 
-from mindex.cli.options import after_option, combine, id_argument, limit_option, reason_option, text_or_stdin
+from mindex.cli.options import (
+    after_option,
+    combine,
+    completed_by,
+    id_argument,
+    limit_option,
+    reason_option,
+    tag_option,
+    text_or_stdin,
+)
 from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memory import Memory
@@ -15,17 +24,19 @@ from mindex.present.history import change_json, change_text, history_json, histo
 
 # The properties of a memory that `add` and `update` take, by the names of `Memory.add`.
 _property_options = combine(
-    click.option("--type", metavar="T", help=f"One of {', '.join(TYPES)}."),
+    click.option("--type", metavar="T", help=f"One of {', '.join(TYPES)}.", shell_complete=completed_by("types")),
     click.option("--importance", type=int, metavar="N", help="1 to 10 (default: by rules)."),
     click.option("--confidence", type=float, metavar="X", help="0 to 1."),
-    click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again."),
+    tag_option,
     click.option("--entity", "entities", multiple=True, metavar="E", help="A name in it (default: found)."),
     click.option("--summary", metavar="S", help="At most twenty words (default: the first sentence)."),
     click.option("--source", metavar="S", help="Where it comes from."),
     click.option("--context", metavar="S", help="What it belongs to."),
     click.option("--expires", metavar="T", help="When it stops being true: 30d, 2h, friday, next week, 2027-01-31."),
     click.option("--ttl", metavar="30d", help="The same, counted from now."),
-    click.option("--supersedes", metavar="ID", help="Retire that older memory."),
+    click.option(
+        "--supersedes", metavar="ID", help="Retire that older memory.", shell_complete=completed_by("entries")
+    ),
     click.option("--anchor", metavar="PATH:10-40", help="The lines of a file it is about."),
 )
 
@@ -85,15 +96,15 @@ def restore_command(memory: Memory, id_: str) -> Change:
     return memory.restore(id_)
 
 
-@click.command("purge")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.command("purge", short_help="Remove memories for good.")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=completed_by("entries"))
 @prints(entries.purge_text)
 def purge_command(memory: Memory, ids: tuple[str, ...]) -> PurgeResult:
     """Remove memories for good: every table, every index, the history and the file itself."""
     return entries.with_erasure_note(memory.purge(*ids))
 
 
-@click.command("history")
+@click.command("history", short_help="Show every change of a memory.")
 @id_argument
 @prints(history_text, history_json)
 def history_command(memory: Memory, id_: str) -> Sequence[Change]:
@@ -102,7 +113,7 @@ def history_command(memory: Memory, id_: str) -> Sequence[Change]:
 
 
 @click.command("undo")
-@click.argument("reference", metavar="CHANGE|ID")
+@click.argument("reference", metavar="CHANGE|ID", shell_complete=completed_by("entries"))
 @prints(
     lambda done: change_text(done[0], f"is as before change {done[1]}"),
     lambda done: change_json(done[0], undid=done[1]),
@@ -112,7 +123,7 @@ def undo_command(memory: Memory, reference: str) -> tuple[Change, int]:
     return memory.undo(reference)
 
 
-@click.command("timeline")
+@click.command("timeline", short_help="Show what was learnt, said, changed and forgotten.")
 @click.argument("query", default="")
 @after_option
 @click.option("--before", metavar="T", help="Before this time (default: now).")

@@ -14,7 +14,7 @@ from mindex.model import Change
 from mindex.present import history as present
 
 
-@click.group("profile")
+@click.group("profile", short_help="What is known of the user.")
 def profile_command() -> None:
     """What is known of the user: JSON, changed place by place, every change kept."""
 

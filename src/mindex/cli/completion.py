@@ -1,0 +1,157 @@
+"""Shell completion, by click's own scripts: commands and options, and names that the database holds.
+
+A database that does not exist is not made, and an error completes nothing: it must not land in a command line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
+
+from mindex.cli.options import COMPLETE_VARIABLE, global_options_first
+from mindex.config import load_settings
+from mindex.errors import MindexError
+from mindex.memories.conversations import MOST_SESSIONS
+from mindex.memory import Memory
+from mindex.model import KINDS, TYPES
+from mindex.present.record_view import file_name, summary_of
+from mindex.present.text import amount
+
+ENTRY_KINDS = tuple(kind for kind in KINDS if kind != "chunk")
+_SPECIAL = ("backlinks:", "conflicts", "due", "history:", "links:", "profile", "sessions", "tags", "timeline", "types")
+_MOST = 50  # names that are offered at once
+_UNSAFE = re.compile(r"[^\w@%+=:,./~-]")  # in an unquoted word of bash
+_ESCAPED = r"\\\\\g<0>"  # two backslashes: the script's `read` takes one of them
+
+Item: TypeAlias = "CompletionItem[str]"  # a text, because click 8.1 has no generic class
+
+
+class _Shell(ShellComplete):
+    """Completes options of `mindex` itself behind a command, too, where people write them."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        arguments, typed = super().get_completion_args()
+        return global_options_first(arguments), typed
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[Item]:
+        found = super().get_completions(args, incomplete)
+        if incomplete.startswith("-"):
+            known = {item.value for item in found}
+            ours = self.cli.shell_complete(click.Context(self.cli), incomplete)
+            found += [item for item in ours if item.value not in known]
+        return found
+
+
+class _Bash(_Shell, BashComplete):
+    def format_completion(self, item: Item) -> str:
+        """Bash puts the name into the command line as it is: a blank in it must be escaped, unless a quote is open."""
+        quoted = os.environ["COMP_WORDS"].rpartition("\n")[2].startswith(("'", '"'))
+        return f"{item.type},{item.value if quoted else _UNSAFE.sub(_ESCAPED, item.value)}"
+
+
+class _Zsh(_Shell, ZshComplete):
+    pass
+
+
+class _Fish(_Shell, FishComplete):
+    pass
+
+
+_SHELLS: Mapping[str, type[_Shell]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+SHELLS = tuple(_SHELLS)
+
+
+def completion_script(cli: click.Command, shell: str) -> str:
+    """Return the script that a shell reads once: one of `SHELLS`."""
+    return _SHELLS[shell](cli, {}, "mindex", COMPLETE_VARIABLE).source()
+
+
+def complete_in_shell(cli: click.Command, instruction: str) -> int:
+    """Print what a script asks for: `bash_complete`, `zsh_complete` … Returns the exit code."""
+    shell, _, task = instruction.partition("_")
+    if shell not in _SHELLS or task != "complete":
+        return 1
+    try:
+        found = _SHELLS[shell](cli, {}, "mindex", COMPLETE_VARIABLE).complete()
+    except Exception:  # whatever is wrong will be said when the command is run
+        return 1
+    click.echo(found.encode())
+    return 0
+
+
+# ── names of the database ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def complete_names(names: str, context: click.Context, typed: str) -> list[Item]:
+    """Return what the database of the command line offers for one of `NAMES`; nothing where there is no database."""
+    if names == "files":
+        return [CompletionItem(typed, type="file")]
+    if names == "types":
+        return [CompletionItem(type_) for type_ in TYPES if type_.startswith(typed)]
+    chosen = context.find_root().params
+    try:
+        settings = load_settings({"db": chosen.get("db"), "agent": chosen.get("agent")})
+        if "://" not in settings.database and not Path(settings.database).is_file():
+            return []
+        with Memory(settings=settings) as memory:
+            found = {item.value: item for item in NAMES[names](memory, typed)}  # a path may be in two collections
+            return list(found.values())[:_MOST]
+    except (MindexError, OSError):
+        return []
+
+
+def _collections(memory: Memory, typed: str) -> Iterator[Item]:
+    found = (one for one in memory.collections.list() if one.name.startswith(typed))
+    return (CompletionItem(one.name, help=one.context or one.root) for one in found)
+
+
+def _tags(memory: Memory, typed: str) -> Iterator[Item]:
+    return (CompletionItem(one.name, help=amount(one.count, "record")) for one in memory.labels.tags(typed))
+
+
+def _agents(memory: Memory, typed: str) -> Iterator[Item]:
+    return (CompletionItem(agent) for agent in memory.entries.agents() if agent.startswith(typed))
+
+
+def _sessions(memory: Memory, typed: str) -> Iterator[Item]:
+    found = memory.conversations.list(limit=MOST_SESSIONS).sessions
+    return (CompletionItem(one.id, help=_line(one.summary)) for one in found if one.id.startswith(typed))
+
+
+def _entries(memory: Memory, typed: str, kinds: Sequence[str] = ENTRY_KINDS) -> Iterator[Item]:
+    """The newest entries whose ids start as typed."""
+    newest = memory.list(memory.filters(kinds=kinds), limit=_MOST).records
+    found = [record for record in newest if record.id.startswith(typed.lower())]
+    if not found and typed:
+        found = [record for record in memory.entries.starting(typed, limit=_MOST) if record.kind in kinds]
+    return (CompletionItem(record.id, help=_line(summary_of(record))) for record in found)
+
+
+def _references(memory: Memory, typed: str) -> Iterator[Item]:
+    """What `get` takes: words, ids of entries and paths of files."""
+    yield from (CompletionItem(word) for word in _SPECIAL if typed and word.startswith(typed))
+    yield from _entries(memory, typed)
+    for one in memory.collections.documents(typed, limit=_MOST):
+        yield CompletionItem(file_name(one.path, "" if one.path.startswith(typed) else one.collection), help=one.title)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:60]
+
+
+NAMES: Mapping[str, Callable[[Memory, str], Iterator[Item]]] = {
+    "collections": _collections,
+    "tags": _tags,
+    "agents": _agents,
+    "sessions": _sessions,
+    "entries": _entries,
+    "references": _references,
+    **{kind: partial(_entries, kinds=(kind,)) for kind in ("contact", "project", "skill")},
+}
