@@ -32,6 +32,8 @@ def test_the_names_of_files_say_which_collection_where_there_are_several(view: V
     shown = view_answer(answer(*hits), view, several_collections=True)
     assert formatted(shown, "files") == "docs/docs/caching.md\nnotes/docs/caching.md"
     assert "`notes/docs/caching.md:2-7`" in formatted(shown, "md")
+    rows = list(csv.DictReader(io.StringIO(formatted(shown, "csv"))))
+    assert [row["path"] for row in rows] == ["docs/docs/caching.md", "notes/docs/caching.md"]
     records = view_records(GetResult(tuple(one.record for one in hits)), several_collections=True)
     assert formatted(records, "files") == "docs/docs/caching.md\nnotes/docs/caching.md"
     assert "collections" not in formatted(records, "json")

@@ -122,7 +122,7 @@ def search_command(
 
 def _names_files(view: str, form: str) -> bool:
     """Return whether the output names a file by its path alone."""
-    return view in ("compact", "digest") or form in ("md", "files")
+    return view in ("compact", "digest") or form in ("md", "csv", "files")
 
 
 def _check_formats(context: Context, form: str) -> None:

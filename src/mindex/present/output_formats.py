@@ -41,7 +41,8 @@ def _markdown(shown: AnswerView | RecordsView) -> str:
 
 
 def _csv(shown: AnswerView | RecordsView) -> str:
-    return csv_text(shown.rows, hits=isinstance(shown, AnswerView))
+    hits = isinstance(shown, AnswerView)
+    return csv_text(shown.rows, hits=hits, several_collections=shown.several_collections)
 
 
 FORMATS: Mapping[str, Callable[[AnswerView | RecordsView], str]] = {

@@ -39,7 +39,8 @@ class RecordsView:
     @property
     def tokens(self) -> int:
         # CSV, too: its head line can cost more than the keys of one record as JSON.
-        return max(cost_of(self), count_tokens(csv_text(self.rows, hits=False)))
+        csv = csv_text(self.rows, hits=False, several_collections=self.several_collections)
+        return max(cost_of(self), count_tokens(csv))
 
 
 def view_records(
