@@ -140,19 +140,30 @@ def compact_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
 def digest_rows(hits: Sequence[Hit], *, with_collection: bool = False) -> tuple[RecordView, ...]:
     """As few tokens as name each hit: its place or, of an entry, its first words."""
     places = [place(hit.record, with_collection=with_collection) for hit in hits]
-    words = [summary_of(hit.record) for hit in hits]
-    sizes = [size_of(at) if at else size_of(text) + _BEFORE_WORDS for at, text in zip(places, words, strict=True)]
-    all_of_them = _DIGEST_WIDTH * max(_DIGEST_LINES, len(hits))
-    width = most_that_fit(max(sizes, default=0), lambda width: sum(min(size, width) for size in sizes) <= all_of_them)
+    whole = [at or summary_of(hit.record) for at, hit in zip(places, hits, strict=True)]
+
+    def shortened(width: int) -> list[str]:
+        return [
+            shortened_place(text, width) if at else shortened_words(text, width - _BEFORE_WORDS)
+            for at, text in zip(places, whole, strict=True)
+        ]
+
+    def cost(width: int) -> int:
+        words = sum(not at for at in places)
+        return sum(map(size_of, shortened(width))) + words * _BEFORE_WORDS
+
+    allowed = _DIGEST_WIDTH * max(_DIGEST_LINES, len(hits))
+    widest = max(map(size_of, whole), default=0) + _BEFORE_WORDS
+    shown = shortened(most_that_fit(widest, lambda width: cost(width) <= allowed))
     return tuple(
         RecordView(
             id=hit.record.id,
-            at=shortened_place(at, width) or None,
-            title=None if at else shortened_words(text, width - _BEFORE_WORDS) or None,
+            at=(text if at else "") or None,
+            title=(text if not at else "") or None,
             weak=hit.weak or None,
             anchor=anchor_view(hit.record),
         )
-        for hit, at, text in zip(hits, places, words, strict=True)
+        for hit, at, text in zip(hits, places, shown, strict=True)
     )
 
 

@@ -215,7 +215,7 @@ def shortened_place(whole: str, most: int) -> str:
     parts = whole.split("/")
     shorter = (f"{OMITTED}/{'/'.join(parts[first:])}" for first in range(1, len(parts)))
     end = whole
-    while size_of(end) > most - size_of(OMITTED):
+    while end and size_of(end) > most - size_of(OMITTED):
         end = end[1:]
     return next((short for short in shorter if size_of(short) <= most), f"{OMITTED}{end}")
 
@@ -225,7 +225,7 @@ def shortened_words(text: str, most: int) -> str:
     if size_of(text) <= most:
         return text
     start = text
-    while size_of(start) > most - size_of(OMITTED):
+    while start and size_of(start) > most - size_of(OMITTED):
         start = start[:-1]
     words = start if text[len(start)].isspace() else start.rpartition(" ")[0]
     return f"{(words or start).rstrip()}{OMITTED}"
