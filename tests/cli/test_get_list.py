@@ -21,9 +21,14 @@ def test_a_record_by_id_and_by_the_start_of_it(mindex: Mindex, shared: Path) -> 
 
 def test_get_takes_the_place_of_a_hit(mindex: Mindex, shared: Path) -> None:
     hits = mindex("search", "redis", "--digest", "--json").json["results"]
+    assert any(hit["at"].startswith("…") for hit in hits)
     for hit in hits:
-        (record,) = mindex("get", hit["at"], "--json").json["records"]
-        assert f"{record['path']}:{record['first_line']}-{record['last_line']}" == hit["at"]
+        found = mindex("get", hit["at"], "--json").json["records"]
+        places = [f"{record['path']}:{record['first_line']}-{record['last_line']}" for record in found]
+        (whole,) = mindex("get", hit["id"], "--json").json["records"]
+        place = f"{whole['path']}:{whole['first_line']}-{whole['last_line']}"
+        assert place in places and place.endswith(hit["at"].removeprefix("…"))
+        assert hit["at"].startswith("…") or places == [hit["at"]]
 
 
 def test_files_lines_globs_and_lists(mindex: Mindex, shared: Path) -> None:

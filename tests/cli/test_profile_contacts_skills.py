@@ -46,7 +46,7 @@ def test_every_field_has_an_option_to_add_and_to_update_it(kind: str) -> None:
 @pytest.mark.parametrize(
     ("name", "verbs"),
     [
-        ("conversation", {"add", "extract", "search", "show"}),
+        ("conversation", {"add", "extract", "search", "list", "show"}),
         ("profile", {"get", "set", "history", "rollback"}),
         ("contact", {"add", "list", "get", "update", "delete"}),
         ("project", {"add", "list", "get", "update", "delete"}),

@@ -31,6 +31,14 @@ def texts(memory: Memory, *references: str) -> list[str]:
     return [record.text for record in memory.get(*references).records]
 
 
+def test_lines_of_several_files_are_those_of_the_files_that_have_them(keyword_memory: Memory, tmp_path: Path) -> None:
+    keyword_memory.index(write(tmp_path / "docs", {"a/guide.md": "One line.", "b/guide.md": "One.\nTwo.\nThree."}))
+    found = keyword_memory.get("guide.md:2-3")
+    assert ([record.text for record in found.records], found.missing) == (["Two.\nThree."], ())
+    assert keyword_memory.get("…uide.md:1-1").records == keyword_memory.get("guide.md:1-1").records
+    assert keyword_memory.get("guide.md:9-9").missing == ("guide.md:9-9",)
+
+
 def test_an_id_or_a_unique_prefix_returns_the_record(memory: Memory) -> None:
     record = memory.search("five").hits[0].record
     assert memory.get(record.id).records == (record,)

@@ -1,6 +1,8 @@
 """Indexed files, read from disk as they are now and redacted, and never from outside a collection's root."""
 
 import re
+from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
@@ -23,13 +25,16 @@ class IndexedFiles:
     _redactor: Redactor
 
     def find(self, path: str) -> tuple[Document, ...]:
-        """Indexed files by relative path, end of path (`…/` may stand before it), glob, or absolute path inside a root.
+        """Indexed files by relative path, end of path, glob, or absolute path inside a root.
 
+        `…` before the end of a path, as a digest shows it, stands for anything.
         Raises ForbiddenPathError for a path outside every collection.
         """
-        path = path.replace("\\", "/").removeprefix("./").removeprefix(f"{OMITTED}/")
+        path = path.replace("\\", "/").removeprefix("./")
         if ".." in path.split("/"):
             raise ForbiddenPathError(f"'{path}' leads out of its folder", "name an indexed file")
+        if path.startswith(OMITTED):
+            return self._files.find_documents(f"*{escape(path.removeprefix(OMITTED))}")
         if not (path.startswith("/") or re.match(r"[a-zA-Z]:/", path)):
             return self._files.find_documents(path)
         for collection in self._files.collections():
@@ -50,6 +55,18 @@ class IndexedFiles:
             names = ", ".join(f"{document.collection}/{document.path}" for document in documents[:5])
             raise UsageError(f"'{path}' is in more than one place", f"say which: {names}")
         return documents[0]
+
+    def read_lines(self, documents: Sequence[Document], first: int, last: int) -> list[Record]:
+        """These lines of each file that has them. Raises NotFoundError when none has."""
+        found, missing = [], None
+        for document in documents:
+            try:
+                found.append(self.read(document, first, last))
+            except NotFoundError as error:
+                missing = error
+        if missing is not None and not found:
+            raise missing
+        return found
 
     def read(self, document: Document, first: int = 1, last: int | None = None) -> Record:
         """Lines of a file as one record. Raises NotFoundError when they, or the file, are not there."""

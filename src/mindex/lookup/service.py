@@ -86,8 +86,7 @@ class Lookup:
             if last < int(span["first"]):
                 swapped = f"{span['path']}:{last}-{first}"
                 raise UsageError(f"'{reference}' ends before it begins", f"write the smaller number first: {swapped}")
-            for document in documents:
-                yield self._files.read(document, first, last)
+            yield from self._files.read_lines(documents, first, last)
             return
         for document in self._files.find(reference)[:_MOST_MATCHES]:
             yield self._files.read(document)

@@ -23,7 +23,8 @@ _SEARCH = (
 )
 _GET = (
     "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also links:ID,"
-    " backlinks:ID, profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, ID±2."
+    " backlinks:ID, profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, tags, types,"
+    " sessions, ID±2."
 )
 _VIEWS = "full: texts (default); compact: a line each; digest: id and place or first words; dual: index, then texts"
 
