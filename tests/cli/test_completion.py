@@ -210,6 +210,13 @@ def test_fish_completes_a_line(environment: dict[str, str], line: str, reply: st
     assert [shown.split("\t")[0] for shown in done.stdout.splitlines()] == [reply]
 
 
+@needs("fish")
+def test_fish_shows_descriptions_with_commas(environment: dict[str, str]) -> None:
+    command = ["fish", "--no-config", "-c", "mindex completion fish | source; complete -C 'mindex statu'"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "status\tWhat is in the memory, and what is still pending.\n"
+
+
 def typed(command: list[str], environment: dict[str, str], *, set_up: str, keys: str, shown: str) -> str:
     """What an interactive shell shows after these keys, as soon as it shows what is expected, or after a minute."""
     ours, theirs = os.openpty()

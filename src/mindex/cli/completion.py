@@ -61,7 +61,8 @@ class _Zsh(_Shell, ZshComplete):
 
 
 class _Fish(_Shell, FishComplete):
-    pass
+    # Only the first comma separates: names and descriptions may have others.
+    source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
 
 
 _SHELLS: Mapping[str, type[_Shell]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
