@@ -29,7 +29,7 @@ def index_text(report: IndexReport) -> str:
     placed = "" if report.contextualized is None else f"{report.contextualized} contextualized, "
     if report.dry_run:
         embed = f"; {amount(report.pending, 'record')} to embed" if report.pending else ""
-        lines.append(f"dry run, nothing was stored{embed}, {report.seconds:g} s")
+        lines.append(f"dry run, nothing was stored{embed}")
     else:
         lines.append(f"{placed}{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
     if (plan := report.contexts) is not None:
