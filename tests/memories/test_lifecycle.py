@@ -533,7 +533,7 @@ class AnyOrder(RuleBasedStateMachine):
         live = {id_ for id_ in self.texts if id_ not in self.forgotten}
         assert {record.id for record in self.memory.list(limit=50).records} == live
         for id_, text in self.texts.items():
-            hits = [hit.record.id for hit in self.memory.search(text.split()[1], floor=0).hits]
+            hits = [hit.record.id for hit in self.memory.search(f'"{text.split()[1]}"', floor=0).hits]
             assert hits == ([id_] if id_ in live else [])
             assert self.memory.history(id_)[-1].after.text == text
         assert all(check.ok for check in self.memory.store.maintenance.check())
