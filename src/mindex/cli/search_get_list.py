@@ -20,7 +20,7 @@ from mindex.search.pipeline import MAX_LIMIT
 # The filters of `search` and `list`, by the names of `mindex.search.filters.Scope`.
 _scope_options = combine(
     click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."),
-    click.option("--type", "types", multiple=True, metavar="T", help="Only memories of this type."),
+    click.option("--type", "types", multiple=True, metavar="T", help="Only this type: decision, how-to, problem …"),
     click.option("--collection", "collections", multiple=True, metavar="C", help="Only this indexed folder."),
     click.option("--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
     click.option("--tag", "tags", multiple=True, metavar="T", help="Only records with any of these tags."),

@@ -106,7 +106,7 @@ def compact_view(hit: Hit) -> RecordView:
         at=place(record) or None,
         # An entry has no place that would say what it is about: its summary does.
         title=(heading if record.kind == "chunk" else summary_of(record)) or None,
-        type=record.type or None,
+        type=(record.type or None) if record.kind != "chunk" else None,
         score=round(hit.score, 3),
         weak=hit.weak or None,
         date=to_iso(record.created_at)[:10] if record.created_at else None,

@@ -22,7 +22,7 @@ from mindex.present.to_json import Json
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
 
 FAMILIES: Mapping[EntryType, tuple[str, ...]] = {
-    "fact": ("fact", "decision", "entity", "background", "project", "contact", "reference"),
+    "fact": ("fact", "decision", "entity", "background", "project", "contact", "reference", "how-to", "problem"),
     "preference": ("preference", "self"),
     "event": ("event",),
     "insight": ("insight", "pattern"),

@@ -47,7 +47,7 @@ class WriteTools(Toolset):
     def remember(
         self,
         text: str = "",
-        type: Annotated[str, Field(description=f"Default {', '.join(TYPES)}")] = "fact",
+        type: Annotated[str, Field(description=f"Default by rules: {', '.join(TYPES)}")] = "",
         importance: Annotated[int | Omitted, Field(description="1-10, default: by rules")] = None,
         confidence: Annotated[float | Omitted, Field(description="0-1, default 1")] = None,
         tags: Texts = (),
