@@ -26,8 +26,8 @@ Reason = Annotated[str, Field(description="For the history")]
 Fields = Annotated[
     dict[str, Any] | Omitted,
     Field(
-        description="Of other kinds: name, email, …; turn: user_message, agent_response, session_id; profile: path:"
-        " value; skill: trigger_type, trigger_config, instructions"
+        description="Of other kinds: name, email, …; turn: user_message, agent_response, session_id; profile: path,"
+        " value, replace; skill: trigger_type, trigger_config, instructions"
     ),
 ]
 Undo = Annotated[
