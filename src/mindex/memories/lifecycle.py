@@ -73,9 +73,8 @@ class EntryWriter:
         record, redacted = self._record(memory, at)
         related = self._related(record)
         in_conflict = conflicting(record, conflict_candidates(related))
-        types = (
-            (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
-        )  # rules know less than a caller who names one
+        # Rules tell types apart that one statement may have in other words.
+        types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
         similar = similar_among(record, related, types, but=in_conflict)
         with self._store.entries.transaction():
             replaced = find_entry(self._store, memory.supersedes) if memory.supersedes else None
@@ -139,7 +138,7 @@ class EntryWriter:
     def update(self, id_: str, changes: Mapping[str, object], reason: str = "") -> Change:
         """Change the given properties. A new text gets a new summary and new entities unless these are given, too."""
         if not changes:
-            raise UsageError("there is nothing to change", "give a text or another property")
+            raise UsageError(f"there is nothing to change in '{id_}'", f"give one of {', '.join(_PROPERTIES)}")
         if unknown := set(changes).difference(_PROPERTIES):
             raise UsageError(f"unknown property '{min(unknown)}'", f"use one of {', '.join(_PROPERTIES)}")
         values = _clean(changes, self._author.redactor.redact_text, now_ms())

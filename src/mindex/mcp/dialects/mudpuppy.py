@@ -197,5 +197,6 @@ DIALECT = Dialect(
     _INSTRUCTIONS,
     settings=NO_IMPORTANCE_BOOST,
     on_error=_error_with({}),
+    commands=((r"add", "`memory_add`"), (r"list --kind memory", "`memory_search`")),
     unknown_tool=lambda name: json_result({"error": f"Unknown tool: {name}"}, is_error=True),
 )

@@ -109,8 +109,9 @@ class WriteTools(Toolset):
     def _undo(self, id_: str, reference: str) -> CallToolResult:
         """Undo a change by its number, which must be one of this memory: a wrong number undoes no other memory."""
         changes = self._memory.history(id_)
-        number = str(changes[-1].change) if reference == _LATEST else reference
-        if number not in {str(change.change) for change in changes}:
+        if reference == _LATEST:
+            reference = changes[-1].record
+        elif reference not in {str(change.change) for change in changes}:
             numbers = ", ".join(str(change.change) for change in changes[-10:])
             raise NotFoundError(f"'{id_}' has no change {reference}", f"its latest are {numbers}")
         change, undone = self._memory.undo(reference)
