@@ -41,7 +41,7 @@ def first_path(answer: Answer) -> str:
         ("kuberentes", "Kubernetes", "cluster.md"),  # two letters swapped
         ("kubernettes?", "Kubernetes?", "cluster.md"),
         ("jubernetes", "Kubernetes", "cluster.md"),  # the first letter
-        ("restrting podz", "restarts pods", "cluster.md"),  # its stem is another one
+        ("restrats podz", "restarts pods", "cluster.md"),  # its stem is another one
         ("getusrbyid", "getUserById", "users.md"),
         ("warehosue", "warehouse", "harbour.md"),
         ("warrehosue", "warehouse", "harbour.md"),  # two edits

@@ -16,16 +16,17 @@ from mindex.store.rules.bm25 import matches
 from mindex.values import dataclass
 
 # Shorter words are one edit away from too many others; two edits change more than a short word can bear.
-_LEAST_LETTERS, _LEAST_FOR_TWO = 4, 8
+_LEAST_LETTERS, _LEAST_FOR_TWO = 4, 9
 _LONGEST = 40
 # A shorter word is likelier another word than a mistake, unless what it would mean finds an answer.
-_LEAST_TO_ASK = 6
+_LEAST_TO_ASK = 7
 # Shorter words are rarely mistyped at their first letter, and many words differ in nothing else.
 _FIRST_LETTER_COUNTS = 6
 _ALIKE = 2  # letters that a word with two edits has in common with the one that is meant, at its beginning
 _MOST_READ = 20_000  # words of the store that begin alike
 _MOST_WORDS = 5  # unknown words of one query
 _MOST_TRIED = 8  # words of the store that are looked for in scope
+_MOST_LOOKED_AT = 5  # records in which one of these may be written in several forms
 _MOST_SUGGESTED = 3
 _WORD = re.compile(rf'"[^"]*"|(?:(?:{FIELDS}):)?(?P<word>[^\s"()]+)')
 _DIGITS = re.compile(r"\d+")
@@ -115,13 +116,15 @@ def _token(word: QueryWord) -> str:
 
 def _suggestion(store: Store, text: str, word: QueryWord, filters: Filters) -> Suggestion | None:
     meant: dict[str, str] = {}
-    for token in _similar_tokens(store, fold(text) if not word.identifiers else word.identifiers[-1])[:_MOST_TRIED]:
-        hits = store.retrieval.keyword(KeywordQuery(Term(token)), filters, 1).hits
-        for record in store.retrieval.records([hit.id for hit in hits]):
-            written = _as_written(record, token)
-            # The stem of a short word may stand for a long one: `morn` for `morning`.
-            if len(text) >= _LEAST_FOR_TWO or edit_distance(fold(text), fold(written), 1) <= 1:
-                meant.setdefault(written, token)
+    typed = fold(text)
+    for token in _similar_tokens(store, word.identifiers[-1] if word.identifiers else typed)[:_MOST_TRIED]:
+        hits = store.retrieval.keyword(KeywordQuery(Term(token)), filters, _MOST_LOOKED_AT).hits
+        records = store.retrieval.records([hit.id for hit in hits])
+        forms = {form: edit_distance(typed, fold(form), 2) for one in records for form in _as_written(one, token)}
+        nearest = min(forms, key=lambda form: forms[form], default=None)
+        # Stems are nearer to each other than the words that they stand for: `morn` is the one of `morning`.
+        if nearest is not None and forms[nearest] <= (2 if len(text) >= _LEAST_FOR_TWO else 1):
+            meant.setdefault(nearest, token)
         if len(meant) == _MOST_SUGGESTED:
             break
     return Suggestion(text, tuple(meant), next(iter(meant.values()))) if meant else None
@@ -189,10 +192,7 @@ def edit_distance(one: str, other: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
-def _as_written(record: Record, token: str) -> str:
-    """A token as the record writes it; tokens are stems."""
+def _as_written(record: Record, token: str) -> Iterator[str]:
+    """The forms in which a record writes a token; tokens are stems."""
     for text in (record.text, record.title, record.summary, " ".join((*record.tags, *record.entities)), record.path):
-        for place in locate(text):
-            if place.token == token:
-                return text[place.start : place.end]
-    return token
+        yield from (text[place.start : place.end] for place in locate(text) if place.token == token)
