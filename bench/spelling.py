@@ -70,15 +70,15 @@ def main() -> None:
             for _ in range(TRIES):
                 word = chance.choice(words)
                 typed = mistyped(word, edits, chance)
-                start = time.perf_counter()
+                start = time.process_time()
                 found = correct(memory.store, typed, filters)
-                times.append(1000 * (time.perf_counter() - start))
+                times.append(1000 * (time.process_time() - start))
                 if found is not None:
                     suggested += 1
                     meant += word in map(str.casefold, found.suggestions[0].meant)
             times.sort()
             p50, p95 = times[TRIES // 2], times[TRIES * 95 // 100]
-            print(f"{edits} edits: {p50:.1f} ms p50, {p95:.1f} ms p95; {suggested} suggestions, {meant} right")
+            print(f"{edits} edits: {p50:.1f} ms of CPU p50, {p95:.1f} ms p95; {suggested} suggestions, {meant} right")
 
 
 if __name__ == "__main__":
