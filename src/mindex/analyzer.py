@@ -177,6 +177,11 @@ def _finish(part: str) -> str:
     return _stem(folded) if len(folded) > 2 and folded.isalpha() and folded not in STOP_WORDS else folded
 
 
+def word_token(word: str) -> str:
+    """Return the token of one word, or of an identifier that is folded to one token already."""
+    return _finish(word)
+
+
 def _pairs(run: str) -> tuple[str, ...]:
     return tuple(run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
 

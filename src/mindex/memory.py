@@ -151,9 +151,10 @@ class Memory:
         return self._services.entry_service.restore(id_, reason)
 
     def undo(self, reference: str) -> tuple[Change, int]:
-        """Undo a change by its number, or an entry's latest. Returns the new change and the number of the undone one.
+        """Undo a change by its number, or an entry's latest by its id. Returns the new change and the undone number.
 
-        Changes that were made as one (a consolidation, an undo) are undone as one, which the notes list.
+        By id, each call goes one change further back. The number of an undo undoes that undo, which is a redo. Changes
+        that were made as one (a consolidation, an undo) are undone as one, which the notes list.
         """
         return self._services.entry_service.undo(reference)
 

@@ -352,5 +352,5 @@ def test_optimize_caches_empties_the_caches_and_counts_them(mindex: Mindex, cach
 
 def test_a_purge_empties_the_caches_of_texts(mindex: Mindex, cached: Path) -> None:
     message = mindex("add", "Parcels wait in the harbour", "--json").json["id"]
-    assert mindex("purge", message).code == 0
+    assert mindex("purge", message, "--yes").code == 0
     assert "caches" not in mindex("status", "--json").json

@@ -136,9 +136,9 @@ def test_a_skill_takes_json_and_is_listed_when_due(mindex: Mindex) -> None:
         (("contact", "add"), "the name of a contact is missing"),
         (("contact", "add", "A", "--name", "B"), "given twice"),
         (("contact", "add", "A", "--email", "nobody"), "e-mail address"),
-        (("contact", "add", "A", "--phone", "1"), "--phone"),
+        (("contact", "add", "A", "--fax", "1"), "--fax"),
         (("contact", "update", "A"), "nothing to change"),
-        (("skill", "add", "A", "--trigger-type", "cron", "--instructions", "x"), "not a cron line"),
+        (("skill", "add", "A", "--trigger-type", "cron", "--instructions", "x"), "no 'schedule'"),
         (
             ("skill", "add", "A", "--trigger-type", "cron", "--instructions", "x", "--trigger-config", "{"),
             "trigger_config is not JSON",
@@ -337,3 +337,27 @@ def test_an_anchor_is_stored_and_shown(mindex: Mindex, tmp_path: Path) -> None:
     (record,) = mindex("get", id_, "--json").json["records"]
     assert record["anchor"] == {"at": f"{tmp_path / 'app.py'}:1-1", "state": "fresh"}
     is_one_error(mindex("add", "Elsewhere", "--anchor", "none.py:1"), "there is no file none.py")
+
+
+def test_a_text_does_not_replace_an_object_of_the_profile_unless_asked_to(mindex: Mindex) -> None:
+    mindex("profile", "set", "user.name", "Ada")
+    refused = mindex("profile", "set", "user", "oops")
+    is_one_error(refused)
+    assert "'user' is an object that holds user.name; set one of its places, such as user.name" in refused.err
+    assert mindex("profile", "get", "--json").json == {"profile": {"user": {"name": "Ada"}}}
+    assert mindex("profile", "set", "user", "oops", "--replace").code == 0
+    assert mindex("profile", "get", "--json").json == {"profile": {"user": "oops"}}
+    assert mindex("profile", "set", "--remove", "user", "--replace").code == 2
+
+
+def test_two_contacts_of_one_name_are_told_when_added_and_when_asked_for(mindex: Mindex) -> None:
+    first = add_contact(mindex, "Anna", company="Acme")
+    added = mindex("contact", "add", "Anna", "--phone", "+47 1", "--link", "x")
+    assert added.code == 2 and "--links" in added.err
+    added = mindex("contact", "add", "Anna", "--phone", "+47 1", "--links", "a.example", "--links", "b.example")
+    assert f"note: another contact is called Anna: {first}; name them by id" in added.out
+    assert "phone: +47 1\nlinks: a.example, b.example" in added.out
+    asked = mindex("contact", "get", "Anna")
+    is_one_error(asked)
+    assert "there are 2 contacts called 'Anna'" in asked.err
+    assert first in asked.err and "(Acme)" in asked.err and "(+47 1)" in asked.err

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -94,6 +95,12 @@ class MemoryRetrieval:
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         return _statistics(tokens, _live(self._connection.read()))
+
+    def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
+        live = _live(self._connection.read())
+        held = Counter(token for record in live for token in {*" ".join(analyze_record(record)).split()})
+        fitting = (one for one in sorted(held) if one.startswith(prefix) and shortest <= len(one) <= longest)
+        return {token: held[token] for token in islice(fitting, limit)}
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 

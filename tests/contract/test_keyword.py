@@ -48,6 +48,20 @@ def test_statistics_count_the_records_that_hold_a_token(store: Store) -> None:
     assert dict(statistics.frequency) == {"appl": 2, "pear": 1, "unknown": 0}
 
 
+def test_terms_begin_as_asked_and_count_the_live_records_that_hold_them(store: Store) -> None:
+    store.files.apply([update("a.md", "apple apple applications", "apple pear", "äpfel app_id")])
+    store.entries.add([memory_of("m", title="apply")], by="me")
+    store.entries.revise("m", lambda record: replace(record, retired_at=2), by="me", action="forget")
+
+    def terms(prefix: str, shortest: int = 1, longest: int = 64, limit: int = 10) -> dict[str, int]:
+        return store.retrieval.terms(prefix, shortest=shortest, longest=longest, limit=limit)
+
+    assert terms("ap") == {"apfel": 1, "app": 1, "app_id": 1, "appl": 2, "applic": 1}
+    assert list(terms("app", 4, 6, 2)) == ["app_id", "appl"]
+    assert list(terms("pear", 4, 4)) == ["pear"]
+    assert terms("absent") == {}
+
+
 def test_the_tokens_of_a_record_are_those_it_was_indexed_under(store: Store) -> None:
     store.files.apply([update("a.md", "PolicyController runs")])
     tokens = ("polici", "control", "policycontrol", "run", "page", "absent")

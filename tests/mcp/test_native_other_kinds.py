@@ -77,9 +77,9 @@ async def test_the_profile_is_changed_by_its_id_too(client: Client) -> None:
         ({"kind": "chunk", "text": "x"}, "a chunk cannot be remembered; use one of memory, turn"),
         ({"kind": "contact", "text": "Anna"}, "a contact is told by its fields"),
         ({"kind": "contact"}, "the name of a contact is missing"),
-        ({"kind": "contact", "fields": {"name": "A", "phone": "1"}}, "a contact has no 'phone'; use name, email"),
+        ({"kind": "contact", "fields": {"name": "A", "fax": "1"}}, "a contact has no 'fax'; use name, email"),
         ({"kind": "contact", "fields": {"name": "A", "agent": "other"}}, "a contact has no 'agent'"),
-        ({"kind": "skill", "fields": {"name": "A", "trigger_type": "cron", "instructions": "x"}}, "'' is not a cron"),
+        ({"kind": "skill", "fields": {"name": "A", "trigger_type": "cron", "instructions": "x"}}, "trigger_config has"),
         ({"kind": "turn", "fields": {"said": "x"}}, "a turn has no 'said'"),
         ({"kind": "turn"}, "both sides of the exchange are empty"),
         ({"kind": "profile", "fields": {"a..b": 1}}, "'a..b' is not a path"),
@@ -108,3 +108,38 @@ async def test_no_due_skill_is_not_an_error(client: Client) -> None:
     result = await client.call_tool("get", {"refs": "due"})
     assert not result.is_error
     assert structured(result) == {"records": [], "missing": [], "notes": ["nothing is due"]}
+
+
+@pytest.mark.parametrize("tool", ["remember", "update"])
+async def test_a_place_of_the_profile_is_set_by_path_and_value(client: Client, own: Served, tool: str) -> None:
+    id_ = (await remember(client, "profile", tea="green"))["id"]
+    call = {"kind": "profile"} if tool == "remember" else {"id": id_}
+    result = await client.call_tool(tool, {**call, "fields": {"path": "user.name", "value": "Ada"}})
+    assert not result.is_error
+    assert own.host.memory.profile.get() == {"tea": "green", "user": {"name": "Ada"}}
+    refused = await client.call_tool(tool, {**call, "fields": {"path": "user", "value": "oops"}})
+    assert refused.is_error
+    assert text(refused).endswith("or add `replace: true` beside path and value")
+    assert own.host.memory.profile.get("user") == {"name": "Ada"}
+    replaced = {**call, "fields": {"path": "user", "value": "oops", "replace": True}}
+    assert not (await client.call_tool(tool, replaced)).is_error
+    assert own.host.memory.profile.get("user") == "oops"
+
+
+async def test_a_path_that_is_no_text_is_an_error(client: Client, own: Served) -> None:
+    wrong = {"kind": "profile", "fields": {"path": 5, "value": "x"}}
+    assert "path is a text" in text(await client.call_tool("remember", wrong))
+    assert own.host.memory.profile.get() == {}
+
+
+async def test_the_second_contact_of_one_name_is_told(client: Client) -> None:
+    first = await remember(client, "contact", name="Anna")
+    second = await remember(client, "contact", name="Anna", phone="+47 1", links=["a.example"], birthday="05-17")
+    assert second["note"] == f"another contact is called Anna: {first['id']}; name them by id"
+    assert (second["phone"], second["links"], second["birthday"]) == ("+47 1", ["a.example"], "05-17")
+
+
+async def test_a_cron_line_under_another_key_names_the_key(client: Client) -> None:
+    fields = {"name": "Brief", "trigger_type": "cron", "trigger_config": {"cron": "0 9 * * *"}, "instructions": "x"}
+    result = await client.call_tool("remember", {"kind": "skill", "fields": fields})
+    assert result.is_error and "trigger_config has no 'schedule', but 'cron'" in text(result)

@@ -44,7 +44,7 @@ async def test_conflicts_are_told_and_end_when_one_supersedes_the_other(client: 
     assert structured(result)["conflicts"] == [{"id": older, "summary": "Standup is at 9:30", "why": why}]
     assert f"conflict: {older} Standup is at 9:30 ({why})" in text(result)
     assert structured(result)["notes"] == [
-        f"if {newer} is right: `update {newer} --supersedes {older}` retires the other one"
+        f"if {newer} is right: `update` with id: {newer}, supersedes: {older} retires the other one"
     ]
     assert why in text(await client.call_tool("get", {"refs": ["conflicts"]}))
     result = await client.call_tool("update", {"id": older, "text": "Standup is at 11:00"})
@@ -104,7 +104,7 @@ async def test_a_memory_is_added_found_updated_forgotten_restored_and_undone(cli
     result = await client.call_tool("update", {"id": id_, "undo": changes[1]["id"]})
     assert str(structured(result)["undid"]) == changes[1]["id"]
     assert (await found(client, "tabs"))[0]["text"] == "Mara prefers tabs over spaces."
-    await client.call_tool("update", {"id": id_, "undo": True})  # the latest change: that undo
+    await client.call_tool("update", {"id": id_, "undo": structured(result)["change"]})  # that undo
     assert (await found(client, "Mara"))[0]["text"] == "Mara prefers spaces."
 
 
@@ -217,10 +217,10 @@ async def test_wrong_arguments_of_remember_are_errors(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({}, "update does one thing at a time; say what changes"),
-        ({"reason": "just so"}, "update does one thing at a time; say what changes"),
-        ({"text": "new", "restore": True}, "update does one thing at a time; say either"),
-        ({"restore": True, "undo": "latest"}, "update does one thing at a time; say either"),
+        ({}, "there is nothing to change in '{id}'; give one or more of text"),
+        ({"reason": "just so"}, "there is nothing to change in '{id}'"),
+        ({"text": "new", "restore": True}, "update does one thing at a time; give either"),
+        ({"restore": True, "undo": "latest"}, "update does one thing at a time; give either"),
         ({"restore": True}, "'{id}' is not forgotten"),
         ({"undo": 99_999}, "'{id}' has no change 99999; its latest are "),
         ({"undo": "soon"}, "'{id}' has no change soon"),
@@ -329,3 +329,33 @@ def test_long_expired_memories_are_purged_after_the_start(serving: Callable[...,
     host.start()
     wait_until(lambda: host.memory.store.retrieval.record(gone) is None, what="the clean-up")
     assert host.memory.store.retrieval.record(kept) is not None
+
+
+async def test_every_undo_goes_one_change_further_back_and_shows_the_text_in_force(client: Client) -> None:
+    id_ = structured(await client.call_tool("remember", {"text": "The office opens at seven"}))["id"]
+    for time in ("eight", "nine"):
+        await client.call_tool("update", {"id": id_, "text": f"The office opens at {time}"})
+    first = await client.call_tool("update", {"id": id_, "undo": True})
+    assert structured(first)["text"] == "The office opens at eight"
+    assert "now: The office opens at eight" in text(first)
+    second = await client.call_tool("update", {"id": id_, "undo": True})
+    assert structured(second)["text"] == "The office opens at seven"
+    number = structured(second)["change"]
+    told = f"`update` with undo: {number} takes this undo back; `update` with undo: true goes one change further"
+    assert structured(second)["notes"] == [told] and f"note: {told}" in text(second)
+    redone = await client.call_tool("update", {"id": id_, "undo": number})
+    assert structured(redone)["text"] == "The office opens at eight"
+    for _ in range(2):
+        last = await client.call_tool("update", {"id": id_, "undo": True})
+    assert structured(last)["forgotten"] is True and "now: it is forgotten" in text(last)
+    assert (await client.call_tool("update", {"id": id_, "undo": True})).is_error
+
+
+async def test_an_empty_update_says_what_is_missing(client: Client) -> None:
+    id_ = structured(await client.call_tool("remember", {"text": "Tea is green"}))["id"]
+    result = await client.call_tool("update", {"id": id_})
+    assert result.is_error
+    assert text(result).endswith(
+        f"there is nothing to change in '{id_}'; give one or more of text, type, importance, confidence, tags,"
+        " entities, summary, context, source, expires, supersedes; or fields, restore or undo"
+    )

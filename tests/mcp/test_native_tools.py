@@ -286,7 +286,7 @@ async def test_only_the_first_skipped_files_are_listed(own: Served) -> None:
     async with Client(own.server) as client:
         result = structured(await client.call_tool("index", {"path": "docs"}))
     assert len(result["skipped"]) == 20
-    assert result["notes"] == ["10 more files were skipped; `mindex index` names them"]
+    assert result["notes"] == ["10 more files were skipped; to see them all, ask the user to run `mindex index`"]
 
 
 async def test_status_returns_collections_and_counts(client: Client, handbook_server: Served) -> None:

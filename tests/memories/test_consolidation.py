@@ -667,10 +667,11 @@ def test_one_undo_restores_everything(
     for id_, was in before.items():
         now = memory.store.retrieval.record(id_)
         assert was is not None and now == replace(was, updated_at=now.updated_at if now else 0)
-    (note,) = change.notes
-    assert note.startswith("taken back with it: ") and len(note.split(", ")) == len(MANY_TEAS) - 1 + by_model
-    redone, _ = memory.undo(change.record)  # an undo can be undone, too, and is one as well
-    assert (live(memory), len(redone.notes)) == ({proposal.result}, 1)
+    note, redo = change.notes
+    assert redo.startswith(f"`mindex undo {change.change}` takes this undo back")
+    assert note.startswith("undone with it: ") and len(note.split(", ")) == len(MANY_TEAS) - 1 + by_model
+    redone, _ = memory.undo(str(change.change))  # an undo can be undone, too, and is one as well
+    assert (live(memory), len(redone.notes)) == ({proposal.result}, 2)
 
 
 def test_undo_finds_a_merge_in_which_the_kept_memory_gained_nothing(opened: Open, add_old: AddOld) -> None:
@@ -692,7 +693,7 @@ def test_a_memory_merged_twice_lists_all_its_originals(opened: Open, add_old: Ad
     assert kept is not None and second.applied == first.applied == ids[1]
     assert kept.fields[MERGED_FROM] == [ids[0], late]
     change, _ = memory.undo(str(memory.history(ids[1])[0].change))  # its creation
-    assert change.notes == (f"retired for it, and still are: {ids[0]}, {late}; restore them by id",)
+    assert change.notes[:-1] == (f"retired for it, and still are: {ids[0]}, {late}; restore them by id",)
 
 
 def test_undo_leaves_memories_that_were_changed_since(opened: Open, add_old: AddOld, model: ChatServer) -> None:
@@ -703,8 +704,8 @@ def test_undo_leaves_memories_that_were_changed_since(opened: Open, add_old: Add
     memory.update(proposal.applied, text="Anna likes black tea, black coffee and cake")
     change, _ = memory.undo(one)
     assert live(memory) == {*BOTH, "Anna likes black tea, black coffee and cake"}
-    assert change.notes == (
-        f"taken back with it: {other}",
+    assert change.notes[:-1] == (
+        f"undone with it: {other}",
         f"changed since, and left as it is: {proposal.applied}",
     )
 
@@ -743,7 +744,7 @@ def test_the_undo_command_names_the_restored_memories(
     memory.close()
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
     assert "takes one back as a whole" in run_here("--db", tmp_path / "memory.db", "consolidate", "--apply").out
-    assert f"note: taken back with it: {short}" in run_here("--db", tmp_path / "memory.db", "undo", long).out
+    assert f"note: undone with it: {short}" in run_here("--db", tmp_path / "memory.db", "undo", long).out
 
 
 # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -763,7 +764,7 @@ def test_a_merge_whose_vector_cannot_be_made_has_a_note(
         assert [note for note in done.notes if note.startswith("stored; its vector follows: ")]
         assert "note: stored; its vector follows: " in consolidation_text(done)
         change, _ = memory.undo(done.proposals[0].applied)
-        assert change.notes[1].startswith("stored; their vectors follow: ")
+        assert change.notes[2].startswith("stored; their vectors follow: ")
 
 
 # ── output ────────────────────────────────────────────────────────────────────────────────────────────────────

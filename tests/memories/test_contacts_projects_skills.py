@@ -127,7 +127,7 @@ def test_a_filter_that_could_never_match_is_an_error(memory: Memory) -> None:
     with pytest.raises(UsageError):
         memory.contacts.list(type="enemy")
     with pytest.raises(UsageError):
-        memory.contacts.list(phone="1")
+        memory.contacts.list(shoe_size="44")
     with pytest.raises(UsageError):
         memory.contacts.list(limit=0)
     with pytest.raises(UsageError, match="unknown kind"):
@@ -209,6 +209,78 @@ def test_a_skill_whose_cron_line_is_none_is_not_stored(memory: Memory) -> None:
     with pytest.raises(UsageError, match="not a cron line"):
         memory.skills.add(name="A", trigger_type="cron", instructions="x", trigger_config={"schedule": "at nine"})
     made = skill(memory)
-    with pytest.raises(UsageError, match="not a cron line"):
+    with pytest.raises(UsageError, match="trigger_config has no 'schedule'"):
         memory.skills.update(made.id, trigger_type="cron")
     assert memory.skills.get(made.id).fields["trigger_type"] == "manual"
+
+
+# ── two of one name ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_second_contact_of_one_name_is_told_and_both_are_listed_when_the_name_is_asked_for(
+    memory: Memory, anna: Record
+) -> None:
+    assert memory.contacts.notes(anna) == ()
+    second = memory.contacts.add(name="anna lindqvist", company="Globex")
+    (note,) = memory.contacts.notes(second)
+    assert note == f"another contact is called anna lindqvist: {anna.id}; name them by id"
+    for call in (memory.contacts.get, memory.contacts.delete, lambda id_: memory.contacts.update(id_, role="CEO")):
+        with pytest.raises(AmbiguousIdError, match="there are 2 contacts called 'Anna Lindqvist'") as raised:
+            call("Anna Lindqvist")
+        assert raised.value.hint == f"give the id: {anna.id} (anna@acme.example), {second.id} (Globex)"
+    assert memory.contacts.get(second.id) == memory.entries.get(second.id)
+    memory.contacts.delete(second.id)
+    assert memory.contacts.get("Anna Lindqvist").id == anna.id
+
+
+def test_a_contact_that_gets_the_name_of_another_one_is_told_too(memory: Memory, anna: Record) -> None:
+    bob = memory.contacts.add(name="Bob")
+    assert memory.contacts.update(bob.id, name="Bobby").notes == ()
+    assert anna.id in memory.contacts.update(bob.id, name="Anna Lindqvist").notes[0]
+    assert memory.contacts.update(bob.id, company="Acme").notes == ()
+
+
+# ── more about a contact ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_contact_has_phone_address_birthday_and_links(memory: Memory) -> None:
+    more = {
+        "phone": "+47 22 00 00 00",
+        "address": "Storgata 1, Oslo",
+        "birthday": "1990-05-17",
+        "links": ["https://kari.example", "https://code.example/kari"],
+    }
+    kari = memory.contacts.add(name="Kari", **more)
+    assert {name: kari.fields[name] for name in more} == more
+    for query in ("Storgata", "kari.example", '"47 22 00 00 00"', "1990-05-17"):
+        assert [hit.record.id for hit in memory.search(query).hits] == [kari.id]
+    assert memory.contacts.list(birthday="1990-05-17").total == 1
+    memory.contacts.update(kari.id, birthday="05-17", links=None)
+    assert memory.contacts.get("Kari").fields["birthday"] == "05-17"
+    assert "links" not in memory.contacts.get("Kari").fields
+
+
+@pytest.mark.parametrize("birthday", ["May", "17.5.1990", "1990-02-30", "02-30", "1990-05"])
+def test_a_birthday_is_a_date(memory: Memory, birthday: str) -> None:
+    with pytest.raises(UsageError, match="birthday of a contact is wrong; a date such as 1990-05-17 is expected"):
+        memory.contacts.add(name="Kari", birthday=birthday)
+
+
+# ── a schedule under another name ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        ({"cron": "0 9 * * 1-5"}, "trigger_config has no 'schedule', but 'cron'"),
+        ({"expression": "0 9 * * *", "timezone": "UTC"}, "trigger_config has no 'schedule', but 'expression'"),
+        ({}, "trigger_config has no 'schedule'"),
+    ],
+)
+def test_a_cron_trigger_without_a_schedule_names_the_key_that_is_missing(
+    memory: Memory, config: dict[str, object], named: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        memory.skills.add(name="Brief", trigger_type="cron", trigger_config=config, instructions="Sum up")
+    assert raised.value.message == named
+    assert '{"schedule": "0 9 * * 1-5"}' in raised.value.hint

@@ -385,9 +385,11 @@ def test_the_command_line_reports_what_purge_removed(
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
     db = ("--db", tmp_path / "memory.db")
     ids = [run_here(*db, "--json", "add", text).json["id"] for text in ("First thing", "Another matter")]
-    purged = run_here(*db, "--json", "purge", ids[0]).json
+    purged = run_here(*db, "--json", "purge", ids[0], "--yes").json
     assert purged == {"purged": {"records": 1, "vectors": 0, "history": 1, "log_lines": 1}}
-    assert run_here(*db, "purge", ids[1]).out == "purged 1 record, 0 vectors, 1 change, 1 line of the daily log\n"
+    assert (
+        run_here(*db, "purge", ids[1], "--yes").out == "purged 1 record, 0 vectors, 1 change, 1 line of the daily log\n"
+    )
 
 
 # ── a log that cannot be written ──────────────────────────────────────────────────────────────────────────────
@@ -427,7 +429,7 @@ def test_a_read_only_workspace_fails_neither_add_nor_purge(public_path: Path) ->
     for log in (workspace / "memory").iterdir():
         log.chmod(0o444)
     added, purged = run_as_nobody(
-        ["--db", db, "--json", "add", "Not logged"], ["--db", db, "--json", "purge", id_], env=env
+        ["--db", db, "--json", "add", "Not logged"], ["--db", db, "--json", "purge", id_, "--yes"], env=env
     )
     assert added.json.get("created") is True, added
     assert "Permission denied" in added.json["notes"][0]

@@ -28,7 +28,7 @@ def test_a_partial_validation_returns_only_the_given_fields() -> None:
     [
         ("contact", {}, "the name of a contact is missing"),
         ("contact", {"name": " "}, "is missing"),
-        ("contact", {"name": "A", "phone": "1"}, "a contact has no 'phone'"),
+        ("contact", {"name": "A", "fax": "1"}, "a contact has no 'fax'"),
         ("contact", {"name": "A", "email": "nobody"}, "email of a contact is wrong"),
         ("contact", {"name": "A", "email": "a b@c"}, "email of a contact is wrong"),
         ("contact", {"name": "A", "type": "enemy"}, "work, personal, ignored"),

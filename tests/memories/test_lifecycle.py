@@ -278,6 +278,58 @@ def test_undo_of_the_first_change_retires_the_memory(memory: Memory) -> None:
     assert found(memory, "one") == [added.id]
 
 
+def test_every_undo_by_id_goes_one_change_further_back(memory: Memory) -> None:
+    added = memory.add("one")
+    second, third = memory.update(added.id, text="two"), memory.update(added.id, text="three")
+    texts, undone = [], []
+    for _ in range(2):
+        change, number = memory.undo(added.id)
+        texts.append(change.after.text)
+        undone.append(number)
+    assert (texts, undone) == (["two", "one"], [third.change, second.change])
+    change, _ = memory.undo(added.id)
+    assert change.after.retired_at is not None
+    with pytest.raises(NotFoundError, match=r"every change of .* is undone already") as raised:
+        memory.undo(added.id)
+    assert raised.value.hint == f"`mindex undo {change.change}` takes the last undo back"
+
+
+def test_an_undo_is_undone_by_its_number_and_then_undone_again_by_id(memory: Memory) -> None:
+    added = memory.add("one")
+    second = memory.update(added.id, text="two")
+    undo, _ = memory.undo(added.id)
+    redo, _ = memory.undo(str(undo.change))
+    assert redo.after.text == "two"
+    again, number = memory.undo(added.id)
+    assert (again.after.text, number) == ("one", second.change)
+    memory.undo(str(again.change))
+    memory.update(added.id, text="three")
+    assert [memory.undo(added.id)[0].after.text for _ in range(2)] == ["two", "one"]
+
+
+def test_undo_by_id_passes_over_a_change_that_was_undone_by_its_number(memory: Memory) -> None:
+    added = memory.add("one", tags=["a"])
+    second = memory.update(added.id, text="two")
+    third = memory.update(added.id, tags=["b"])
+    memory.undo(str(second.change))
+    change, number = memory.undo(added.id)
+    assert (number, change.after.text, change.after.tags) == (third.change, "one", ("a",))
+
+
+def test_undo_by_id_goes_on_behind_a_merge_that_was_undone_as_a_whole(memory: Memory) -> None:
+    first = memory.add("The office in Genoa opens at eight", importance=3)
+    memory.update(first.id, importance=4)
+    second = memory.add("The office in Genoa opens at nine")
+    merged = memory.update(second.id, supersedes=first.id)
+    with memory.store.entries.transaction(batch=True):
+        for id_ in (first.id, second.id):
+            memory.update(id_, confidence=0.5)
+    memory.undo(first.id)  # of both records: the reason in the history of the second names the change of the first
+    assert memory.entries.find(second.id).confidence == 1.0
+    _, number = memory.undo(second.id)
+    assert number == merged.change
+
+
 def test_undo_of_nothing_is_an_error(memory: Memory) -> None:
     with pytest.raises(NotFoundError, match="no change 99"):
         memory.undo("99")
@@ -533,7 +585,7 @@ class AnyOrder(RuleBasedStateMachine):
         live = {id_ for id_ in self.texts if id_ not in self.forgotten}
         assert {record.id for record in self.memory.list(limit=50).records} == live
         for id_, text in self.texts.items():
-            hits = [hit.record.id for hit in self.memory.search(text.split()[1], floor=0).hits]
+            hits = [hit.record.id for hit in self.memory.search(f'"{text.split()[1]}"', floor=0).hits]
             assert hits == ([id_] if id_ in live else [])
             assert self.memory.history(id_)[-1].after.text == text
         assert all(check.ok for check in self.memory.store.maintenance.check())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.errors import NotFoundError, UsageError
+from mindex.errors import ConflictError, NotFoundError, UsageError
 from mindex.memory import Memory
 from tests.running import finish, start
 
@@ -149,3 +149,32 @@ def test_undoing_an_older_change_keeps_what_was_changed_since(keyword_memory: Me
     keyword_memory.profile.set({"user.tea": "green"})
     keyword_memory.undo(str(second.change))
     assert keyword_memory.profile.get() == {"user": {"name": "Ada", "tea": "green"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [
+        ("user", "oops", "'user' is an object that holds user.name, user.address"),
+        ("user.address", 5, "'user.address' is an object that holds user.address.city"),
+        ("langs", "py", r"'langs' is a list that holds langs\[0\], langs\[1\]"),
+        ("user", ["Ada"], "'user' is an object"),
+        ("langs", {"first": "py"}, "'langs' is a list"),
+    ],
+)
+def test_a_value_does_not_take_the_place_of_an_object_or_a_list_unless_asked_to(
+    memory: Memory, path: str, value: object, named: str
+) -> None:
+    before = {"user": {"name": "Ada", "address": {"city": "London"}}, "langs": ["py", "go"]}
+    memory.profile.set(before)
+    with pytest.raises(ConflictError, match=named) as raised:
+        memory.profile.set({"tea": "green", path: value})
+    assert "set one of its places, such as" in raised.value.hint and "--replace" in raised.value.hint
+    assert memory.profile.get() == before
+    memory.profile.set({path: value}, replace=True)
+    assert memory.profile.get(path) == value
+
+
+def test_objects_and_lists_may_be_replaced_by_others_of_their_kind_and_when_they_are_empty(memory: Memory) -> None:
+    memory.profile.set({"user": {"name": "Ada"}, "langs": ["py"], "empty": {}})
+    memory.profile.set({"user": {"city": "London"}, "langs": [], "empty": "no longer"})
+    assert memory.profile.get() == {"user": {"city": "London"}, "langs": [], "empty": "no longer"}

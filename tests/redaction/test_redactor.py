@@ -290,6 +290,26 @@ def test_private_sections_are_cut(text: str, left: str) -> None:
     assert redacted(text) == left
 
 
+@pytest.mark.parametrize("tag", ["secret", "sensitive", "redact", "Secret"])
+def test_other_tags_mark_private_sections_in_pairs(tag: str) -> None:
+    assert redacted(f"a <{tag}>b</{tag}> c") == "a  c"
+    assert redacted(f"a <{tag} kind='x'>b\n\nc</{tag} > d <{tag}>e</{tag}>") == "a  d "
+    assert redacted(f"a <{tag}>b <{tag}>c</{tag}> d</{tag}> e") == "a  e"
+    assert redacted(f"mount <{tag}> here, then <{tag}>b</{tag}> c") == f"mount <{tag}> here, then  c"
+
+
+@pytest.mark.parametrize(
+    "text", ["curl --user <secret> x", "</secret> a", "<secrets>a</secrets>", "<redact/>", "<secret>a</sensitive>"]
+)
+def test_a_tag_without_its_pair_is_a_placeholder(text: str) -> None:
+    assert redacted(text) == text
+
+
+def test_private_sections_of_different_tags_may_overlap() -> None:
+    assert redacted("a <secret>b <private>c</secret> d</private> e") == "a  e"
+    assert redacted("a <secret>b <private>c</secret> d") == "a "
+
+
 def test_lines_after_a_private_section_keep_their_numbers() -> None:
     assert REDACT.redact("a\n<private>\nb\n</private>\nc", keep_lines=True).text == "a\n\n\n\nc"
 
@@ -325,7 +345,7 @@ def test_find_names_kind_and_line_and_shows_four_characters_at_most() -> None:
 
 
 def test_the_version_names_the_rules_and_the_mode_so_that_a_new_mode_indexes_files_again() -> None:
-    assert [redactor.version for redactor in (REDACT, STRICT, OFF)] == ["b1redact", "b1strict", "b1off"]
+    assert [redactor.version for redactor in (REDACT, STRICT, OFF)] == ["b2redact", "b2strict", "b2off"]
 
 
 def test_a_redactor_for_reading_never_refuses_a_text() -> None:

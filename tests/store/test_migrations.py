@@ -49,6 +49,10 @@ def live(path: Path) -> set[str]:
     return {one["text"] for one in listed["records"]}
 
 
+def latest_change(path: Path, id_: str) -> str:
+    return str(run_here("--db", path, "history", id_, "--json").json["changes"][-1]["change"])
+
+
 @pytest.fixture
 def merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of schema 2 in which two memories were merged into one."""
@@ -69,9 +73,9 @@ def merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(("undone", "other"), [("short", "long"), ("long", "short")])
 def test_changes_that_were_merged_before_the_migration_are_undone_as_one(merged: Path, undone: str, other: str) -> None:
-    assert f"taken back with it: {other}" in run_here("--db", merged, "undo", undone).out
+    assert f"undone with it: {other}" in run_here("--db", merged, "undo", undone).out
     assert live(merged) == {*TEAS, HARBOUR}
-    run_here("--db", merged, "undo", undone)
+    run_here("--db", merged, "undo", latest_change(merged, undone))
     assert live(merged) == {TEAS[1], HARBOUR}
     with contextlib.closing(sqlite3.connect(merged)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
@@ -81,7 +85,7 @@ def test_changes_that_were_merged_before_the_migration_are_undone_as_one(merged:
 def test_an_undo_that_was_made_before_the_migration_is_undone_as_one(merged: Path) -> None:
     run_here("--db", merged, "undo", "short")
     as_schema_2(merged)
-    run_here("--db", merged, "undo", "long")
+    run_here("--db", merged, "undo", latest_change(merged, "long"))
     assert live(merged) == {TEAS[1], HARBOUR}
 
 

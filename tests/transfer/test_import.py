@@ -301,7 +301,10 @@ def test_an_id_that_a_record_of_another_kind_has_is_skipped_by_name(memory: Memo
         ({"fields": {"x": float("inf")}}, "a number that is none"),
         ({"kind": "profile", "type": "", "fields": {"data": []}}, "profile"),
         ({"kind": "contact", "type": "", "fields": {}}, "name"),
-        ({"kind": "skill", "type": "", "fields": {"name": "x", "trigger_type": "cron", "instructions": "y"}}, "cron"),
+        (
+            {"kind": "skill", "type": "", "fields": {"name": "x", "trigger_type": "cron", "instructions": "y"}},
+            "schedule",
+        ),
     ],
 )
 def test_an_invalid_row_is_skipped_by_name_and_the_rest_is_imported(

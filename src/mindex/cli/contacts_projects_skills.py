@@ -76,8 +76,9 @@ def _group(kind: ThingKind, about: str) -> click.Group:
             raise UsageError("the name is given twice", "give it once")
         options["name"] = options["name"] if named is None else named
         with context.memory() as memory:
-            record = memory.things(kind).add(**_field_values(kind, options))
-            notes = memory.embedding_queue.notes(record.id)
+            things = memory.things(kind)
+            record = things.add(**_field_values(kind, options))
+            notes = things.notes(record)
         context.emit(present.thing_added_json(record, notes), lambda: present.thing_added_text(record, notes))
 
     @group.command("list", help=f"List {kind}s, oldest first.")

@@ -1,6 +1,7 @@
 """The commands add, update, forget, restore, purge, history, undo and timeline."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -18,9 +19,17 @@ from mindex.cli.options import (
 from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import KINDS, TYPES, AddResult, Change, PurgeResult, TimelineEvent
+from mindex.model import KINDS, TYPES, AddResult, Change, TimelineEvent
 from mindex.present import entries
-from mindex.present.history import change_json, change_text, history_json, history_text, timeline_text
+from mindex.present.history import (
+    change_json,
+    change_text,
+    history_json,
+    history_text,
+    timeline_text,
+    undo_json,
+    undo_text,
+)
 
 # The properties of a memory that `add` and `update` take, by the names of `Memory.add`.
 _property_options = combine(
@@ -74,6 +83,9 @@ def update_command(context: Context, /, id_: str, text: str | None, reason: str,
     changes = _properties(options)
     if text is not None:
         changes["text"] = text_or_stdin(text)
+    if not changes:
+        hint = "give --text, --type, --tag or another option; `mindex update --help` lists them"
+        raise UsageError(f"there is nothing to change in '{id_}'", hint)
     with context.memory() as memory:
         change = memory.update(id_, reason=reason, **changes)
     context.emit(change_json(change), lambda: change_text(change, "updated"))
@@ -98,10 +110,28 @@ def restore_command(memory: Memory, id_: str) -> Change:
 
 @click.command("purge", short_help="Remove memories for good.")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=completed_by("entries"))
-@prints(entries.purge_text)
-def purge_command(memory: Memory, ids: tuple[str, ...]) -> PurgeResult:
-    """Remove memories for good: every table, every index, the history and the file itself."""
-    return entries.with_erasure_note(memory.purge(*ids))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def purge_command(context: Context, ids: tuple[str, ...], yes: bool) -> None:
+    """Remove memories for good: every table, every index, the history and the file itself.
+
+    It shows what goes and asks; where there is no terminal to ask, it needs --yes.
+    """
+    with context.memory() as memory:
+        if not yes:
+            _confirm_purge({id_: memory.history(id_) for id_ in dict.fromkeys(ids)})
+        purged = entries.with_erasure_note(memory.purge(*ids))
+    context.emit(purged, lambda: entries.purge_text(purged))
+
+
+def _confirm_purge(histories: Mapping[str, Sequence[Change]]) -> None:
+    """Show what a purge would remove, and ask. Raises UsageError where that is impossible, Exit for a no."""
+    click.echo(entries.purge_preview_text(histories), err=True)
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was purged: there is no terminal to ask", "add --yes")
+    if not click.confirm("Remove this for good?", err=True):
+        click.echo("nothing was purged", err=True)
+        raise click.exceptions.Exit(1)
 
 
 @click.command("history", short_help="Show every change of a memory.")
@@ -115,11 +145,14 @@ def history_command(memory: Memory, id_: str) -> Sequence[Change]:
 @click.command("undo")
 @click.argument("reference", metavar="CHANGE|ID", shell_complete=completed_by("entries"))
 @prints(
-    lambda done: change_text(done[0], f"is as before change {done[1]}"),
-    lambda done: change_json(done[0], undid=done[1]),
+    lambda done: undo_text(*done),
+    lambda done: undo_json(*done),
 )
 def undo_command(memory: Memory, reference: str) -> tuple[Change, int]:
-    """Take back one change by its number, or a memory's latest. An undo can be undone, too."""
+    """Undo one change by its number, or by a memory's id its latest that is not undone yet.
+
+    By id, every undo goes one change further back; the number of an undo undoes that undo.
+    """
     return memory.undo(reference)
 
 

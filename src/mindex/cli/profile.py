@@ -31,20 +31,23 @@ def get(memory: Memory, path: str) -> Mapping[str, object]:
 @click.argument("path", required=False)
 @click.argument("value", required=False)
 @click.option("--remove", metavar="PATH", help="Take this place away.")
+@click.option("--replace", is_flag=True, help="Put VALUE in the place of a whole object or list, too.")
 @reason_option
 @click.pass_obj
-def set_(context: Context, path: str | None, value: str | None, remove: str | None, reason: str) -> None:
+def set_(context: Context, path: str | None, value: str | None, remove: str | None, replace: bool, reason: str) -> None:
     """Change one place. VALUE is JSON where it reads as JSON (5, true, ["a"]), else a text."""
     if remove is not None:
-        if path is not None:
-            raise UsageError("--remove goes without PATH and VALUE", f"`mindex profile set --remove {remove}`")
+        if path is not None or replace:
+            raise UsageError(
+                "--remove goes without PATH, VALUE and --replace", f"`mindex profile set --remove {remove}`"
+            )
         changes = {remove: None}
     elif path is None or value is None:
         raise UsageError("a path and a value are needed", "write `mindex profile set user.name Anna --reason …`")
     else:
         changes = {path: _json_or_text(value)}
     with context.memory() as memory:
-        change = memory.profile.set(changes, reason)
+        change = memory.profile.set(changes, reason, replace=replace)
     context.emit(present.fields_changed_json(change), lambda: present.fields_changed_text(change, "changed"))
 
 

@@ -33,7 +33,7 @@ _scope_options = combine(
         "types",
         multiple=True,
         metavar="T",
-        help="Only memories of this type.",
+        help="Only this type: decision, how-to, problem …",
         shell_complete=completed_by("types"),
     ),
     collection_option,

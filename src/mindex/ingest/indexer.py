@@ -17,6 +17,7 @@ from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
 from mindex.ingest.links import document_links
 from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Collection, CollectionReport, Document, Progress, Report, SkippedFile
+from mindex.record_types import TYPE_RULES_VERSION, chunk_type
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 
@@ -34,7 +35,7 @@ class Indexer:
         self._max_bytes = max_bytes
         self._redactor = redactor
         # Everything beside a file's bytes that decides its chunks.
-        self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}-{redactor.version}"
+        self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}t{TYPE_RULES_VERSION}-{redactor.version}"
 
     def index(
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
@@ -186,7 +187,8 @@ class Indexer:
             repeats[key] += 1
             record_id = short_hash(id_, section, chunk.text, str(repeats[key]))
             tags = chunk_tags(chunk.text, front.tags)
-            records.append(document.record(record_id, chunk.text, title, tags, chunk.first_line, chunk.last_line))
+            record = document.record(record_id, chunk.text, title, tags, chunk.first_line, chunk.last_line)
+            records.append(replace(record, type=chunk_type(titles, chunk.text)))
         return DocumentUpdate(document, tuple(records))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
@@ -52,7 +53,7 @@ def add_resources_prompt_completions(server: MindexServer, host: MemoryHost) -> 
         try:
             return host.memory.lookup.read_file(path).text
         except MindexError as error:
-            raise ResourceNotFoundError(str(error)) from error
+            raise ResourceNotFoundError(server.in_tool_words(str(error))) from error
 
     @server.resource(MEMORY, name="record", description="One record, by the id that search gives")
     def record(id: str) -> str:
@@ -69,7 +70,8 @@ def add_resources_prompt_completions(server: MindexServer, host: MemoryHost) -> 
         try:
             found = host.memory.search(topic, collections=[collection] if collection else [])
         except MindexError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+            raise MCPError(types.INVALID_PARAMS, server.in_tool_words(str(error))) from error
+        found = replace(found, notes=tuple(map(server.in_tool_words, found.notes)))
         shown = view_answer(found, budget=_PROMPT_BUDGET)
         notes = "".join(f"\nnote: {note}" for note in host.notes())
         return (

@@ -16,6 +16,7 @@ from mindex.errors import MindexError
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.resources_prompts_completions import add_resources_prompt_completions, list_documents
+from mindex.mcp.tool_words import in_tool_words
 from mindex.mcp.tools import make_tools
 
 # Tools, templates and prompts never change while a server runs.
@@ -32,7 +33,7 @@ class MindexServer(MCPServer[Any]):
 
     def __init__(self, host: MemoryHost, dialect: Dialect) -> None:
         toolsets = [toolset(host) for toolset in dialect.toolsets]
-        tools: list[Tool] = [tool for one in toolsets for tool in make_tools(one, dialect.on_error)]
+        tools: list[Tool] = [tool for one in toolsets for tool in make_tools(one, dialect.on_error, dialect.commands)]
         super().__init__(
             "mindex",
             title="mindex",
@@ -46,6 +47,7 @@ class MindexServer(MCPServer[Any]):
         self._host = host
         self._unknown_tool = dialect.unknown_tool
         self._names = {tool.name for tool in tools}
+        self._commands = dialect.commands
         add_resources_prompt_completions(self, host)
 
     async def call_tool(
@@ -59,7 +61,11 @@ class MindexServer(MCPServer[Any]):
         try:
             return await run_sync(list_documents, self._host)
         except MindexError as error:
-            raise MCPError(INTERNAL_ERROR, str(error)) from error
+            raise MCPError(INTERNAL_ERROR, self.in_tool_words(str(error))) from error
+
+    def in_tool_words(self, message: str) -> str:
+        """Return a message with the tools of the dialect in place of commands."""
+        return in_tool_words(message, self._commands)
 
     async def _start_after_reply(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Start the background work after the reply to the first message, whatever it is."""

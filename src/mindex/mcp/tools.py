@@ -19,6 +19,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from mindex.errors import MindexError
 from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.tool_words import Commands, in_tool_words
 from mindex.memory import Memory
 from mindex.present.to_json import Json, compact_json
 
@@ -33,6 +34,9 @@ REFRESHES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempo
 # No tool deletes an entry for good: the history keeps what is changed or forgotten. With a destructive hint, clients
 # would ask a person before every correction.
 REVISES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+
+# Where results have messages that may name commands: lists of notes, and single ones.
+_NOTES, _MESSAGES = ("notes",), ("note", "tier_reason")
 
 # A list in the schema; a single text instead of a list is accepted too.
 Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
@@ -72,12 +76,16 @@ def tool(
     return mark
 
 
-def make_tools(toolset: object, on_error: OnError | None = None) -> Iterator[StrictTool]:
-    """Yield the tools of an object, in the order of its marked methods. `on_error` is for tools without their own."""
+def make_tools(toolset: object, on_error: OnError | None = None, commands: Commands = ()) -> Iterator[StrictTool]:
+    """Yield the tools of an object, in the order of its marked methods. `on_error` is for tools without their own.
+
+    `commands`: see `tool_words`.
+    """
     for attribute, method in vars(type(toolset)).items():
         for published, own_on_error in getattr(method, "tool_marks", ()):
             made = StrictTool.of(getattr(toolset, attribute), **published)
             made.on_error = own_on_error or on_error
+            made.commands = commands
             yield made
 
 
@@ -85,6 +93,7 @@ class StrictTool(Tool):
     """A tool that refuses unknown arguments."""
 
     on_error: OnError | None = None
+    commands: Commands = ()
 
     @classmethod
     def of(cls, method: Callable[..., Any], **published: Any) -> StrictTool:
@@ -120,13 +129,16 @@ class StrictTool(Tool):
         try:
             result = await self.fn_metadata.call_fn(self.fn, self.is_async, validated, injected)
         except MindexError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(self._in_own_words(str(error))) from error
         except (MCPError, ToolError):
             raise
         except Exception as error:
             raise UnexpectedToolError(f"{self.name} failed; the server's log on stderr says why") from error
         assert isinstance(result, CallToolResult)
-        return result
+        return _with_messages(result, self._in_own_words)
+
+    def _in_own_words(self, message: str) -> str:
+        return in_tool_words(message, self.commands, self.parameters.get("properties", ()))
 
     def _offers_null(self, name: str) -> bool:
         return {"type": "null"} in self.parameters.get("properties", {}).get(name, {}).get("anyOf", ())
@@ -156,6 +168,45 @@ def _lean(schema: dict[str, Any]) -> dict[str, Any]:
         for name, part in schema.items()
         if name not in _NOT_PUBLISHED
     }
+
+
+def _with_messages(result: CallToolResult, in_own_words: Callable[[str], str]) -> CallToolResult:
+    """Return the result with its notes in other words, both in its JSON and in its text."""
+    structured = dict(result.structured_content or {})
+    reworded: dict[str, str] = {}
+
+    def word(message: object) -> object:
+        if isinstance(message, str) and (words := in_own_words(message)) != message:
+            reworded[message] = words
+            return words
+        return message
+
+    for name in _NOTES:
+        if isinstance(value := structured.get(name), list):  # a text called `notes` is a field of a contact
+            structured[name] = [word(note) for note in value]
+    for name in _MESSAGES:
+        if name in structured:
+            structured[name] = word(structured[name])
+    if isinstance(status := structured.get("embedding"), dict) and "note" in status:
+        structured["embedding"] = {**status, "note": word(status["note"])}
+    if not reworded:
+        return result
+    content = [
+        part.model_copy(update={"text": _replaced(part.text, reworded)}) if isinstance(part, TextContent) else part
+        for part in result.content
+    ]
+    return result.model_copy(update={"content": content, "structured_content": structured})
+
+
+def _replaced(text: str, reworded: Mapping[str, str]) -> str:
+    """Return a text, which may be JSON, with other words for some of its messages."""
+    for message, words in reworded.items():
+        text = text.replace(message, words).replace(_escaped(message), _escaped(words))
+    return text
+
+
+def _escaped(message: str) -> str:
+    return json.dumps(message, ensure_ascii=False)[1:-1]
 
 
 # ── results: a text, and the same content as JSON ─────────────────────────────────────────────────────────────

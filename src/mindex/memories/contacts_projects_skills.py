@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from mindex.clock import now_ms
+from mindex.clock import now_ms, to_iso
 from mindex.embedding.queue import EmbeddingQueue
-from mindex.errors import ConflictError, NotFoundError, UsageError
+from mindex.errors import AmbiguousIdError, ConflictError, NotFoundError, UsageError
 from mindex.ids import new_id
 from mindex.memories.author import Author
 from mindex.memories.entries import find_entry, list_all
-from mindex.memories.field_specs import UNIQUE, ThingKind, record_values, validate_fields
+from mindex.memories.field_specs import FIELDS, UNIQUE, ThingKind, record_values, validate_fields
 from mindex.memories.skill_schedule import due_at, validate_trigger
 from mindex.memories.validation import validate_json, validate_limit
 from mindex.model import Change, DueSkill, Filters, Record
@@ -22,6 +22,7 @@ from mindex.values import dataclass
 
 _INVOLVED = "contact"  # a filter of projects: the primary contact or a participant
 _MOST_LISTED = 500
+_TELLING_FIELDS = ("email", "company", "role", "phone", "notes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +55,43 @@ class Things:
 
     def update(self, id_: str, reason: str = "", **fields: object) -> Change:
         if not fields:
-            raise UsageError("there is nothing to change", "give the fields that change")
+            names = ", ".join(spec.name for spec in FIELDS[self.kind])
+            raise UsageError(f"there is nothing to change in '{id_}'", f"give one of {names}")
         changes = validate_fields(self.kind, self._redacted(fields), partial=True)
 
         def revised(record: Record) -> Record:
             return self._with_fields(record, {**record.fields, **changes})
 
         change = self._author.revise(self.get(id_).id, revised, "update", reason, unique=UNIQUE[self.kind])
-        return self._queue.embed_after(change)
+        change = self._queue.embed_after(change)
+        if "name" not in fields:
+            return change
+        return replace(change, notes=tuple(dict.fromkeys((*change.notes, *self.notes(change.after)))))
 
     def get(self, id_: str) -> Record:
         """One by its id, a unique prefix of it, or its exact name. Raises NotFoundError and AmbiguousIdError."""
-        named = [one for one in self.all() if one.title.casefold() == id_.casefold()]
+        named = self._named(id_)
         if len(named) == 1:  # a name may happen to be the start of another record's id
             return named[0]
+        if named:
+            listed = ", ".join(f"{one.id} ({_told_apart(one)})" for one in named)
+            raise AmbiguousIdError(
+                f"there are {len(named)} {self.kind}s called '{named[0].title}'", f"give the id: {listed}"
+            )
         with suppress(NotFoundError):
             record = find_entry(self._author.store, id_)
             if record.kind == self.kind and record.retired_at is None:
                 return record
         raise NotFoundError(f"there is no {self.kind} '{id_}'", f"`mindex {self.kind} list` shows them")
+
+    def notes(self, record: Record) -> tuple[str, ...]:
+        """What the caller that has just added or renamed one should know: a missing vector, others of its name."""
+        others = [one.id for one in self._named(record.title, record.agent) if one.id != record.id]
+        same = (f"another {self.kind} is called {record.title}: {', '.join(others)}; name them by id",)
+        return (*self._queue.notes(record.id), *(same if others else ()))
+
+    def _named(self, name: str, agent: str | None = None) -> tuple[Record, ...]:
+        return tuple(one for one in self.all(agent) if one.title.casefold() == name.casefold())
 
     def list(self, *, limit: int = 50, agent: str | None = None, **wanted: object) -> Page:
         """Those whose fields equal what is wanted, and how many there are; of `name` a part is enough."""
@@ -120,6 +139,12 @@ class Things:
         if self.kind == "skill":
             validate_trigger(str(values["trigger_type"]), values.get("trigger_config") or {})
         return replace(record, **record_values(self.kind, values))  # type: ignore[arg-type]  # checked by name
+
+
+def _told_apart(record: Record) -> str:
+    """The first field beside the name that says which of several people of one name is meant."""
+    fields = record.fields
+    return str(next((fields[name] for name in _TELLING_FIELDS if fields.get(name)), to_iso(record.created_at)[:10]))
 
 
 def _matches(fields: Mapping[str, object], conditions: Mapping[str, object]) -> bool:

@@ -1,8 +1,10 @@
 """The fields of a contact, a project and a skill: one table, which commands, tools and importers are made of."""
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal
 
 from mindex.errors import UsageError
@@ -13,6 +15,8 @@ THING_KINDS: tuple[ThingKind, ...] = ("contact", "project", "skill")
 
 Parse = Callable[[object], object]
 Shape = Literal["text", "texts", "json"]
+
+_MONTH_AND_DAY = re.compile(r"\d\d-\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,17 @@ def _email(value: object) -> str:
     return text.lower()
 
 
+def _birthday(value: object) -> str:
+    """A date, or month and day where the year is not known."""
+    text = _text(value)
+    without_year = _MONTH_AND_DAY.fullmatch(text) is not None
+    try:
+        day = date.fromisoformat(f"2000-{text}" if without_year else text)
+    except ValueError:
+        raise ValueError("a date such as 1990-05-17 is expected, or 05-17 without the year") from None
+    return text if without_year else day.isoformat()
+
+
 _SHAPES: Mapping[Parse, Shape] = {_texts: "texts", _object: "json", _objects: "json"}
 
 FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
@@ -108,6 +123,10 @@ FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
         FieldSpec("role", _text, "What they do there.", searchable=True),
         FieldSpec("type", _text, choices=("work", "personal", "ignored"), default="work"),
         FieldSpec("notes", _text, "Whatever else is known.", searchable=True),
+        FieldSpec("phone", _text, "Their telephone number.", searchable=True),
+        FieldSpec("address", _text, "Where they live, or where mail goes.", searchable=True),
+        FieldSpec("birthday", _birthday, "A date, 1990-05-17, or 05-17 without the year.", searchable=True),
+        FieldSpec("links", _texts, "An address on the web.", searchable=True),
     ),
     "project": (
         FieldSpec("name", _text, "What it is called; no two projects share a name.", required=True, searchable=True),

@@ -14,7 +14,7 @@ LEAST, MOST = 1, 10
 _BASE_TYPES = {
     7: "decision",
     6: "self preference task project",
-    5: "fact insight pattern relationship contact",
+    5: "fact insight pattern relationship contact how-to problem",
     4: "entity background",
     3: "event reference",
 }

@@ -3,10 +3,11 @@
 import re
 from typing import Any
 
-from mindex.errors import NotFoundError, UsageError
+from mindex.errors import ConflictError, NotFoundError, UsageError
 
 _STEP = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<index>-?\d{1,6})\]")
 _MOST_STEPS = 50
+_MOST_NAMED = 3  # places of an object that an error names
 
 
 def parse_path(path: str) -> list[str | int]:
@@ -68,6 +69,28 @@ def _with_value(value: Any, steps: list[str | int], new: Any, path: str) -> Any:
         items.append(None)
     items[step] = _with_value(items[step], rest, new, path)
     return items
+
+
+def refuse_loss(value: Any, path: str, new: Any) -> None:
+    """Raise ConflictError when `new` at a path would take the place of an object or a list with values in it.
+
+    Another object may replace an object, and another list a list: whoever writes one says what it is to hold.
+    """
+    try:
+        there = value_at(value, path)
+    except NotFoundError:
+        return
+    if not there or not isinstance(there, dict | list) or isinstance(new, type(there)):
+        return
+    what, places = (
+        ("an object", [f"{path}.{name}" for name in there])
+        if isinstance(there, dict)
+        else ("a list", [f"{path}[{place}]" for place in range(len(there))])
+    )
+    named = ", ".join(places[:_MOST_NAMED]) + (", …" if len(places) > _MOST_NAMED else "")
+    raise ConflictError(
+        f"'{path}' is {what} that holds {named}", f"set one of its places, such as {places[0]}, or add --replace"
+    )
 
 
 def without_value(value: Any, path: str) -> Any:

@@ -24,6 +24,7 @@ from mindex.memories.open_conflicts import conflicting, link_conflicts
 from mindex.memories.related_memories import RelatedMemory, conflict_candidates, find_related, similar_among
 from mindex.memories.summary import summarize
 from mindex.model import AddResult, Change, Kind, PurgeResult, Record, SimilarMemory
+from mindex.record_types import MEMORY_TYPES, memory_type
 from mindex.redaction.json_values import redact_value
 
 _BULK = 500
@@ -37,7 +38,7 @@ class NewMemory:
     """A memory to add, as the caller gives it. Rules fill in what is not given."""
 
     text: str
-    type: str = "fact"
+    type: str = ""  # '': by rules
     agent: str = "main"
     importance: int | None = None
     confidence: float = 1.0
@@ -72,7 +73,9 @@ class EntryWriter:
         record, redacted = self._record(memory, at)
         related = self._related(record)
         in_conflict = conflicting(record, conflict_candidates(related))
-        similar = similar_among(record, related, (record.type,), but=in_conflict)
+        # Rules tell types apart that one statement may have in other words.
+        types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
+        similar = similar_among(record, related, types, but=in_conflict)
         with self._store.entries.transaction():
             replaced = find_entry(self._store, memory.supersedes) if memory.supersedes else None
             (added,) = self._store.entries.add([record], by=self._author.name, reason=reason)
@@ -108,11 +111,12 @@ class EntryWriter:
             return result.text
 
         given = {name: getattr(memory, name) for name in _PROPERTIES if name != "supersedes"}
+        given["type"] = memory.type or memory_type(memory.text)
         values = _clean({name: value for name, value in given.items() if value is not None}, redact, now)
         text, place = values["text"], values.pop("anchor")
         values["summary"] = values["summary"] or summarize(text)
         if memory.importance is None:
-            values["importance"] = estimate_importance(text, memory.type)
+            values["importance"] = estimate_importance(text, values["type"])
         if memory.entities is None:
             values["entities"] = extract_entities(text)
         if place:
@@ -134,7 +138,7 @@ class EntryWriter:
     def update(self, id_: str, changes: Mapping[str, object], reason: str = "") -> Change:
         """Change the given properties. A new text gets a new summary and new entities unless these are given, too."""
         if not changes:
-            raise UsageError("there is nothing to change", "give a text or another property")
+            raise UsageError(f"there is nothing to change in '{id_}'", f"give one of {', '.join(_PROPERTIES)}")
         if unknown := set(changes).difference(_PROPERTIES):
             raise UsageError(f"unknown property '{min(unknown)}'", f"use one of {', '.join(_PROPERTIES)}")
         values = _clean(changes, self._author.redactor.redact_text, now_ms())

@@ -11,7 +11,7 @@ from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
 from mindex.memories.author import Author
-from mindex.memories.json_paths import leaves, parse_path, value_at, with_value, without_value
+from mindex.memories.json_paths import leaves, parse_path, refuse_loss, value_at, with_value, without_value
 from mindex.memories.validation import validate_json
 from mindex.model import Change, Record
 from mindex.redaction.json_values import redact_value
@@ -38,8 +38,13 @@ class Profile:
         data = found.fields.get("data", {}) if found else {}
         return value_at(data, path) if path else data
 
-    def set(self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None) -> Change:
-        """Set values by their paths, in one change; None removes a value."""
+    def set(
+        self, changes: Mapping[str, Any], reason: str = "", *, agent: str | None = None, replace: bool = False
+    ) -> Change:
+        """Set values by their paths, in one change; None removes a value.
+
+        Raises ConflictError for a single value in place of an object or a list that holds others, unless `replace`.
+        """
         agent = self._author.agent(agent)
         if not changes:
             raise UsageError("there is nothing to change", "give a path and a value")
@@ -51,6 +56,8 @@ class Profile:
         def revised(record: Record) -> Record:
             data: Any = record.fields.get("data", {})
             for path, value in changes.items():
+                if value is not None and not replace:
+                    refuse_loss(data, path, value)
                 data = without_value(data, path) if value is None else with_value(data, path, value)
             return with_data(record, data)
 

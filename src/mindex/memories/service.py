@@ -170,4 +170,4 @@ def _conflict_notes(id_: str, conflicts: Sequence[Conflict]) -> tuple[str, ...]:
     if not conflicts:
         return ()
     other = conflicts[0].id
-    return (f"if {id_} is right: `update {id_} --supersedes {other}` retires the other one",)
+    return (f"if {id_} is right: `mindex update {id_} --supersedes {other}` retires the other one",)

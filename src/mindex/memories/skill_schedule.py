@@ -10,6 +10,7 @@ from mindex.errors import UsageError
 from mindex.model import Record
 
 _NEVER_DUE = ("event", "manual")  # they wait for an event or for a person
+_KEYS = ("schedule", "timezone", "interval_minutes", "at", "in_minutes")
 _MOST_MINUTES = 100 * 366 * 24 * 60  # a hundred years
 
 
@@ -53,6 +54,12 @@ def due_at(skill: Record) -> datetime | None:
 
 def _next_cron_moment(settings: Mapping[str, object], after: datetime) -> datetime:
     schedule = str(settings.get("schedule") or "")
+    if not schedule:
+        others = ", ".join(f"'{name}'" for name in settings if name not in _KEYS)
+        raise UsageError(
+            f"trigger_config has no 'schedule'{f', but {others}' if others else ''}",
+            'write {"schedule": "0 9 * * 1-5"}, with "timezone" if it is not UTC',
+        )
     try:
         return next(CronSim(schedule, after.astimezone(_time_zone(settings))))
     except (CronSimError, StopIteration) as error:

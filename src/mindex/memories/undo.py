@@ -1,8 +1,11 @@
-"""Taking back one change of what was told, whatever was changed since.
+"""Undoing one change of an entry, whatever was changed since.
 
-Several changes that were made as one, a consolidation or its undoing, are taken back as one: they have one batch id.
+Several changes that were made as one, a consolidation or its undoing, are undone as one: they have one batch id.
+Undoing an entry by its id goes one change further back each time. The number of an undo undoes that undo: a redo.
 """
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,18 +19,19 @@ from mindex.model import Change, Record
 from mindex.model.record_properties import in_order
 from mindex.store.base import Store
 
+_UNDO_OF = "undo of change "  # how the reason of an undo begins
 _UNDOABLE = tuple(one.name for one in in_order("history"))
 
 
 def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int]:
-    """Take back one change, by its number, or a record's latest; answers the new changes and the one undone.
+    """Undo one change, by its number, or the latest of a record that is not undone yet.
 
-    The first change is the one that was asked for; the others were made with it, and are taken back with it in one
-    transaction unless their records were changed since.
+    Returns the new changes and the number of the undone one. The first change is the one that was asked for; the others
+    were made with it, and are undone with it in one transaction unless their records were changed since.
     """
     with store.entries.transaction(batch=True):
         undone = _change(store, reference)
-        reason = f"undo of change {undone.change}"
+        reason = f"{_UNDO_OF}{undone.change}"
         others = [one for one in store.entries.batch(undone.batch) if one.record != undone.record]
         back = [one for one in others if _stands(one, store.retrieval.record(one.record))]
         # In their order: what stood for several goes before they come back.
@@ -37,11 +41,16 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
             made = store.entries.revise(one.record, revert, by=by, action="undo", reason=reason, unique=unique)
             changes[one.record] = made
         stranded = store.entries.superseded(undone.record) if undone.before is None else ()
+        further = bool(_not_undone(store, store.entries.history(undone.record)))
     first = changes.pop(undone.record)
     left = [one.record for one in others if one not in back]
-    notes = [f"taken back with it: {', '.join(changes)}"] if changes else []
+    notes = [f"undone with it: {', '.join(changes)}"] if changes else []
     notes += [f"changed since, and left as it is: {', '.join(left)}"] if left else []
     notes += [f"retired for it, and still are: {', '.join(stranded)}; restore them by id"] if stranded else []
+    notes.append(
+        f"`mindex undo {first.change}` takes this undo back"
+        + (f"; `mindex undo {first.record}` goes one change further" if further else "")
+    )
     return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
 
 
@@ -74,7 +83,7 @@ def _reverted(undone: Change, record: Record) -> Record:
 
 
 def _back(before: object, after: object, now: object) -> Any:
-    """What is now, with what a change did taken back, place by place; lists and values are taken back whole."""
+    """What is now, with what a change did undone, place by place; lists and values are undone whole."""
     if before == after:
         return now
     if not (isinstance(before, dict) and isinstance(after, dict) and isinstance(now, dict)):
@@ -97,8 +106,50 @@ def _change(store: Store, reference: str) -> Change:
         raise NotFoundError(f"there is no change {reference}", "`mindex history ID` lists a memory's changes")
     changes = store.entries.history(find_entry(store, reference).id)
     if not changes:
-        raise NotFoundError(f"'{reference}' has no history", "only what was told has one")
-    return changes[-1]
+        raise NotFoundError(f"'{reference}' has no history", "only entries have one")
+    left = _not_undone(store, changes)
+    if not left:
+        latest = changes[-1].change
+        raise NotFoundError(
+            f"every change of '{reference}' is undone already", f"`mindex undo {latest}` takes the last undo back"
+        )
+    return left[-1]
+
+
+def _not_undone(store: Store, changes: Sequence[Change]) -> list[Change]:
+    """The changes of one record that are in force, oldest first, undos left out.
+
+    An undo takes the change away that it names, and the undo of an undo puts it back.
+    """
+    in_force: dict[int, Change] = {}
+    removed_by: dict[int, Change] = {}  # the number of an undo → the change that it removed
+    for change in changes:
+        if change.action != "undo":
+            in_force[change.change] = change
+            continue
+        target = _undone_by(store, change, changes, in_force)
+        if target in in_force:
+            removed_by[change.change] = in_force.pop(target)
+        elif target in removed_by:
+            again = removed_by.pop(target)
+            in_force[again.change] = again
+            in_force = dict(sorted(in_force.items()))
+    return list(in_force.values())
+
+
+def _undone_by(store: Store, undo_: Change, changes: Sequence[Change], in_force: Mapping[int, Change]) -> int:
+    """The number of the change of this record that an undo undid; 0 when there is none left."""
+    match = re.fullmatch(rf"{_UNDO_OF}(\d{{1,18}})", undo_.reason)
+    numbers = {change.change for change in changes if change.change < undo_.change}
+    if match and int(match[1]) in numbers:
+        return int(match[1])
+    # The reason names the change that the caller asked for: of the other records of its batch, another one is meant.
+    named = store.entries.change(int(match[1])) if match else None
+    if named is not None and named.batch:
+        same_batch = [change.change for change in changes if change.batch == named.batch and change.change in numbers]
+        if same_batch:
+            return same_batch[-1]
+    return max((number for number in in_force if number < undo_.change), default=0)  # an import gave other numbers
 
 
 def _is_number(reference: str) -> bool:

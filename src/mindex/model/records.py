@@ -17,7 +17,7 @@ KINDS: tuple[Kind, ...] = ("chunk", "memory", "turn", "profile", "contact", "pro
 
 TYPES = (
     "fact", "preference", "decision", "event", "insight", "task", "relationship", "entity", "self", "background",
-    "pattern", "project", "contact", "reference",
+    "pattern", "project", "contact", "reference", "how-to", "problem",
 )  # fmt: skip
 
 # Fields of front matter that say what a document is about. Their names say nothing; that of another one (`due`) does.

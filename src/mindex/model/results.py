@@ -60,6 +60,7 @@ class Answer:
     total_capped: bool = False
     offset: int = 0
     terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
+    corrected_query: str = ""  # what was searched instead, where no text holds a word of the query
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class AnswerView:
     total_capped: bool = False
     notes: tuple[str, ...] = ()
     terms: QueryTerms = field(default_factory=QueryTerms)  # the words that a terminal highlights; not part of the JSON
+    corrected_query: str = ""
     several_collections: bool = False  # then the name of a file says which one it is in; not part of the JSON
 
     def json(self) -> dict[str, Json]:
@@ -83,18 +84,18 @@ def view_answer(
     Raises UsageError for a budget below `LEAST_BUDGET`.
     """
     check_budget(budget)
-    query = answer.query if len(answer.query) <= _ECHO else answer.query[: _ECHO - 1] + "…"
-    frame = (query, answer.tier, answer.fusion, answer.total)
+    frame = (_echo(answer.query), answer.tier, answer.fusion, answer.total)
+    last = (answer.notes, answer.terms, _echo(answer.corrected_query))
     if answer.hits and all(hit.weak for hit in answer.hits) and not explain:
         rows = tuple(map(weak_view, answer.hits))
         most = most_that_fit(len(rows), lambda count: _tokens_of(rows[:count]) <= _WEAK_BUDGET)
-        weak = AnswerView(*frame, most < len(rows), 0, rows[:most], False, answer.notes, answer.terms)
+        weak = AnswerView(*frame, most < len(rows), 0, rows[:most], False, *last)
         return with_cost(weak)
     if view == "dual":
         index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])
         more = answer.has_more or len(rows) < len(answer.hits)
-        dual = DualView(*frame, more, 0, rows, answer.total_capped, answer.notes, answer.terms, index=index)
+        dual = DualView(*frame, more, 0, rows, answer.total_capped, *last, index=index)
         return with_cost(dual) if budget is None else fit_dual(dual, budget, answer.has_more)
     if view == "full":
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits)
@@ -102,9 +103,12 @@ def view_answer(
         rows = digest_rows(answer.hits, with_collection=several_collections)
     else:
         rows = tuple(compact_view(hit, with_collection=several_collections) for hit in answer.hits)
-    frame_end = (answer.total_capped, answer.notes, answer.terms, several_collections)
-    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, *frame_end))
+    whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, *last, several_collections))
     return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
+
+
+def _echo(query: str) -> str:
+    return query if len(query) <= _ECHO else query[: _ECHO - 1] + "…"
 
 
 def _tokens_of(rows: tuple[RecordView, ...]) -> int:
@@ -127,7 +131,7 @@ def compact_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
         at=shortened_place(place(record, with_collection=with_collection), _COMPACT_WIDTH) or None,
         # An entry has no place that would say what it is about: its summary does.
         title=(heading if record.kind == "chunk" else summary_of(record)) or None,
-        type=record.type or None,
+        type=(record.type or None) if record.kind != "chunk" else None,
         score=round(hit.score, 3),
         relevance=round(hit.relevance, 3),
         weak=hit.weak or None,

@@ -114,7 +114,7 @@ def _cut_rows_note(rows: tuple[RecordView, ...]) -> str:
 def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
     """Leave out the description of the first row, cut its text, leave out all but what finds it, until it fits."""
     if not whole.rows:
-        return with_cost(replace(whole, notes=()))
+        return with_cost(replace(whole, corrected_query="", notes=()))
     first = whole.rows[0]
     more = whole.has_more or len(whole.rows) > 1
     counted = f"budget of {budget} tokens: 1 of {len(whole.rows)} shown"
@@ -131,11 +131,13 @@ def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
         (replace(lean, text=None), (), "", "", 0),
     ]
     for row, notes, counted, query, least in tries:
-        frame = replace(whole, query=query, has_more=more, notes=notes)
+        corrected = whole.corrected_query[: len(query)]
+        frame = replace(whole, query=query, corrected_query=corrected, has_more=more, notes=notes)
         marked = row if row.text else replace(row, truncated=True, highlights=None)
         if fits := _longest(marked, partial(_with_row, frame, counted), budget, least):
             return fits
-    return _with_row(replace(whole, query="", has_more=more, notes=()), "", RecordView(id=first.id, truncated=True))
+    bare = replace(whole, query="", corrected_query="", has_more=more, notes=())
+    return _with_row(bare, "", RecordView(id=first.id, truncated=True))
 
 
 def _with_row(frame: AnswerView, counted: str, row: RecordView) -> AnswerView:
@@ -169,7 +171,7 @@ def fit_dual(whole: DualView, budget: int, has_more: bool) -> DualView:
     listed = most_listed(budget // 2 if rows else budget) or min(1, most_listed(budget))
     if not listed:  # the frame alone exceeds the budget: shorten it
         noted = False
-        frame = replace(frame, notes=(), query=frame.query[:20])
+        frame = replace(frame, notes=(), query=frame.query[:20], corrected_query=frame.corrected_query[:20])
         index = tuple(replace(row, summary="") for row in index)
         listed = min(1, most_listed(budget))
     least = _PASSAGE

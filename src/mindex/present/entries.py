@@ -1,12 +1,13 @@
 """Entries as JSON and as text: results about memories, turns, contacts, projects and skills, and what is due."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mindex.clock import to_iso
 from mindex.model import (
     AddResult,
+    Change,
     DueSkill,
     LabelCount,
     MemoryInConflict,
@@ -56,6 +57,19 @@ def conflicts_text(found: Sequence[MemoryInConflict]) -> str:
 def with_erasure_note(purged: PurgeResult) -> PurgeResult:
     """The result with a note when the text is still in the file."""
     return purged if purged.erased else replace(purged, notes=(_NOT_YET_ERASED, *purged.notes))
+
+
+def purge_preview_text(histories: Mapping[str, Sequence[Change]]) -> str:
+    """A line per entry that would be purged, by the given id: what it is, and how much history goes with it."""
+    lines = []
+    for given, changes in histories.items():
+        if not changes:
+            lines.append(given)
+            continue
+        record = changes[-1].after
+        state = ", forgotten" if record.retired_at is not None else ""
+        lines.append(f"{record.id} {record.kind}{state}: {summary_of(record)} ({amount(len(changes), 'change')})")
+    return "\n".join(lines)
 
 
 def purge_text(purged: PurgeResult) -> str:

@@ -28,6 +28,18 @@ def change_json(change: Change, **more: Json) -> dict[str, Json]:
     return {"id": change.record, **more, "change": change.change, **conflicts, **notes}
 
 
+def undo_json(change: Change, undone: int) -> dict[str, Json]:
+    """The change that an undo made, with the text that is in force now."""
+    now: dict[str, Json] = {"forgotten": True} if change.after.retired_at is not None else {"text": change.after.text}
+    return {**change_json(change, undid=undone), **now}
+
+
+def undo_text(change: Change, undone: int) -> str:
+    now = "it is forgotten" if change.after.retired_at is not None else change.after.text
+    lines = [f"{change.record} is as before change {undone} (change {change.change})", f"now: {now}"]
+    return "\n".join([*lines, *note_lines(change.notes)])
+
+
 def change_text(change: Change, what: str) -> str:
     lines = [f"{change.record} {what} (change {change.change})", *conflict_lines(change.conflicts)]
     return "\n".join([*lines, *note_lines(change.notes)])

@@ -50,11 +50,12 @@ def _digits(count: int, *names: str) -> dict[str, int]:
 RULES: Mapping[str, Rule] = {
     # ── answers and records ──
     "AnswerView": Rule(
-        shown=("query", "tier", "fusion", "total", "has_more", "tokens", "rows", "total_capped", "notes"),
+        shown=("query", "corrected_query", "tier", "fusion", "total", "has_more", "tokens", "rows", "total_capped",
+               "notes"),
         rename={"rows": "results"},
     ),
     "DualView": Rule(
-        shown=("index", "rows", "total", "has_more", "tokens", "query", "tier", "notes"),
+        shown=("index", "rows", "total", "has_more", "tokens", "query", "corrected_query", "tier", "notes"),
         rename={"rows": "details", "total": "total_count", "tokens": "tokens_used"}, always=("index",),
     ),
     "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights}),

@@ -23,10 +23,10 @@ _COLUMNS = {
     "tag": "tags",
     "tags": "tags",
 }
-_FIELDS = "|".join(_COLUMNS)
+FIELDS = "|".join(_COLUMNS)
 _LEXER = re.compile(
     rf'"(?P<phrase>[^"]*)"'
-    rf"|(?P<field>(?:\{{\s*(?:{_FIELDS})\s*\}}\s*:|(?:{_FIELDS}):(?=[^\s:/])))"
+    rf"|(?P<field>(?:\{{\s*(?:{FIELDS})\s*\}}\s*:|(?:{FIELDS}):(?=[^\s:/])))"
     r"|(?P<operator>(?:AND|OR|NOT)(?=[\s(]|$))"
     r"|(?P<prefix>[^\s\"()*{}:]+\*(?=[\s()]|$))"
     r"|(?P<open>\()|(?P<close>\))"

@@ -18,7 +18,7 @@ from mindex.search.boost import Boosts
 from mindex.search.filters import Scope, make_filters
 from mindex.search.fuse import FUSIONS
 from mindex.search.keyword_scoring import KeywordWeights
-from mindex.search.pipeline import RankingSettings, SearchPipeline
+from mindex.search.pipeline import NO_CONFIDENT_MATCH, RankingSettings, SearchPipeline
 from mindex.search.query import parse
 from mindex.store.base import Store
 from mindex.values import dataclass
@@ -120,9 +120,12 @@ class SearchService:
             expand=expand,
             inside_words=inside_words,
         )
-        answer = self._answer(asked, self._domain_of(current_file) if current_file else None)
+        domain = self._domain_of(current_file) if current_file else None
+        answer = self._answer(asked, domain)
+        if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):
+            answer = self._with_correction(asked, domain, answer)
         if answer.tier != "substring":
-            answer = replace(answer, terms=parse(query).terms)
+            answer = replace(answer, terms=parse(answer.corrected_query or query).terms)
         self._access_log.log_search(query, answer)
         if answer.total and offset >= answer.total:
             answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
@@ -151,6 +154,25 @@ class SearchService:
                 active = self._selection.active()
         answer = self._keyword_pipeline.search(replace(query, mode="keyword"), domain)
         return replace(answer, notes=(*answer.notes, f"no vectors: {failure}"))
+
+    def _with_correction(self, query: Query, domain: str | None, answer: Answer) -> Answer:
+        """The answer to the query with its unknown words corrected, if that has a confident hit that holds them.
+
+        Otherwise the answer as it is, with a note that names the words that may be meant.
+        """
+        from mindex.search.spelling import correct, did_you_mean, results_for  # most queries have a confident hit
+
+        filters = replace(query.filters, without=parse(query.text).excluded)
+        correction = correct(self._store, query.text, filters)
+        if correction is None:
+            return answer
+        corrected = self._answer(replace(query, text=correction.query), domain)
+        sure = [hit.record for hit in corrected.hits if not hit.weak and corrected.tier != "substring"]
+        if correction.holds_words_of(sure):
+            notes = (results_for(correction), *corrected.notes)
+            return replace(corrected, query=query.text, corrected_query=correction.query, notes=notes)
+        asked = did_you_mean(correction)
+        return replace(answer, notes=(*answer.notes, asked)) if asked else answer
 
     def _with_surroundings(self, answer: Answer, around: int, as_of: int | None) -> Answer:
         """The hits with what only a shown hit needs: the state of its anchor, the turns before and after it."""

@@ -290,6 +290,12 @@ class RetrievalStore(Protocol):
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         """How common tokens are among all live records."""
 
+    def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
+        """Tokens of the keyword index that begin so, by code point, with the number of live records that hold each.
+
+        Only those with `shortest` to `longest` characters, and the first `limit` of these.
+        """
+
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         """The records nearest to a vector, each by the cosine of its best piece, best first.
 

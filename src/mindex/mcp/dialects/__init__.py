@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.errors import UsageError
+from mindex.mcp.tool_words import Commands
 
 # This module must not import the SDK: `mindex serve --help` reads DIALECTS.
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Dialect:
     settings_of_source: Callable[[Path], Mapping[str, object]] = lambda _: {}  # from files in the source folder
     on_error: OnError | None = None  # the result of an error; None: an error of MCP
     unknown_tool: Callable[[str], CallToolResult] | None = None  # the result for a tool that it does not have
+    commands: Commands = ()  # the commands that its tools serve, and the words for these in errors and notes
 
     def settings_for(self, source: Path | None) -> dict[str, object]:
         """Return the settings of a server for this source folder."""

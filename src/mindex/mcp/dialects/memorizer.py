@@ -27,10 +27,23 @@ _INSTRUCTIONS = (
     " `update_fact` and `delete_fact` what is wrong; `store_conversation` after an exchange."
 )
 
+_COMMANDS = (
+    (r"list --kind memory", "`list_facts`"),
+    (r"add", "`store_fact`"),
+    (r"conversation add", "`store_conversation`"),
+    (r"profile set", "`update_profile`"),
+    (r"profile get", "`get_profile`"),
+    (r"(contact|project|skill) list", r"`list_\1s`"),
+    (r"(contact|project|skill) update", r"`update_\1`"),
+    (r"backfill", "`backfill_embeddings`"),
+    (r"--agent", "agent_id"),
+)
+
 DIALECT = Dialect(
     (FactConversationProfileTools, ThingTools, MaintenanceTools, ExportImportTools),
     _INSTRUCTIONS,
     settings=NO_IMPORTANCE_BOOST,
     on_error=_error_result,
+    commands=_COMMANDS,
     unknown_tool=lambda name: failed(f"Unknown tool: {name}"),
 )

@@ -22,6 +22,8 @@ Number = Annotated[int, Field(ge=1)]
 MAX_LISTED = 500
 _PAGE = 500
 _KIND_NAMES: dict[Kind, str] = {"memory": "fact"}
+# Fields that its contacts do not have: shown where they have a value.
+_OWN_FIELDS = frozenset({"phone", "address", "birthday", "links"})
 # Its skills have three triggers: any kind of schedule is `cron`, and the config says which.
 _TRIGGERS: Mapping[str, str] = {"interval": "cron", "at": "cron"}
 
@@ -112,9 +114,10 @@ def short_row(row: JsonObject) -> JsonObject:
 
 def thing_row(record: Record) -> JsonObject:
     """Return a contact; what the rows of all things have in common."""
+    shown = (spec.name for spec in FIELDS[record.kind] if spec.name not in _OWN_FIELDS or spec.name in record.fields)
     return {
         "id": record.number,
-        **{spec.name: _field(record, spec.name) for spec in FIELDS[record.kind]},
+        **{name: _field(record, name) for name in shown},
         "created_at": utc_text(record.created_at),
         "updated_at": utc_text(record.updated_at),
     }

@@ -22,6 +22,7 @@ Config = Annotated[
 ]
 Plan = Annotated[list[dict[str, Any]] | Omitted, Field(description="Steps: id, toolName, parameters?, dependsOn?")]
 ContactType = Literal["work", "personal", "ignored"]
+Birthday = Annotated[str | Omitted, Field(description="1990-05-17, or 05-17")]
 ProjectType = Literal["work", "personal"]
 Status = Literal["active", "paused", "completed"]
 Priority = Literal["high", "medium", "low"]
@@ -109,6 +110,10 @@ class ThingTools(MemorizerTools):
         role: str | Omitted = None,
         type: Annotated[ContactType, Field(description="Default work")] = "work",
         notes: str | Omitted = None,
+        phone: str | Omitted = None,
+        address: str | Omitted = None,
+        birthday: Birthday = None,
+        links: list[str] | Omitted = None,
         agent_id: AgentId = "",
     ) -> CallToolResult:
         return self._add("contact", locals())
@@ -135,6 +140,10 @@ class ThingTools(MemorizerTools):
         role: str | Omitted = None,
         type: ContactType | Omitted = None,
         notes: str | Omitted = None,
+        phone: str | Omitted = None,
+        address: str | Omitted = None,
+        birthday: Birthday = None,
+        links: list[str] | Omitted = None,
         agent_id: OwnerId = "",
     ) -> CallToolResult:
         return self._update("contact", contact_id, locals())
@@ -197,7 +206,7 @@ class ThingTools(MemorizerTools):
         added = self._memory.things(kind).add(agent=agent_id or None, **fields)
         record = self._memory.entries.find(added.id)  # with its number
         data: JsonObject = {f"{kind}_id": record.number, time_name: to_iso(record.created_at)}
-        return self._success(*self._memory.embedding_queue.notes(record.id), **data)
+        return self._success(*self._memory.things(kind).notes(record), **data)
 
     def _list(self, kind: ThingKind, limit: int, agent: str, filters: Mapping[str, Any]) -> CallToolResult:
         found = self._memory.things(kind).list(limit=MAX_LISTED, agent=agent, **filters).records

@@ -68,7 +68,7 @@ class ExportImportTools(MemorizerTools):
         there = with_default(self._memory.profile.get(agent=agent))
         changes = {name: part for name, part in value.items() if part is not None and part != there.get(name)}
         if changes:
-            self._memory.profile.set(changes, "import_memory", agent=agent)
+            self._memory.profile.set(changes, "import_memory", agent=agent, replace=True)  # the file is the profile
         return self._success(changes_applied=len(changes), fields_updated=[*changes])
 
     def _import_facts(self, value: Any, agent: str) -> CallToolResult:

@@ -176,6 +176,7 @@ class FactConversationProfileTools(MemorizerTools):
             dict[str, Any], Field(description="Path → value: user_info.name, current_projects[0]; null takes it away")
         ],
         reason: Annotated[str, Field(description="Kept in the history")] = "",
+        replace: Annotated[bool, Field(description="Let a value take the place of a whole object or list")] = False,
         agent_id: AgentId = "",
     ) -> CallToolResult:
         agent = self._agent(agent_id)
@@ -184,7 +185,7 @@ class FactConversationProfileTools(MemorizerTools):
         changes = {path: value for path, value in updates.items() if value is not None or _is_there(there, path)}
         notes: tuple[str, ...] = ()
         if changes or not updates:
-            notes = self._memory.profile.set(changes, reason, agent=agent).notes
+            notes = self._memory.profile.set(changes, reason, agent=agent, replace=replace).notes
         return self._success(*notes, updated_fields=[*updates])
 
 

@@ -20,7 +20,7 @@ CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 FAMILIES: Mapping[Category, tuple[str, ...]] = {
     "preference": ("preference", "self"),
-    "background": ("background", "fact", "entity", "event", "reference"),
+    "background": ("background", "fact", "entity", "event", "reference", "how-to", "problem"),
     "pattern": ("pattern", "insight"),
     "project": ("project", "task"),
     "contact": ("contact", "relationship"),

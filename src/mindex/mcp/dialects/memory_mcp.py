@@ -149,7 +149,7 @@ class MemoryMcpTools(Toolset):
     @tool("Forget a memory: it leaves every search, and its history keeps it.", REFRESHES, name="memory_forget")
     def forget(self, id: str, reason: Annotated[str, Field(description="Kept in the history")] = "") -> CallToolResult:
         change = self._memory.forget(self._live(id).id, reason)
-        details = f"Reason: {reason or 'not given'}. Its history keeps it: `mindex restore` brings it back."
+        details = f"Reason: {reason or 'not given'}. Its history keeps it; the user's `mindex restore` brings it back."
         return json_result({"success": True, "memory_id": change.record, "message": f"Memory forgotten. {details}"})
 
     def _live(self, id_: str) -> Record:
@@ -225,4 +225,5 @@ DIALECT = Dialect(
     settings=NO_IMPORTANCE_BOOST,
     on_error=_protocol_error,
     unknown_tool=_unknown_tool,
+    commands=((r"add", "`memory_store`"), (r"list --kind memory", "`memory_recall`")),
 )

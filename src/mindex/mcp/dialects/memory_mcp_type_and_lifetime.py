@@ -13,7 +13,7 @@ from mindex.errors import UsageError
 Family = Literal["fact", "entity", "relationship", "self"]
 
 FAMILIES: Mapping[Family, tuple[str, ...]] = {
-    "fact": ("fact", "decision", "event", "insight", "task", "pattern", "reference"),
+    "fact": ("fact", "decision", "event", "insight", "task", "pattern", "reference", "how-to", "problem"),
     "entity": ("entity", "contact", "project"),
     "relationship": ("relationship",),
     "self": ("self", "preference", "background"),  # "Self (user preferences)"

@@ -22,7 +22,7 @@ from mindex.present.to_json import Json
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
 
 FAMILIES: Mapping[EntryType, tuple[str, ...]] = {
-    "fact": ("fact", "decision", "entity", "background", "project", "contact", "reference"),
+    "fact": ("fact", "decision", "entity", "background", "project", "contact", "reference", "how-to", "problem"),
     "preference": ("preference", "self"),
     "event": ("event",),
     "insight": ("insight", "pattern"),
@@ -197,5 +197,6 @@ DIALECT = Dialect(
     _INSTRUCTIONS,
     settings=NO_IMPORTANCE_BOOST,
     on_error=_error_with({}),
+    commands=((r"add", "`memory_add`"), (r"list --kind memory", "`memory_search`")),
     unknown_tool=lambda name: json_result({"error": f"Unknown tool: {name}"}, is_error=True),
 )

@@ -14,4 +14,24 @@ _INSTRUCTIONS = (
     " folder; `status` tells what is there."
 )
 
-DIALECT = Dialect((SearchTools, WriteTools, IndexTools), _INSTRUCTIONS, lists_collections=True)
+_COMMANDS = (
+    (r"undo (\d{1,10})", r"`update` with undo: \1"),
+    (r"undo \w+", "`update` with undo: true"),
+    (r"restore.*", "`update` with restore: true"),
+    (r"history (.+)", r"`get` with refs: history:\1"),
+    (r"update (\w+) --supersedes (\w+)", r"`update` with id: \1, supersedes: \2"),
+    (r"list --conflicts", "`get` with refs: conflicts"),
+    (r"list --kind (\w+)", r"`search` with kind: \1"),
+    (r"profile set", "`remember` with kind: profile"),
+    (r"profile get", "`get` with refs: profile"),
+    (r"(contact|project|skill) list", r"`search` with kind: \1"),
+    (r"(?:contact|project|skill) update", "`update` with fields"),
+    (r"conversation add", "`remember` with kind: turn"),
+    (r"add", "`remember`"),
+    (r"status", "`status`"),
+    (r"index", "`index`"),
+    (r"index ([^-].*)", r"`index` with path: \1"),
+    (r"--replace", "`replace: true` beside path and value"),
+)
+
+DIALECT = Dialect((SearchTools, WriteTools, IndexTools), _INSTRUCTIONS, lists_collections=True, commands=_COMMANDS)

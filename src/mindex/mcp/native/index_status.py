@@ -49,7 +49,7 @@ def _with_few_skipped(report: IndexReport) -> IndexReport:
     more = len(report.skipped) - _MAX_SKIPPED
     if more <= 0:
         return report
-    note = f"{more} more files were skipped; `mindex index` names them"
+    note = f"{more} more files were skipped; to see them all, ask the user to run `mindex index`"
     return replace(report, skipped=report.skipped[:_MAX_SKIPPED], notes=(*report.notes, note))
 
 

@@ -27,10 +27,12 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
     if text or tags:
         raise UsageError(f"a {kind} is told by its fields", "give all of it in fields")
     if kind == "profile":
-        change = memory.profile.set(fields)
+        changes, replace = _profile_changes(fields)
+        change = memory.profile.set(changes, replace=replace)
         return fields_changed_text(change, "changed"), fields_changed_json(change)
-    record = memory.things(kind).add(**_known_fields(kind, fields))
-    notes = memory.embedding_queue.notes(record.id)
+    things = memory.things(kind)
+    record = things.add(**_known_fields(kind, fields))
+    notes = things.notes(record)
     return thing_added_text(record, notes), thing_added_json(record, notes)
 
 
@@ -46,12 +48,26 @@ def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> 
     """Change fields of a contact, project or skill, or values of the profile."""
     record = memory.entries.find(id_)
     if record.kind == "profile":
-        change = memory.profile.set(fields, reason, agent=record.agent)
+        changes, replace = _profile_changes(fields)
+        change = memory.profile.set(changes, reason, agent=record.agent, replace=replace)
     elif record.kind in FIELDS:
         change = memory.things(record.kind).update(record.id, reason, **_known_fields(record.kind, fields))
     else:
         raise UsageError(f"a {record.kind} has no fields to change", "give what changes by its own name")
     return fields_changed_text(change, "updated"), fields_changed_json(change)
+
+
+def _profile_changes(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """Return the values of a profile by their paths, and whether they may replace whole objects.
+
+    Fields are `path` and `value`, with `replace` where that is meant, or paths with their values.
+    """
+    if "path" not in fields or "value" not in fields or not {*fields} <= {"path", "value", "replace"}:
+        return fields, False
+    path, replace = fields["path"], fields.get("replace", False)
+    if not isinstance(path, str) or not isinstance(replace, bool):
+        raise UsageError("path is a text, and replace true or false", 'write {"path": "user.name", "value": "Ada"}')
+    return {path: fields["value"]}, replace
 
 
 def _known_fields(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from mindex.mcp.native import other_kinds
 from mindex.mcp.tools import REFRESHES, REVISES, Omitted, Texts, Toolset, tool, tool_result
 from mindex.model import TYPES, Change
 from mindex.present.entries import add_text
-from mindex.present.history import change_json, change_text
+from mindex.present.history import change_json, change_text, undo_json, undo_text
 from mindex.present.to_json import Json, to_json
 
 _REMEMBER = (
@@ -26,15 +26,15 @@ Reason = Annotated[str, Field(description="For the history")]
 Fields = Annotated[
     dict[str, Any] | Omitted,
     Field(
-        description="Of other kinds: name, email, …; turn: user_message, agent_response, session_id; profile: path:"
-        " value; skill: trigger_type, trigger_config, instructions"
+        description="Of other kinds: name, email, …; turn: user_message, agent_response, session_id; profile: path,"
+        " value, replace; skill: trigger_type, trigger_config, instructions"
     ),
 ]
 Undo = Annotated[
     str | Omitted,
     # Models write numbers and `true`, whatever the schema says.
     BeforeValidator(lambda value: {True: _LATEST, False: None}[value] if isinstance(value, bool) else _text(value)),
-    Field(description="A change's number, or true for the latest"),
+    Field(description="A change's number, or true for the latest not undone yet"),
 ]
 
 
@@ -47,7 +47,7 @@ class WriteTools(Toolset):
     def remember(
         self,
         text: str = "",
-        type: Annotated[str, Field(description=f"Default {', '.join(TYPES)}")] = "fact",
+        type: Annotated[str, Field(description=f"Default by rules: {', '.join(TYPES)}")] = "",
         importance: Annotated[int | Omitted, Field(description="1-10, default: by rules")] = None,
         confidence: Annotated[float | Omitted, Field(description="0-1, default 1")] = None,
         tags: Texts = (),
@@ -88,10 +88,16 @@ class WriteTools(Toolset):
         reason: Reason = "",
     ) -> CallToolResult:
         changes = _properties(locals())
-        if bool(changes) + bool(fields) + restore + (undo is not None) != 1:
-            several = changes or fields or restore or undo
-            what = "say either what changes, or its fields, or restore, or undo" if several else "say what changes"
-            raise UsageError("update does one thing at a time", what)
+        given = bool(changes) + bool(fields) + restore + (undo is not None)
+        if not given:
+            raise UsageError(
+                f"there is nothing to change in '{id}'",
+                f"give one or more of {', '.join(_PROPERTIES)}; or fields, restore or undo",
+            )
+        if given > 1:
+            raise UsageError(
+                "update does one thing at a time", "give either what changes, or fields, or restore, or undo"
+            )
         if fields:
             return tool_result(*other_kinds.update(self._memory, id, fields, reason), self.host.notes())
         if undo is not None:
@@ -103,12 +109,13 @@ class WriteTools(Toolset):
     def _undo(self, id_: str, reference: str) -> CallToolResult:
         """Undo a change by its number, which must be one of this memory: a wrong number undoes no other memory."""
         changes = self._memory.history(id_)
-        number = str(changes[-1].change) if reference == _LATEST else reference
-        if number not in {str(change.change) for change in changes}:
+        if reference == _LATEST:
+            reference = changes[-1].record
+        elif reference not in {str(change.change) for change in changes}:
             numbers = ", ".join(str(change.change) for change in changes[-10:])
             raise NotFoundError(f"'{id_}' has no change {reference}", f"its latest are {numbers}")
-        change, undone = self._memory.undo(number)
-        return self._changed(change, f"is as before change {undone}", undid=undone)
+        change, undone = self._memory.undo(reference)
+        return tool_result(undo_text(change, undone), undo_json(change, undone), self.host.notes())
 
     @tool("Take a memory that is wrong or unwanted out of every search; `update` restores it.", REFRESHES)
     def forget(self, id: str, reason: Reason = "") -> CallToolResult:

@@ -50,7 +50,7 @@ class SearchTools(Toolset):
         mode: Annotated[Mode, Field(description="Default hybrid")] = "hybrid",
         current_file: Annotated[str, Field(description="File being edited: lifts its domain")] = "",
         kind: Annotated[Texts, Field(description="chunk (of a file), memory, turn, profile, …")] = (),
-        type: Annotated[Texts, Field(description="Of memories: fact, decision, …")] = (),
+        type: Annotated[Texts, Field(description="fact, decision, how-to, problem, reference, …")] = (),
         collection: Texts = (),
         path: Annotated[str, Field(description="Glob or folder")] = "",
         tags: Annotated[Texts, Field(description="Any of these")] = (),

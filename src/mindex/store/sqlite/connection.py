@@ -95,7 +95,7 @@ class Database:
         self._closed = False
         self._reader_views: Sequence[str] = ()
         if path.is_dir():
-            raise StoreError(f"{path} is a folder, not a database", "name a file, for example --db memory.db")
+            raise StoreError(f"{path} is a folder, not a database", "name a file, for example memory.db, with --db")
         self.read_only = not self._writable()
 
     def _writable(self) -> bool:

@@ -45,6 +45,10 @@ _ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.{column}" for column in COLUMN
 _INDEXED_TOKENS = f"""
 SELECT r.id, {_ALL_COLUMNS} FROM records r JOIN records_fts f ON f.rowid = r.key WHERE r.id IN {{marks}}
 """
+_TERMS = """
+SELECT term, doc FROM records_vocabulary
+WHERE term >= ?1 AND term < ?1 || char(1114111) AND length(term) BETWEEN ?2 AND ?3 ORDER BY term LIMIT ?4
+"""
 _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -95,6 +99,11 @@ def search(
 def statistics(connection: sqlite3.Connection, tokens: Sequence[str]) -> TermStatistics:
     """How common tokens are among all live records."""
     return _statistics(connection, tokens, _Scope())
+
+
+def terms(connection: sqlite3.Connection, prefix: str, shortest: int, longest: int, limit: int) -> dict[str, int]:
+    """See `RetrievalStore.terms`."""
+    return dict(connection.execute(_TERMS, (prefix, shortest, longest, limit)))
 
 
 def _ranked(

@@ -110,6 +110,10 @@ class SqliteRetrieval:
         with self._database.snapshot() as connection:
             return keyword.statistics(connection, tokens)
 
+    def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
+        with self._database.read() as connection:
+            return keyword.terms(connection, prefix, shortest, longest, limit)
+
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         return self._engine.vectors.nearest(model, vector, filters, limit)
 
