@@ -88,6 +88,7 @@ class ExportImportTools(MemorizerTools):
     def _import_fact(self, item: Mapping[str, Any], agent: str) -> Iterator[str]:
         """Update the fact with this id and creation time, or add it. Yields its name if something changed."""
         text, category = item["fact"], item["category"]
+        self._refuse_secret(text)
         existing = self._existing(item, agent)
         if existing is None:
             added = self._memory.add(
