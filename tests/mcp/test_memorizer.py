@@ -32,7 +32,8 @@ UTC_TEXT = "%Y-%m-%d %H:%M:%S"
 NAMES = """
 store_fact list_facts update_fact delete_fact retrieve_memories store_conversation search_conversations get_profile
 update_profile store_skill list_skills get_skill update_skill delete_skill create_contact list_contacts update_contact
-create_project list_projects update_project query_timeline get_memory_stats backfill_embeddings backfill_extract_facts
+create_project list_projects update_project link_project_source unlink_project_source list_project_sources
+update_project_source_status query_timeline get_memory_stats backfill_embeddings backfill_extract_facts
 synthesize_facts export_memory import_memory
 """.split()
 
@@ -40,7 +41,8 @@ synthesize_facts export_memory import_memory
 def serve(folder: Path, **settings: object) -> MemoryHost:
     dialect = dialect_named(DIALECT)
     given = {**KEYWORD, **dialect.settings_for(None), **settings}
-    return MemoryHost(ServerOptions(db=str(folder / "memory.db"), root=folder, settings=given))
+    delay = dialect.backfill_delay
+    return MemoryHost(ServerOptions(db=str(folder / "memory.db"), root=folder, settings=given, backfill_delay=delay))
 
 
 @pytest.fixture
@@ -500,6 +502,63 @@ async def test_projects_name_their_contacts_by_number(memorizer: Memorizer, memo
     assert await memorizer.error("update_project", project_id=1, name="X") == "Project not found: 1"
 
 
+async def test_sources_are_linked_to_a_project_listed_checked_and_unlinked(
+    memorizer: Memorizer, tmp_path: Path
+) -> None:
+    await memorizer("create_project", name="Atlas")
+    linked = await memorizer("link_project_source", project_id=1, location="https://atlas.example.org")
+    assert linked["linked_at"].endswith("Z")
+    assert linked == {
+        "project_id": 1,
+        "location": "https://atlas.example.org",
+        "source_type": "address",
+        "linked_at": linked["linked_at"],
+    }
+    again = await memorizer("link_project_source", project_id=1, location="https://atlas.example.org")
+    assert again == {**linked, "already_existed": True}
+    await memorizer("link_project_source", project_id=1, location=str(tmp_path), source_type="folder")
+    reported = await memorizer(
+        "update_project_source_status",
+        project_id=1,
+        location="https://atlas.example.org",
+        last_status="warning",
+        message="slow",
+        last_checked_at="2026-03-01T12:00:00Z",
+    )
+    assert reported == {"updated_fields": ["last_status", "last_checked_at", "message"]}
+    listed = await memorizer("list_project_sources", project_id=1)
+    assert listed["total_count"] == 2
+    for row in listed["sources"]:
+        datetime.strptime(row.pop("created_at"), UTC_TEXT)
+    assert listed["sources"] == [
+        {
+            "project_id": 1,
+            "project_name": "Atlas",
+            "source_type": "address",
+            "location": "https://atlas.example.org",
+            "last_status": "warning",
+            "message": "slow",
+            "last_checked_at": "2026-03-01 12:00:00",
+        },
+        {
+            "project_id": 1,
+            "project_name": "Atlas",
+            "source_type": "folder",
+            "location": str(tmp_path),
+            "last_status": "warning",
+            "message": "it is not indexed",
+            "last_checked_at": None,
+        },
+    ]
+    assert len((await memorizer("list_project_sources", source_type="folder", limit=5))["sources"]) == 1
+    assert "sources" not in (await memorizer("list_projects"))["projects"][0]  # a row as Memorizer-MCP has it
+    gone = await memorizer("unlink_project_source", project_id=1, location=str(tmp_path))
+    assert gone == {"unlinked_project": "Atlas", "unlinked_source": str(tmp_path)}
+    assert (await memorizer("list_project_sources"))["total_count"] == 1
+    assert await memorizer.error("link_project_source", project_id=9, location="/x") == "Project not found: 9"
+    assert "is not linked to Atlas" in await memorizer.error("unlink_project_source", project_id=1, location="/x")
+
+
 # ── the timeline and the numbers ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -590,7 +649,6 @@ async def test_records_are_embedded_batch_by_batch_until_none_remain(tmp_path: P
     host = serve(tmp_path, **{"embedding.provider": "local"})
     answers = []
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
-        host.memory.stop_background_work()  # the background would be faster
         memorizer = Memorizer(client)
         while not answers or answers[-1]["remaining"]:
             answers.append(await memorizer("backfill_embeddings", batch_size=2))

@@ -86,13 +86,13 @@ class BackgroundWork:
         """
         if self._memory().models.embedder is None:
             return
-        logged, last_backfill = "", 0.0
+        logged, next_backfill = "", monotonic() + self._options.backfill_delay
         while True:
             try:
                 self._memory().models.load()
-                if not last_backfill or monotonic() - last_backfill > _BACKFILL_SECONDS:
+                if monotonic() >= next_backfill:
                     self._backfill()
-                    last_backfill = monotonic()
+                    next_backfill = monotonic() + _BACKFILL_SECONDS
                 logged = ""
             except EmbeddingError as error:  # every search result says so too, in its notes
                 if str(error) != logged:

@@ -16,3 +16,4 @@ class ServerOptions:
     build: Path | None = None
     watch: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
+    backfill_delay: float = 0.0  # seconds before records without vectors, of earlier, are embedded in the background

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         IndexReport,
         MemoryInConflict,
         MemoryStatistics,
+        ProjectSource,
         PurgeResult,
         SecretFinding,
         SimilarMemory,
@@ -59,9 +60,9 @@ __all__ = [
     "Chunk", "Collection", "CollectionReport", "CollectionStatus", "Conflict", "Consolidation", "ContextPlan",
     "Document", "DueSkill", "EmbeddingStatus", "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport",
     "KeywordNode", "Kind", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase", "Prefix", "Progress",
-    "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors", "Report", "Role",
-    "SecretFinding", "SimilarMemory", "SkippedFile", "Stage", "Status", "Term", "Tier", "TimelineEvent", "Trace",
-    "VectorArray", "Without",
+    "ProjectSource", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors", "Report",
+    "Role", "SecretFinding", "SimilarMemory", "SkippedFile", "Stage", "Status", "Term", "Tier", "TimelineEvent",
+    "Trace", "VectorArray", "Without",
 ]  # fmt: skip
 
 # Making a dataclass takes longer than many a query: those that a search does not need are made when first used.

@@ -40,6 +40,7 @@ class Dialect:
     instructions: str
     lists_collections: bool = False  # in its instructions
     exclude: tuple[str, ...] = ()  # never indexed
+    backfill_delay: float = 0.0  # see `ServerOptions`
     settings: Mapping[str, object] = field(default_factory=dict)
     settings_of_source: Callable[[Path], Mapping[str, object]] = lambda _: {}  # from files in the source folder
     on_error: OnError | None = None  # the result of an error; None: an error of MCP
