@@ -811,20 +811,21 @@ async def test_export_as_json_has_the_layout_of_memorizer(memorizer: Memorizer, 
     assert not list(folder.rglob(".export-*"))
 
 
-async def test_export_as_markdown_goes_to_the_configured_folder(
-    memorizer: Memorizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MEMORY_EXPORT_PATH", str(tmp_path / "out"))
-    await filled(memorizer)
-    exported = await memorizer("export_memory", include_conversations=False)
-    assert exported["export_path"] == str(tmp_path / "out")
-    assert "conversations/recent.md" not in exported["files_created"]
-    assert {f"facts/{category}.md" for category in CATEGORIES} < set(exported["files_created"])
-    assert "- Deploys are on Tuesday. (" in (tmp_path / "out/facts/decision.md").read_text()
-    assert "- **user_info.name**: Anna" in (tmp_path / "out/profile.md").read_text()
-    assert "- decision: 1" in (tmp_path / "out/summary.md").read_text()
-    assert "conversations/recent.md" in (await memorizer("export_memory", format="markdown"))["files_created"]
-    assert "**Agent:** Tuesday." in (tmp_path / "out/conversations/recent.md").read_text()
+async def test_export_as_markdown_goes_to_the_configured_folder(tmp_path: Path) -> None:
+    host = serve(tmp_path, **{"export.path": str(tmp_path / "out")})
+    async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
+        memorizer = Memorizer(client)
+        await filled(memorizer)
+        exported = await memorizer("export_memory", include_conversations=False)
+        assert exported["export_path"] == str(tmp_path / "out")
+        assert "conversations/recent.md" not in exported["files_created"]
+        assert {f"facts/{category}.md" for category in CATEGORIES} < set(exported["files_created"])
+        assert "- Deploys are on Tuesday. (" in (tmp_path / "out/facts/decision.md").read_text()
+        assert "- **user_info.name**: Anna" in (tmp_path / "out/profile.md").read_text()
+        assert "- decision: 1" in (tmp_path / "out/summary.md").read_text()
+        assert "conversations/recent.md" in (await memorizer("export_memory", format="markdown"))["files_created"]
+        assert "**Agent:** Tuesday." in (tmp_path / "out/conversations/recent.md").read_text()
+    host.close()
 
 
 async def test_edited_files_are_imported(memorizer: Memorizer, tmp_path: Path, memory: Memory) -> None:

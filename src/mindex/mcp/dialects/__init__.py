@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from mindex.mcp.memory_host import MemoryHost
     from mindex.mcp.tools import OnError
 
-NATIVE = "native"
+NATIVE, MEMORY_EXCHANGE = "native", "memory-exchange"
 # `--tools NAME` → the module with its `DIALECT`. Another dialect is one file and one line here.
 DIALECTS = {
     NATIVE: "mindex.mcp.native",
-    "memory-exchange": "mindex.mcp.dialects.memory_exchange",
+    MEMORY_EXCHANGE: "mindex.mcp.dialects.memory_exchange",
     "memory-mcp": "mindex.mcp.dialects.memory_mcp",
     "mudpuppy": "mindex.mcp.dialects.mudpuppy",
     "memorizer": "mindex.mcp.dialects.memorizer",
