@@ -86,6 +86,23 @@ def test_each_dialect_reads_the_variables_of_its_own_program(
 
 
 @pytest.mark.usefixtures("theirs")
+@pytest.mark.parametrize(
+    ("listens", "address"),
+    [
+        ("0.0.0.0", "127.0.0.1:11434"),
+        ("gpu", "gpu:11434"),
+        ("gpu:99", "gpu:99"),
+        ("https://gpu/llm", "https://gpu/llm"),
+    ],
+)
+def test_ollama_is_reached_where_it_listens(
+    mindex: Mindex, monkeypatch: pytest.MonkeyPatch, listens: str, address: str
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", listens)
+    assert origins(mindex, "--tools", "memorizer")["embedding.url"] == (address, "OLLAMA_HOST")
+
+
+@pytest.mark.usefixtures("theirs")
 def test_our_own_variables_and_flags_win_over_those_of_another_program(
     mindex: Mindex, monkeypatch: pytest.MonkeyPatch
 ) -> None:

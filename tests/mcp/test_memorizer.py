@@ -219,6 +219,14 @@ async def test_a_bare_id_is_enough_however_many_agents_there_are(memorizer: Memo
     assert (await memorizer("delete_fact", fact_id=1))["deleted_fact"] == "Mine is red."
 
 
+async def test_a_project_of_one_agent_names_a_contact_of_another_by_its_bare_id(memorizer: Memorizer) -> None:
+    await memorizer("create_contact", name="Ana", email="ana@example.org", agent_id="home")
+    await memorizer("create_project", name="Atlas", primary_contact_id=1, participants=[1], agent_id="work")
+    (project,) = (await memorizer("list_projects", contact_id=1, agent_id="work"))["projects"]
+    assert (project["primary_contact_id"], project["participants"]) == (1, [1])
+    assert "Contact not found: 9" in await memorizer.error("create_project", name="Borealis", primary_contact_id=9)
+
+
 async def test_an_id_that_two_agents_have_is_ambiguous_and_both_are_named(memorizer: Memorizer, memory: Memory) -> None:
     """As databases have it that counted for each agent: their records keep their numbers."""
     for agent, text_ in (("main", "Mine is red."), ("work", "Mine is blue.")):

@@ -12,6 +12,7 @@ from mindex.errors import NotFoundError, UsageError
 from mindex.memories.project_sources import type_of
 from mindex.memory import Memory
 from mindex.model import Record
+from mindex.present.record_view import view_record
 from tests.conftest import write
 
 
@@ -150,6 +151,17 @@ def test_a_project_is_found_by_its_sources_and_linking_is_undone(memory: Memory,
     memory.undo(atlas.id)
     assert memory.projects.sources() == ()
     assert memory.search("harbourmaps").hits == ()
+
+
+def test_a_search_shows_each_location_once_and_what_was_reported(memory: Memory, atlas: Record) -> None:
+    memory.projects.link(atlas.id, "https://harbourmaps.example.org")
+    record = memory.projects.get(atlas.id)
+    assert view_record(record).fields is None or "sources" not in view_record(record).fields
+    memory.projects.link(atlas.id, "/srv/atlas")
+    memory.projects.report(atlas.id, "/srv/atlas", "warning", "slow disk")
+    fields = view_record(memory.projects.get(atlas.id)).fields
+    assert fields is not None
+    assert fields["sources"] == [{"location": "/srv/atlas", "status": "warning", "message": "slow disk"}]
 
 
 def test_sources_come_with_a_project_and_are_exported_with_it(memory: Memory, tmp_path: Path) -> None:

@@ -14,9 +14,14 @@ from mindex.config import ForeignVariable
 SOURCE_PATH, INDEX_NAME = "MEMORYEXCHANGE_SOURCEPATH", "MEMORYEXCHANGE_INDEXNAME"  # options of `serve`, not settings
 
 
-def _reachable(url: str) -> str:
-    """Return the address at which a server is reached that listens at an `OLLAMA_HOST` such as 0.0.0.0:11434."""
-    return url.replace("0.0.0.0", "127.0.0.1")
+def _reachable(port: int) -> Callable[[str], str]:
+    """Return what makes an address of where a server listens: `0.0.0.0`, `gpu` or `gpu:11434` in `OLLAMA_HOST`."""
+
+    def address(listens: str) -> str:
+        url = listens.replace("0.0.0.0", "127.0.0.1")
+        return url if ":" in url else f"{url}:{port}"
+
+    return address
 
 
 def _home(*parts: str) -> Callable[[str], str]:
@@ -32,10 +37,10 @@ _MEMORIZER = (
     ForeignVariable("MEMORY_DB_PATH", "db"),
     ForeignVariable("MEMORY_EXPORT_PATH", "export.path"),
     ForeignVariable("EMBEDDING_PROVIDER", "embedding.provider", value=str.lower),
-    ForeignVariable("OLLAMA_HOST", "embedding.url", "ollama", _reachable),
+    ForeignVariable("OLLAMA_HOST", "embedding.url", "ollama", _reachable(11434)),
     ForeignVariable("OLLAMA_EMBEDDING_BASE_URL", "embedding.url", "ollama"),
     ForeignVariable("OLLAMA_EMBEDDING_MODEL", "embedding.model", "ollama"),
-    ForeignVariable("LMSTUDIO_HOST", "embedding.url", "lmstudio", _reachable),
+    ForeignVariable("LMSTUDIO_HOST", "embedding.url", "lmstudio", _reachable(1234)),
     ForeignVariable("LMSTUDIO_EMBEDDING_BASE_URL", "embedding.url", "lmstudio"),
     ForeignVariable("LMSTUDIO_EMBEDDING_MODEL", "embedding.model", "lmstudio"),
     ForeignVariable("EMBEDDING_VECTOR_WEIGHT", "search.weights.minmax"),
