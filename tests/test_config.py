@@ -5,7 +5,15 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from mindex.config import SETTINGS, Settings, cache_folder, default_database, load_settings, user_config
+from mindex.config import (
+    SETTINGS,
+    ForeignVariable,
+    Settings,
+    cache_folder,
+    default_database,
+    load_settings,
+    user_config,
+)
 from mindex.errors import ConfigError
 from mindex.provider_table import EMBEDDING_PROVIDERS
 
@@ -131,3 +139,62 @@ def test_the_folders_are_where_platformdirs_has_them(
     assert user_config() == platformdirs.user_config_path("mindex", appauthor=False) / "config.toml"
     assert default_database() == platformdirs.user_data_path("mindex", appauthor=False) / "memory.db"
     assert cache_folder() == platformdirs.user_cache_path("mindex", appauthor=False)
+
+
+# ── variables of other programs ───────────────────────────────────────────────────────────────────────────────
+
+THEIRS = (
+    ForeignVariable("THEIR_PROVIDER", "embedding.provider", value=str.lower),
+    ForeignVariable("THEIR_OLLAMA", "embedding.url", "ollama"),
+    ForeignVariable("THEIR_FLOOR", "search.floor"),
+)
+
+
+def inherited(tmp_path: Path, flags: dict[str, object] | None = None, **env: str) -> Settings:
+    (tmp_path / "user.toml").write_text("search.floor = 0.1")
+    return load_settings(flags, foreign=THEIRS, environment=env, folder=tmp_path, user_file=tmp_path / "user.toml")
+
+
+@pytest.mark.parametrize(
+    ("flags", "env", "value", "comes_from"),
+    [
+        ({}, {}, 0.1, "user.toml"),
+        ({}, {"THEIR_FLOOR": "0.2"}, 0.2, "THEIR_FLOOR"),
+        ({}, {"THEIR_FLOOR": " "}, 0.1, "user.toml"),
+        ({}, {"THEIR_FLOOR": "0.2", "MINDEX_SEARCH_FLOOR": "0.3"}, 0.3, "MINDEX_SEARCH_FLOOR"),
+        ({"search.floor": 0.4}, {"THEIR_FLOOR": "0.2"}, 0.4, "flag"),
+    ],
+)
+def test_a_variable_of_another_program_counts_between_files_and_our_own(
+    tmp_path: Path, flags: dict[str, object], env: dict[str, str], value: float, comes_from: str
+) -> None:
+    settings = inherited(tmp_path, flags, **env)
+    assert settings.number("search.floor") == value
+    assert settings.origin("search.floor").endswith(comes_from)
+
+
+@pytest.mark.parametrize(
+    ("flags", "env", "url"),
+    [
+        ({}, {"THEIR_PROVIDER": "Ollama"}, "http://there:1"),
+        ({}, {}, ""),
+        ({}, {"THEIR_PROVIDER": "lmstudio"}, ""),
+        ({}, {"MINDEX_EMBEDDING_PROVIDER": "ollama"}, "http://there:1"),
+        ({}, {"THEIR_PROVIDER": "ollama", "MINDEX_EMBEDDING_PROVIDER": "none"}, ""),
+        ({"embedding.provider": "ollama"}, {"THEIR_PROVIDER": "none"}, "http://there:1"),
+    ],
+)
+def test_an_address_of_another_program_counts_only_for_its_provider(
+    tmp_path: Path, flags: dict[str, object], env: dict[str, str], url: str
+) -> None:
+    assert inherited(tmp_path, flags, THEIR_OLLAMA="http://there:1", **env).text("embedding.url") == url
+
+
+def test_a_wrong_value_of_another_program_is_an_error_that_names_its_variable(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"embedding\.provider in THEIR_PROVIDER is wrong: one of"):
+        inherited(tmp_path, THEIR_PROVIDER="huggingface")
+
+
+def test_no_variable_of_another_program_is_read_unless_mindex_stands_in_for_it(tmp_path: Path) -> None:
+    settings = load(tmp_path, THEIR_FLOOR="0.2", MEMORY_DB_PATH="/nowhere/memory.db", OLLAMA_HOST="http://there:1")
+    assert (settings.text("db"), settings.text("embedding.url"), settings.number("search.floor")) == ("", "", 0.3)

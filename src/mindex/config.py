@@ -1,11 +1,12 @@
 """Settings: one table of keys; flags > environment > project file (safe keys only) > user file > defaults.
 
-Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers where it came from.
+Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers where it came from. While mindex stands in
+for another program, that program's variables count like the environment, below our own.
 """
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from math import inf
 from pathlib import Path
@@ -170,6 +171,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("memory.decay", 0.0, _number(0, 1), "share of its importance that a memory loses in a year, 0: none"),
     Setting("access_log.days", 90.0, _number(0), "how long it is kept which record was returned"),
     Setting("access_log.rows", 100_000, _whole(0), "how many such rows are kept"),
+    Setting("export.path", "", _text, "where the memorizer tools export to; default: beside the database"),
     Setting("workspace.path", "", _text, "a folder of notes with a daily log, indexed and watched"),
     Setting("workspace.auto_index", True, _flag, "whether `serve` and `watch` keep the workspace indexed"),
     Setting(
@@ -181,6 +183,16 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignVariable:
+    """An environment variable of another program, and the key that it sets."""
+
+    name: str
+    key: str
+    provider: str = ""  # it counts only while this is the provider of the key's role; '': always
+    value: Callable[[str], str] = str  # what the key gets for what the variable holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +225,10 @@ class Settings:
 
     def flag(self, key: str) -> bool:
         return bool(self._values[key].value)
+
+    def origin(self, key: str) -> str:
+        """Return where the value comes from: `default`, a file's path, a variable's name, or `flag`."""
+        return self._values[key].origin
 
     def said(self, key: str) -> bool:
         """Return whether a file, a variable or a flag sets the value, be it to the default."""
@@ -249,17 +265,27 @@ class Settings:
 def load_settings(
     flags: Mapping[str, object] | None = None,
     *,
+    foreign: Sequence[ForeignVariable] = (),
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     user_file: Path | None = None,
 ) -> Settings:
-    """Read every source; later ones win. Unknown keys and bad values are errors that name the file and the key."""
+    """Read every source; later ones win. Unknown keys and bad values are errors that name the file and the key.
+
+    `foreign` are the variables of a program that mindex stands in for; they come between the files and our own ones.
+    """
     environment = os.environ if environment is None else environment
     values = {setting.key: Configured(setting, setting.default, "default") for setting in SETTINGS}
     notes: list[str] = []
     for path, is_project in ((user_file or user_config(), False), (_project_file(folder or Path.cwd()), True)):
         if path is not None and path.is_file():
             _apply_file(path, is_project, values, notes)
+    for variable in foreign:
+        held = environment.get(variable.name, "").strip()
+        if held and _counts(variable, values, environment, flags or {}):
+            setting = _BY_KEY[variable.key]
+            value = _parsed(setting, variable.value(held), variable.name)
+            values[setting.key] = Configured(setting, value, variable.name)
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
@@ -273,6 +299,20 @@ def load_settings(
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
         notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
     return Settings(values, tuple(notes))
+
+
+def _counts(
+    variable: ForeignVariable,
+    values: Mapping[str, Configured],
+    environment: Mapping[str, str],
+    flags: Mapping[str, object],
+) -> bool:
+    """Whether the provider that a variable is for is the one of its role: `OLLAMA_HOST` says nothing about another."""
+    if not variable.provider:
+        return True
+    role = _BY_KEY[variable.key.partition(".")[0] + ".provider"]
+    chosen = flags.get(role.key) or environment.get(role.variable) or values[role.key].value
+    return chosen == variable.provider
 
 
 def _apply_file(path: Path, is_project: bool, values: dict[str, Configured], notes: list[str]) -> None:

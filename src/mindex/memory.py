@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mindex.memories.lifecycle import NewMemory
     from mindex.memories.note_files import Notes
     from mindex.memories.profile import Profile
+    from mindex.memories.projects import Projects
     from mindex.memories.service import AddOptions
     from mindex.memories.timeline import Timeline
     from mindex.model import AddResult, Change, Check, IndexReport, PurgeResult, Status
@@ -203,8 +204,8 @@ class Memory:
         return self._services.things("contact")
 
     @property
-    def projects(self) -> Things:
-        return self._services.things("project")
+    def projects(self) -> Projects:
+        return self._services.projects
 
     @property
     def skills(self) -> Things:

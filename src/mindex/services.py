@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mindex.memories.lifecycle import EntryWriter
     from mindex.memories.note_files import Notes
     from mindex.memories.profile import Profile
+    from mindex.memories.projects import Projects
     from mindex.memories.service import EntryService
     from mindex.memories.timeline import Timeline
     from mindex.model import Model, Record, RecordVectors
@@ -150,7 +151,13 @@ class Services:
     def things(self, kind: ThingKind) -> Things:
         from mindex.memories.contacts_projects_skills import Things
 
-        return Things(kind, self.author, self.queue)
+        return self.projects if kind == "project" else Things(kind, self.author, self.queue)
+
+    @cached_property
+    def projects(self) -> Projects:
+        from mindex.memories.projects import Projects
+
+        return Projects("project", self.author, self.queue)
 
     @cached_property
     def notes(self) -> Notes:

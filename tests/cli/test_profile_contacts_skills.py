@@ -49,7 +49,7 @@ def test_every_field_has_an_option_to_add_and_to_update_it(kind: str) -> None:
         ("conversation", {"add", "extract", "search", "list", "show"}),
         ("profile", {"get", "set", "history", "rollback"}),
         ("contact", {"add", "list", "get", "update", "delete"}),
-        ("project", {"add", "list", "get", "update", "delete"}),
+        ("project", {"add", "list", "get", "update", "delete", "link", "unlink", "sources", "report"}),
         ("skill", {"add", "list", "get", "update", "delete", "due"}),
     ],
 )

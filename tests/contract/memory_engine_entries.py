@@ -196,7 +196,7 @@ class MemoryEntries:
         tables = self._connection.read()
         entries = [one for one in tables.records.values() if one.kind != "chunk" and agent in ("*", one.agent)]
         entries.sort(key=lambda one: (one.agent, one.number or 0, one.id))
-        last_numbers = {one.agent: tables.last_numbers.get(one.agent, 0) for one in entries}
+        last_numbers = dict.fromkeys((one.agent for one in entries), tables.last_number)
         yield ExportSnapshot(last_numbers, len(entries), (_export_row(tables, one, vectors) for one in entries))
 
     def restore_rows(
@@ -275,17 +275,16 @@ class MemoryEntryStatements:
             if (record.agent, record.kind, record.retired_at) == (agent, kind, None) and field in record.fields:
                 yield record.id, record.fields[field]
 
-    def last_number(self, agent: str) -> int:
-        return self._tables.last_numbers.get(agent, 0)
+    def last_number(self) -> int:
+        return self._tables.last_number
 
-    def raise_number(self, agent: str, number: int) -> None:
-        self._tables.last_numbers[agent] = max(number, self.last_number(agent))
+    def raise_number(self, number: int) -> None:
+        self._tables.last_number = number
 
     def insert(self, record: Record) -> None:
         if record.id in self._tables.records:
             raise StoreError(f"there is a record '{record.id}' already", "run the command again")
         self._put(record)
-        self.raise_number(record.agent, record.number or 0)
 
     def replace(self, before: Record, after: Record) -> None:
         self._put(after)

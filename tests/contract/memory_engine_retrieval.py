@@ -23,7 +23,7 @@ from mindex.store.base import (
     TermStatistics,
 )
 from mindex.store.rules import bm25
-from mindex.store.rules.filters import admits, holds_literally
+from mindex.store.rules.filters import admits, count_held, holds_literally
 from mindex.store.rules.kind_groups import first_of_each_group
 from mindex.store.rules.spaces import require_role
 from tests.contract.memory_engine_entries import session_of
@@ -67,6 +67,8 @@ class MemoryRetrieval:
         scope = _in_scope(self._connection.read(), filters)
         found = [one for one in scope if holds_literally(literals, one.text, one.title, inside_words=inside_words)]
         found.sort(key=self._confidence_and_age)
+        if inside_words:
+            found.sort(key=lambda one: count_held(literals, one.text, one.title, inside_words=True), reverse=True)
         return tuple(one.id for one in found[:limit])
 
     def _confidence_and_age(self, record: Record) -> tuple[float, int, int]:

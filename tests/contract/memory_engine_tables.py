@@ -55,7 +55,7 @@ class Tables:
         self.chunks: dict[str, tuple[str, ...]] = {}  # document → ids of its chunks, in order
         self.records: dict[str, Record] = {}  # by id, in the order in which they were added
         self.content_hashes: dict[str, str] = {}  # entry → content hash
-        self.last_numbers: dict[str, int] = {}  # agent → the highest number that was given
+        self.last_number = 0  # the highest number that an entry was given
         self.changes: dict[int, Change] = {}  # by number
         self.last_change = 0
         self.links: dict[tuple[str, str, str], Link] = {}  # (source, kind, target)

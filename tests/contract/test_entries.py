@@ -124,14 +124,14 @@ def test_an_id_that_exists_is_left_as_it_is_on_demand(store: Store) -> None:
 # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_numbers_count_from_one_for_each_agent_and_are_never_given_again(store: Store) -> None:
+def test_numbers_count_from_one_over_all_agents_and_are_never_given_again(store: Store) -> None:
     store.entries.add([memory_of("one"), memory_of("two"), replace(memory_of("theirs"), agent="b")], by="me")
     numbers = {id_: record.number for id_ in ("one", "two", "theirs") if (record := store.retrieval.record(id_))}
-    assert numbers == {"one": 1, "two": 2, "theirs": 1}
-    assert (store.entries.by_number("a", 2), store.entries.by_number("b", 2)) == ("two", None)
+    assert numbers == {"one": 1, "two": 2, "theirs": 3}
+    assert (store.entries.by_number("a", 3), store.entries.by_number("b", 3)) == (None, "theirs")
     store.entries.purge(["two"])
     store.entries.add([memory_of("three")], by="me")
-    assert (store.entries.by_number("a", 2), store.entries.by_number("a", 3)) == (None, "three")
+    assert (store.entries.by_number("a", 2), store.entries.by_number("a", 4)) == (None, "three")
 
 
 @pytest.mark.parametrize("number", [0, -1, 99, 2**63, 2**80])

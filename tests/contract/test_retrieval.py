@@ -62,8 +62,16 @@ def test_substring_counts_its_limit_after_the_words_were_checked(store: Store) -
 def test_substring_inside_words_finds_letters_anywhere(store: Store) -> None:
     store.files.apply([update("a.md", "the catalogue costs 100%", "a catalogue_x"), update("b.md", "100 things")])
     assert store.retrieval.substring(["atalog"], EVERYTHING, 10, inside_words=True) == ("idamd1", "idamd2")
-    assert store.retrieval.substring(["atalog", "100%"], EVERYTHING, 10, inside_words=True) == ("idamd1",)
     assert store.retrieval.substring(["e_x"], EVERYTHING, 10, inside_words=True) == ("idamd2",)
+
+
+def test_substring_inside_words_takes_any_text_and_has_those_with_most_of_them_first(store: Store) -> None:
+    records = [memory_of("sure", confidence=0.9), memory_of("both", confidence=0.1), memory_of("none")]
+    texts = {"sure": "Assam tea", "both": "green teapots from Assam", "none": "coffee"}
+    store.entries.add([replace(record, text=texts[record.id]) for record in records], by="me")
+    assert store.retrieval.substring(["ssa", "een"], EVERYONE, 9, inside_words=True) == ("both", "sure")
+    assert store.retrieval.substring(["ssa", "een"], EVERYONE, 1, inside_words=True) == ("both",)
+    assert store.retrieval.substring(["zzz", "tea"], EVERYONE, 9, inside_words=True) == ("sure", "both")
 
 
 def test_what_is_excluded_is_found_by_no_search(store: Store) -> None:

@@ -20,7 +20,7 @@ from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
-from mindex.model import TYPES
+from mindex.model import TYPES, Record
 from tests.generating import Answers, ChatServer, always, chat_server
 from tests.mcp.conftest import KEYWORD, structured, text
 
@@ -32,7 +32,8 @@ UTC_TEXT = "%Y-%m-%d %H:%M:%S"
 NAMES = """
 store_fact list_facts update_fact delete_fact retrieve_memories store_conversation search_conversations get_profile
 update_profile store_skill list_skills get_skill update_skill delete_skill create_contact list_contacts update_contact
-create_project list_projects update_project query_timeline get_memory_stats backfill_embeddings backfill_extract_facts
+create_project list_projects update_project link_project_source unlink_project_source list_project_sources
+update_project_source_status query_timeline get_memory_stats backfill_embeddings backfill_extract_facts
 synthesize_facts export_memory import_memory
 """.split()
 
@@ -40,7 +41,8 @@ synthesize_facts export_memory import_memory
 def serve(folder: Path, **settings: object) -> MemoryHost:
     dialect = dialect_named(DIALECT)
     given = {**KEYWORD, **dialect.settings_for(None), **settings}
-    return MemoryHost(ServerOptions(db=str(folder / "memory.db"), root=folder, settings=given))
+    delay = dialect.backfill_delay
+    return MemoryHost(ServerOptions(db=str(folder / "memory.db"), root=folder, settings=given, backfill_delay=delay))
 
 
 @pytest.fixture
@@ -148,22 +150,27 @@ async def test_similar_facts_of_a_category_are_named_and_the_fact_is_stored(memo
     assert "similar_existing" not in unlike
 
 
-async def test_a_secret_is_left_out_and_reported(memorizer: Memorizer) -> None:
-    stored = await memorizer("store_fact", fact="The password: hunter2hunter2! opens the vault", category="background")
-    assert "secrets were left out" in stored["message"]
-    (fact,) = (await memorizer("list_facts"))["facts"]
-    assert "hunter2" not in fact["fact"]
-    changed = await memorizer("update_fact", fact_id=1, fact="The password: hunter3hunter3! opens the vault")
-    assert "hunter3" not in changed["new_fact"]
-    assert changed["message"] == "secrets were left out"
-
-
-async def test_in_strict_mode_a_secret_is_refused(tmp_path: Path) -> None:
-    host = serve(tmp_path, **{"secrets.mode": "strict"})
+@pytest.mark.parametrize("mode", ["redact", "strict"])
+async def test_a_fact_with_a_secret_is_refused_and_nothing_of_it_is_stored(tmp_path: Path, mode: str) -> None:
+    host = serve(tmp_path, **{"secrets.mode": mode})
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
-        message = await Memorizer(client).error("store_fact", fact="password: hunter2hunter2!", category="background")
-        assert "holds a secret" in message
-        assert (await Memorizer(client)("list_facts"))["total_count"] == 0
+        memorizer = Memorizer(client)
+        refused = "the fact holds a secret (password), so nothing was stored; take it out"
+        secret = "The password: hunter2hunter2! opens the vault"
+        assert await memorizer.error("store_fact", fact=secret, category="background") == refused
+        assert (await memorizer("list_facts"))["total_count"] == 0
+        await memorizer("store_fact", fact="Anna opens the vault", category="background")
+        assert await memorizer.error("update_fact", fact_id=1, fact=secret) == refused
+        assert [fact["fact"] for fact in (await memorizer("list_facts"))["facts"]] == ["Anna opens the vault"]
+    host.close()
+
+
+async def test_a_fact_with_a_secret_is_stored_where_secrets_are_allowed(tmp_path: Path) -> None:
+    host = serve(tmp_path, **{"secrets.mode": "off"})
+    async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
+        await Memorizer(client)("store_fact", fact="The password: hunter2hunter2! opens it", category="background")
+        (fact,) = (await Memorizer(client)("list_facts"))["facts"]
+        assert "hunter2" in fact["fact"]
     host.close()
 
 
@@ -200,11 +207,35 @@ async def test_a_fact_is_corrected_and_deleted_by_its_number(memorizer: Memorize
     assert (await memorizer("list_facts"))["total_count"] == 1
 
 
-async def test_an_id_of_two_agents_is_ambiguous(memorizer: Memorizer) -> None:
-    await memorizer("store_fact", fact="Mine is red.", category="preference")
-    await memorizer("store_fact", fact="Mine is blue.", category="preference", agent_id="work")
+async def test_a_bare_id_is_enough_however_many_agents_there_are(memorizer: Memorizer) -> None:
+    mine = await memorizer("store_fact", fact="Mine is red.", category="preference")
+    theirs = await memorizer("store_fact", fact="Mine is blue.", category="preference", agent_id="work")
+    contact = await memorizer("create_contact", name="Ana", email="ana@example.org", agent_id="home")
+    assert (mine["fact_id"], theirs["fact_id"], contact["contact_id"]) == (1, 2, 3)
+    changed = await memorizer("update_fact", fact_id=2, fact="Mine is green.")
+    assert (changed["old_fact"], changed["new_fact"]) == ("Mine is blue.", "Mine is green.")
+    assert await memorizer("update_contact", contact_id=3, role="painter") == {"updated_fields": ["role"]}
+    assert (await memorizer("delete_fact", fact_id=2))["deleted_fact"] == "Mine is green."
+    assert (await memorizer("delete_fact", fact_id=1))["deleted_fact"] == "Mine is red."
+
+
+async def test_a_project_of_one_agent_names_a_contact_of_another_by_its_bare_id(memorizer: Memorizer) -> None:
+    await memorizer("create_contact", name="Ana", email="ana@example.org", agent_id="home")
+    await memorizer("create_project", name="Atlas", primary_contact_id=1, participants=[1], agent_id="work")
+    (project,) = (await memorizer("list_projects", contact_id=1, agent_id="work"))["projects"]
+    assert (project["primary_contact_id"], project["participants"]) == (1, [1])
+    assert "Contact not found: 9" in await memorizer.error("create_project", name="Borealis", primary_contact_id=9)
+
+
+async def test_an_id_that_two_agents_have_is_ambiguous_and_both_are_named(memorizer: Memorizer, memory: Memory) -> None:
+    """As databases have it that counted for each agent: their records keep their numbers."""
+    for agent, text_ in (("main", "Mine is red."), ("work", "Mine is blue.")):
+        record = Record(agent * 2, "memory", text_, agent=agent, number=1, type="preference", confidence=1.0)
+        memory.store.entries.add([record], by=agent)
     message = await memorizer.error("delete_fact", fact_id=1)
-    assert message == "fact 1 is there for more than one agent; give agent_id, one of main, work"
+    assert message == "fact 1 is main's 'Mine is red.' and work's 'Mine is blue.'; give agent_id: main or work"
+    stored = await memorizer("store_fact", fact="Mine is green.", category="preference", agent_id="work")
+    assert stored["fact_id"] == 2
     assert (await memorizer("delete_fact", fact_id=1, agent_id="work"))["deleted_fact"] == "Mine is blue."
     assert (await memorizer("delete_fact", fact_id=1))["deleted_fact"] == "Mine is red."
 
@@ -239,6 +270,15 @@ async def test_the_last_tier_finds_what_only_a_part_of_a_word_can(memorizer: Mem
     data = await memorizer("retrieve_memories", query="ostgre")
     assert (data["search_mode"], [fact["id"] for fact in data["facts"]]) == ("like_fallback", [1])
     assert (await memorizer("retrieve_memories", query="o_tgre"))["facts"] == []
+
+
+async def test_the_last_tier_takes_any_term_and_shows_first_what_holds_most_of_them(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="MariaDB was chosen for archiving.", category="decision")
+    await memorizer("store_fact", fact="PostgreSQL was chosen for archiving.", category="decision")
+    await memorizer("store_fact", fact="PostgreSQL was chosen for billing.", category="decision")
+    data = await memorizer("retrieve_memories", query="where is ostgre rchiv unicorn?")
+    assert data["search_mode"] == "like_fallback"
+    assert [fact["id"] for fact in data["facts"]] == [2, 3, 1]
 
 
 @pytest.mark.parametrize("query", ['do NOT use "tabs', "tabs AND", "title:tabs", "(tabs)", "tabs*", "{text}: tabs"])
@@ -470,6 +510,63 @@ async def test_projects_name_their_contacts_by_number(memorizer: Memorizer, memo
     assert await memorizer.error("update_project", project_id=1, name="X") == "Project not found: 1"
 
 
+async def test_sources_are_linked_to_a_project_listed_checked_and_unlinked(
+    memorizer: Memorizer, tmp_path: Path
+) -> None:
+    await memorizer("create_project", name="Atlas")
+    linked = await memorizer("link_project_source", project_id=1, location="https://atlas.example.org")
+    assert linked["linked_at"].endswith("Z")
+    assert linked == {
+        "project_id": 1,
+        "location": "https://atlas.example.org",
+        "source_type": "address",
+        "linked_at": linked["linked_at"],
+    }
+    again = await memorizer("link_project_source", project_id=1, location="https://atlas.example.org")
+    assert again == {**linked, "already_existed": True}
+    await memorizer("link_project_source", project_id=1, location=str(tmp_path), source_type="folder")
+    reported = await memorizer(
+        "update_project_source_status",
+        project_id=1,
+        location="https://atlas.example.org",
+        last_status="warning",
+        message="slow",
+        last_checked_at="2026-03-01T12:00:00Z",
+    )
+    assert reported == {"updated_fields": ["last_status", "last_checked_at", "message"]}
+    listed = await memorizer("list_project_sources", project_id=1)
+    assert listed["total_count"] == 2
+    for row in listed["sources"]:
+        datetime.strptime(row.pop("created_at"), UTC_TEXT)
+    assert listed["sources"] == [
+        {
+            "project_id": 1,
+            "project_name": "Atlas",
+            "source_type": "address",
+            "location": "https://atlas.example.org",
+            "last_status": "warning",
+            "message": "slow",
+            "last_checked_at": "2026-03-01 12:00:00",
+        },
+        {
+            "project_id": 1,
+            "project_name": "Atlas",
+            "source_type": "folder",
+            "location": str(tmp_path),
+            "last_status": "warning",
+            "message": "it is not indexed",
+            "last_checked_at": None,
+        },
+    ]
+    assert len((await memorizer("list_project_sources", source_type="folder", limit=5))["sources"]) == 1
+    assert "sources" not in (await memorizer("list_projects"))["projects"][0]  # a row as Memorizer-MCP has it
+    gone = await memorizer("unlink_project_source", project_id=1, location=str(tmp_path))
+    assert gone == {"unlinked_project": "Atlas", "unlinked_source": str(tmp_path)}
+    assert (await memorizer("list_project_sources"))["total_count"] == 1
+    assert await memorizer.error("link_project_source", project_id=9, location="/x") == "Project not found: 9"
+    assert "is not linked to Atlas" in await memorizer.error("unlink_project_source", project_id=1, location="/x")
+
+
 # ── the timeline and the numbers ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -560,7 +657,6 @@ async def test_records_are_embedded_batch_by_batch_until_none_remain(tmp_path: P
     host = serve(tmp_path, **{"embedding.provider": "local"})
     answers = []
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
-        host.memory.stop_background_work()  # the background would be faster
         memorizer = Memorizer(client)
         while not answers or answers[-1]["remaining"]:
             answers.append(await memorizer("backfill_embeddings", batch_size=2))
@@ -723,20 +819,21 @@ async def test_export_as_json_has_the_layout_of_memorizer(memorizer: Memorizer, 
     assert not list(folder.rglob(".export-*"))
 
 
-async def test_export_as_markdown_goes_to_the_configured_folder(
-    memorizer: Memorizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MEMORY_EXPORT_PATH", str(tmp_path / "out"))
-    await filled(memorizer)
-    exported = await memorizer("export_memory", include_conversations=False)
-    assert exported["export_path"] == str(tmp_path / "out")
-    assert "conversations/recent.md" not in exported["files_created"]
-    assert {f"facts/{category}.md" for category in CATEGORIES} < set(exported["files_created"])
-    assert "- Deploys are on Tuesday. (" in (tmp_path / "out/facts/decision.md").read_text()
-    assert "- **user_info.name**: Anna" in (tmp_path / "out/profile.md").read_text()
-    assert "- decision: 1" in (tmp_path / "out/summary.md").read_text()
-    assert "conversations/recent.md" in (await memorizer("export_memory", format="markdown"))["files_created"]
-    assert "**Agent:** Tuesday." in (tmp_path / "out/conversations/recent.md").read_text()
+async def test_export_as_markdown_goes_to_the_configured_folder(tmp_path: Path) -> None:
+    host = serve(tmp_path, **{"export.path": str(tmp_path / "out")})
+    async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
+        memorizer = Memorizer(client)
+        await filled(memorizer)
+        exported = await memorizer("export_memory", include_conversations=False)
+        assert exported["export_path"] == str(tmp_path / "out")
+        assert "conversations/recent.md" not in exported["files_created"]
+        assert {f"facts/{category}.md" for category in CATEGORIES} < set(exported["files_created"])
+        assert "- Deploys are on Tuesday. (" in (tmp_path / "out/facts/decision.md").read_text()
+        assert "- **user_info.name**: Anna" in (tmp_path / "out/profile.md").read_text()
+        assert "- decision: 1" in (tmp_path / "out/summary.md").read_text()
+        assert "conversations/recent.md" in (await memorizer("export_memory", format="markdown"))["files_created"]
+        assert "**Agent:** Tuesday." in (tmp_path / "out/conversations/recent.md").read_text()
+    host.close()
 
 
 async def test_edited_files_are_imported(memorizer: Memorizer, tmp_path: Path, memory: Memory) -> None:

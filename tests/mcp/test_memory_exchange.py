@@ -2,18 +2,22 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from mcp import Client
 from mindex.ingest.document_metadata import domain_of_current_file
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.dialects.memory_exchange import domain_map
+from mindex.mcp.dialects.memory_exchange_flags import FLAGS, settings_of_flags
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
+from mindex.model import Progress
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
 
@@ -248,3 +252,118 @@ def test_a_file_without_a_map_is_no_map(text: str) -> None:
 )
 def test_the_domain_map_assigns_code_paths_to_domains(path: str, domain: str | None) -> None:
     assert domain_of_current_file(path, domain_map(FILES["MemoryExchangeManagement.md"]), {"caching"}) == domain
+
+
+# ── the first build ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_search_waits_for_the_first_build_of_a_small_folder(
+    source: Path, open_host: Callable[..., MemoryHost]
+) -> None:
+    host = open_host(source, build=source)
+    async with Client(MindexServer(host, dialect_named("memory-exchange"))) as client:
+        result = await client.call_tool("search_memory_exchange", {"query": "door_status", "topK": 1})
+        assert "domains/caching/redis.md" in text(result)
+        assert structured(result)["notes"] == ["no embedder is configured; answered by keyword"]
+
+
+async def test_a_file_is_read_after_the_first_build(source: Path, open_host: Callable[..., MemoryHost]) -> None:
+    host = open_host(source, build=source)
+    async with Client(MindexServer(host, dialect_named("memory-exchange"))) as client:
+        result = await client.call_tool("get_memory_file", {"filePath": "domains/auth/login.md"})
+        assert text(result).startswith("# Login")
+
+
+async def test_a_first_build_that_takes_too_long_is_answered_with_what_there_is(
+    source: Path, open_host: Callable[..., MemoryHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mindex.mcp.dialects.memory_exchange._WAIT_SECONDS", 0.2)
+    host = open_host(source, build=source)
+    go_on = threading.Event()
+    report = host.background._report_progress
+
+    def held(progress: Progress) -> None:
+        report(progress)
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(host.background, "_report_progress", held)
+    async with Client(MindexServer(host, dialect_named("memory-exchange"))) as client:
+        result = await client.call_tool("search_memory_exchange", {"query": "door_status"})
+        go_on.set()
+    note = "the index is being built for the first time; this answer has only what is in it so far"
+    assert note in structured(result)["notes"]
+    assert f"note: {note}" in text(result)
+    assert any(one.startswith("indexing: ") for one in structured(result)["notes"])
+
+
+async def test_a_folder_that_was_indexed_before_is_searched_at_once(
+    source: Path, open_host: Callable[..., MemoryHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_host(source).memory.index(source)
+    host = open_host(source, build=source)
+    go_on = threading.Event()
+    monkeypatch.setattr(host.background, "_report_progress", lambda _: go_on.wait(60))
+    async with Client(MindexServer(host, dialect_named("memory-exchange"))) as client:
+        with anyio.fail_after(5):
+            result = await client.call_tool("search_memory_exchange", {"query": "door_status"})
+        go_on.set()
+    assert text(result).startswith("Found ")
+
+
+# ── its flags ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("flags", "settings", "notes"),
+    [
+        ({}, {}, ()),
+        ({"--provider": "Local"}, {"embedding.provider": "local"}, ()),
+        ({"--model-path": "models/minilm"}, {"embedding.provider": "local", "embedding.model": "models/minilm"}, ()),
+        ({"--model-path": "m/model.onnx"}, {"embedding.provider": "local", "embedding.model": "m"}, ()),
+        (
+            {
+                "--provider": "azure",
+                "--azure-openai-endpoint": "https://x.openai.azure.com",
+                "--azure-openai-key": "k",
+                "--azure-openai-deployment": "ada",
+            },
+            {
+                "embedding.provider": "azure",
+                "embedding.url": "https://x.openai.azure.com",
+                "embedding.api_key": "k",
+                "embedding.model": "ada",
+            },
+            (),
+        ),
+        (
+            {"--azure-openai-key": "k"},
+            {},
+            ("--azure-openai-key is not used without --provider azure; it sets embedding.api_key",),
+        ),
+        (
+            {"--azure-search-endpoint": "https://x.search.windows.net"},
+            {},
+            ("--azure-search-endpoint is not used: the index is in the database that `db` names",),
+        ),
+        (
+            {"--provider": "azure", "--model-path": "m"},
+            {"embedding.provider": "azure"},
+            ("--model-path is not used with --provider azure; it sets embedding.model",),
+        ),
+    ],
+)
+def test_each_flag_is_a_setting_or_says_which_setting_replaces_it(
+    flags: dict[str, str], settings: dict[str, object], notes: tuple[str, ...]
+) -> None:
+    assert settings_of_flags(flags) == (settings, notes)
+
+
+def test_every_flag_has_a_meaning() -> None:
+    for flag in FLAGS:
+        settings, notes = settings_of_flags({flag: "local"})
+        assert settings or notes or flag == "--index-name"
+
+
+async def test_the_index_has_the_name_of_the_flag(source: Path, open_host: Callable[..., MemoryHost]) -> None:
+    async with Client(MindexServer(open_host(source, index_name="wiki"), dialect_named("memory-exchange"))) as client:
+        assert "- **Index name:** wiki\n" in text(await client.call_tool("get_index_status", {}))

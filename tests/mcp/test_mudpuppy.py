@@ -144,13 +144,13 @@ async def test_empty_statistics_have_no_times(client: Client) -> None:
     assert (stats["oldestEntry"], stats["newestEntry"]) == (None, None)
 
 
-async def test_every_agent_has_its_own_numbers(serving: Callable[..., Served]) -> None:
+async def test_an_agent_does_not_reach_the_entries_of_another_by_their_numbers(serving: Callable[..., Served]) -> None:
     one, other = serving("mudpuppy", agent="one"), serving("mudpuppy", agent="other")
     async with Client(one.server) as first, Client(other.server) as second:
         assert (await call(first, "memory_add", content="Mine."))["id"] == 1
-        assert (await call(second, "memory_add", content="Yours."))["id"] == 1
-        assert (await call(second, "memory_get", id=1))["entry"]["content"] == "Yours."
-        assert (await call(second, "memory_delete", id=1))["deleted"] is True
+        assert (await call(second, "memory_add", content="Yours."))["id"] == 2
+        assert (await call(second, "memory_get", id=2))["entry"]["content"] == "Yours."
+        assert (await call(second, "memory_delete", id=1))["deleted"] is False
         assert (await call(first, "memory_get", id=1))["entry"]["content"] == "Mine."
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +15,14 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from mcp.client.stdio import stdio_client
 
 from mcp import Client, StdioServerParameters
+from mindex.errors import ForeignDatabaseError
 from mindex.mcp.dialects import DIALECTS
+from mindex.mcp.dialects.environment import VARIABLES
+from mindex.mcp.memory_host import MemoryHost
+from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from tests.conftest import HANDBOOK
 from tests.mcp.conftest import KEYWORD, structured, text
@@ -127,6 +134,16 @@ def test_the_port_is_printed_on_stderr_and_a_public_host_is_warned_about(db: Pat
         (["--http", "here"], 2, "error: 'here' is not an address; write --http 8080 or --http 127.0.0.1:8080"),
         (["--root", "/nope"], 1, "error: there is no folder /nope; check the path"),
         (["--source-path", "/nope"], 1, "error: there is no folder /nope; check the path"),
+        (
+            ["--provider", "azure"],
+            2,
+            "error: --provider is a flag of MemoryExchange; use it with --tools memory-exchange",
+        ),
+        (
+            ["--tools", "memory-exchange", "--provider", "moon"],
+            2,
+            "error: there is no provider 'moon'; use local or azure; mindex has more: embedding.provider",
+        ),
         (["--nope"], 2, "error: No such option '--nope'; see `mindex serve --help`"),
         (["--db", "a", "--database-path", "b"], 2, "error: --db and --database-path are the same; give one of them"),
     ],
@@ -140,3 +157,82 @@ def test_usage_errors_are_one_line(
         main(["serve", *arguments])
     assert left.value.code == code
     assert capsys.readouterr().err == f"{message}\n"
+
+
+# ── in the place of another program ───────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_flags_of_memory_exchange_are_taken_or_explained(tmp_path: Path, environment: dict[str, str]) -> None:
+    flags = ["--source-path", str(HANDBOOK), "--database-path", str(tmp_path / "m.db"), "--index-name", "wiki"]
+    flags += ["--azure-search-endpoint", "https://x.search.windows.net", "--azure-openai-key", "k"]
+    command = [*MINDEX, "serve", "--tools", "memory-exchange", *flags]
+    with (tmp_path / "log").open("w") as log:
+        process = StdioServerParameters(command=command[0], args=command[1:], env=environment)
+        async with Client(stdio_client(process, errlog=log)) as client:
+            assert "- **Index name:** wiki\n" in text(await client.call_tool("get_index_status", {}))
+    assert (tmp_path / "log").read_text().splitlines()[:2] == [
+        "note: --azure-search-endpoint is not used: the index is in the database that `db` names",
+        "note: --azure-openai-key is not used without --provider azure; it sets embedding.api_key",
+    ]
+
+
+async def test_memory_exchange_is_configured_by_its_own_variables(tmp_path: Path, environment: dict[str, str]) -> None:
+    environment |= {
+        "MEMORYEXCHANGE_SOURCEPATH": str(HANDBOOK),
+        "MEMORYEXCHANGE_DATABASEPATH": str(tmp_path / "m.db"),
+        "MEMORYEXCHANGE_INDEXNAME": "wiki",
+        "MEMORYEXCHANGE_PROVIDER": "Local",  # our own variable, which turns the model off, wins
+    }
+    command = [*MINDEX, "serve", "--tools", "memory-exchange", "--build-index"]
+    async with Client(StdioServerParameters(command=command[0], args=command[1:], env=environment)) as client:
+        found = text(await client.call_tool("search_memory_exchange", {"query": "PolicyController"}))
+        assert f"Source: {HANDBOOK / 'domains' / 'security' / 'access.md'}\n" in found
+        status = text(await client.call_tool("get_index_status", {}))
+        assert f"- **Source path:** {HANDBOOK}\n" in status
+        assert "- **Index name:** wiki\n" in status
+    assert (tmp_path / "m.db").is_file()
+
+
+async def test_mudpuppy_keeps_its_home(tmp_path: Path, environment: dict[str, str]) -> None:
+    home = tmp_path / "mudpuppy"
+    (home / "data").mkdir(parents=True)
+    theirs = home / "data" / "memory.db"
+    with contextlib.closing(sqlite3.connect(theirs)) as connection:
+        connection.execute("CREATE TABLE memory_entries (id INTEGER PRIMARY KEY, content TEXT)")
+        connection.commit()
+    before = theirs.read_bytes()
+    command = [*MINDEX, "serve", "--tools", "mudpuppy"]
+    process = StdioServerParameters(
+        command=command[0], args=command[1:], env={**environment, "MUDPUPPY_HOME": str(home)}
+    )
+    async with Client(process) as client:
+        await client.call_tool("memory_add", {"content": "The harbour opens at six."})
+    assert theirs.read_bytes() == before
+    assert (home / "data" / "memory.mindex.db").is_file()
+    assert list((home / "workspace" / "memory").glob("*.md"))  # its daily log
+
+
+@pytest.mark.parametrize("tools", ["memorizer", "memory-mcp"])
+def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tools: str
+) -> None:
+    theirs = tmp_path / "memory.db"
+    with contextlib.closing(sqlite3.connect(theirs)) as connection:
+        connection.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, fact TEXT)")
+        connection.commit()
+    monkeypatch.setenv("MEMORY_DB_PATH", str(theirs))
+    host = MemoryHost(ServerOptions(settings=KEYWORD, foreign=VARIABLES[tools]))
+    own = tmp_path / "memory.mindex.db"
+    assert host.memory.settings.database == str(own)
+    assert f"`mindex --db {own} import {theirs}` brings its entries over" in capsys.readouterr().err
+    host.close()
+
+
+def test_a_database_of_another_program_that_mindex_itself_was_told_to_open_is_an_error(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "theirs.db")) as connection:
+        connection.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, fact TEXT)")
+        connection.commit()
+    host = MemoryHost(ServerOptions(str(tmp_path / "theirs.db"), settings=KEYWORD, foreign=VARIABLES["memorizer"]))
+    with pytest.raises(ForeignDatabaseError):
+        _ = host.memory
+    host.close()

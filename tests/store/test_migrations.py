@@ -165,3 +165,19 @@ def test_a_read_only_file_of_schema_3_is_read_as_it_is(indexed: Path, monkeypatc
         assert store.maintenance.status().schema == 3
         assert [document.fields for document in store.files.find_documents("harbour.md")] == [()]
     assert "opens at six" in run_here("--db", indexed, "search", "hours").out
+
+
+def test_a_file_that_counted_for_each_agent_goes_on_above_all_of_its_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with contextlib.closing(SqliteStore(path)) as store:
+        twins = [Record(name, "memory", f"{name} likes tea", agent=name, number=1) for name in ("ana", "ben")]
+        store.entries.add(twins, by="me")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'number'")
+        connection.execute("INSERT INTO meta VALUES ('number:ana', '1'), ('number:ben', '7')")  # up to 7 were purged
+        connection.commit()
+    with contextlib.closing(SqliteStore(path)) as store:
+        new = [Record(f"{name}2", "memory", f"{name} likes rum", agent=name) for name in ("ana", "ben")]
+        store.entries.add(new, by="me")
+        assert [store.entries.by_number(*one) for one in (("ana", 1), ("ben", 1))] == ["ana", "ben"]
+        assert [store.entries.by_number(*one) for one in (("ana", 8), ("ben", 9))] == ["ana2", "ben2"]

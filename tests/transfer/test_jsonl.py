@@ -181,8 +181,8 @@ def test_the_header_has_the_number_of_records_and_no_time(memory: Memory, tmp_pa
     memory.add("Two", agent="b")
     memory.transfer.export(tmp_path / "a.jsonl")
     header, *records = lines(tmp_path / "a.jsonl")
-    assert header == {"mindex": 1, "schema": EXPORT_SCHEMA, "records": 2, "last_numbers": {"b": 1, "main": 1}}
-    assert [(record["agent"], record["number"]) for record in records] == [("b", 1), ("main", 1)]
+    assert header == {"mindex": 1, "schema": EXPORT_SCHEMA, "records": 2, "last_numbers": {"b": 2, "main": 2}}
+    assert [(record["agent"], record["number"]) for record in records] == [("b", 2), ("main", 1)]
     memory.transfer.export(tmp_path / "b.jsonl")
     assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
 

@@ -11,8 +11,9 @@ from mindex.cli.options import F, combine, id_argument_of, limit_option, reason_
 from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
+from mindex.memories.project_sources import STATUSES, TYPES
 from mindex.memory import Memory
-from mindex.model import Change, DueSkill, Record
+from mindex.model import Change, DueSkill, ProjectSource, Record
 from mindex.present import entries as present
 from mindex.present.history import fields_changed_json, fields_changed_text
 from mindex.store.base import Page
@@ -120,6 +121,63 @@ project_command = _group("project", "What you work on.")
 skill_command = _group(
     "skill", "What an agent is to do by itself, and when. mindex says what is due; the agent runs it."
 )
+
+
+_project_argument = click.argument("project")
+_location_argument = click.argument("location")
+_source_type_option = click.option(
+    "--type", "source_type", type=click.Choice(TYPES), help="What it is (default: what it looks like)."
+)
+
+
+@project_command.command("link")
+@_project_argument
+@_location_argument
+@_source_type_option
+@reason_option
+@prints(present.linked_source_text)
+def link(memory: Memory, project: str, location: str, source_type: str | None, reason: str) -> ProjectSource:
+    """Link a folder, a repository or an address to a project.
+
+    \b
+    mindex project link Atlas ~/code/atlas
+    mindex project link Atlas https://atlas.example.org
+    """
+    return memory.projects.link(project, location, source_type=source_type or "", reason=reason)
+
+
+@project_command.command("unlink")
+@_project_argument
+@_location_argument
+@reason_option
+@prints(present.unlinked_source_text)
+def unlink(memory: Memory, project: str, location: str, reason: str) -> ProjectSource:
+    """Take a source off a project; what is indexed of it stays."""
+    return memory.projects.unlink(project, location, reason=reason)
+
+
+@project_command.command("sources")
+@click.argument("project", required=False)
+@click.option("--type", "source_type", type=click.Choice(TYPES), help="Only those of this type.")
+@prints(present.sources_text, present.sources_json)
+def sources(memory: Memory, project: str | None, source_type: str | None) -> Sequence[ProjectSource]:
+    """The sources of a project, or of all, each with its status.
+
+    A folder is looked at: ok, not indexed (a warning), or gone (an error). Of a remote repository and an address the
+    status is the one that was last reported; before that it is unknown.
+    """
+    return memory.projects.sources(project, source_type=source_type or "")
+
+
+@project_command.command("report")
+@_project_argument
+@_location_argument
+@click.argument("status", type=click.Choice(STATUSES), metavar="STATUS")
+@click.option("--message", default="", metavar="T", help="What is wrong with it.")
+@prints(present.linked_source_text)
+def report(memory: Memory, project: str, location: str, status: str, message: str) -> ProjectSource:
+    """Store what you found when you looked at a source: ok, warning, error or unknown."""
+    return memory.projects.report(project, location, status, message)
 
 
 @skill_command.command("due")

@@ -1,15 +1,20 @@
 """The command serve: answers agents over MCP."""
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from mindex.cli.options import combine
 from mindex.cli.output import Context
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.dialects import DIALECTS, NATIVE
+from mindex.mcp.dialects import DIALECTS, MEMORY_EXCHANGE, NATIVE
+from mindex.mcp.dialects.environment import INDEX_NAME, SOURCE_PATH
+from mindex.mcp.dialects.memory_exchange_flags import FLAGS, settings_of_flags
+from mindex.mcp.stderr_log import log_note
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -30,6 +35,7 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
 @click.option("--database-path", "dialect_db", metavar="FILE", help="The same as --db.")
 @click.option("--debug", is_flag=True, help="Say on stderr what goes on.")
+@combine(*(click.option(flag, hidden=True, help=text) for flag, text in FLAGS.items()))
 @click.pass_obj
 def serve_command(
     context: Context,
@@ -49,9 +55,15 @@ def serve_command(
     claude mcp add mindex -- mindex serve
     mindex serve --http 8080
     mindex serve --tools memory-exchange --source-path docs --build-index --watch
+
+    With --tools, the environment variables of the program that mindex stands in for are read (`mindex config --tools
+    NAME` shows them), and of MemoryExchange its flags, too.
     """
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    settings, index_name = _exchange_options(tools, options)
+    if source is None and tools == MEMORY_EXCHANGE and os.environ.get(SOURCE_PATH):
+        source = Path(os.environ[SOURCE_PATH]).expanduser()
     # A server only: `--help` must not load it.
     from mindex.mcp.run_server import serve
     from mindex.mcp.server_options import ServerOptions
@@ -62,5 +74,30 @@ def serve_command(
     if context.db and dialect_db:
         raise UsageError("--db and --database-path are the same", "give one of them")
     build = None if build_index is None else Path(build_index) if build_index else source or Path.cwd()
-    server = ServerOptions(context.db, dialect_db, context.agent, root or Path.cwd(), source, build=build, **options)
+    server = ServerOptions(
+        context.db,
+        dialect_db,
+        context.agent,
+        root or Path.cwd(),
+        source,
+        build=build,
+        settings=settings,
+        index_name=index_name,
+        **options,
+    )
     serve(server, tools, http=address)
+
+
+def _exchange_options(tools: str, options: dict[str, Any]) -> tuple[dict[str, object], str]:
+    """Take MemoryExchange's flags out of the options. Returns the settings and the index name that they stand for."""
+    given = {flag: options.pop(flag.strip("-").replace("-", "_")) for flag in FLAGS}
+    flags: dict[str, str] = {flag: value for flag, value in given.items() if value is not None}
+    if tools != MEMORY_EXCHANGE:
+        if flags:
+            first = next(iter(flags))
+            raise UsageError(f"{first} is a flag of MemoryExchange", f"use it with --tools {MEMORY_EXCHANGE}")
+        return {}, ""
+    settings, notes = settings_of_flags(flags)
+    for note in notes:
+        log_note(note)
+    return settings, flags.get("--index-name") or os.environ.get(INDEX_NAME, "")

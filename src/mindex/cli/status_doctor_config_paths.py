@@ -1,11 +1,11 @@
 """The commands status, doctor, config and paths."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
 from mindex.cli.output import Context, note, prints
-from mindex.config import Configured, bare_address, cache_folder, load_settings, user_config
+from mindex.config import Configured, ForeignVariable, bare_address, cache_folder, load_settings, user_config
 from mindex.memory import Memory
 from mindex.model import Check, Status
 from mindex.present.reports import checks_json, checks_text, status_text
@@ -29,17 +29,26 @@ def doctor_command(memory: Memory) -> Sequence[Check]:
 
 
 @click.command("config")
+@click.option("--tools", metavar="NAME", help="As `serve --tools NAME` has them, which reads that program's variables.")
 @click.pass_obj
-def config_command(context: Context) -> None:
+def config_command(context: Context, tools: str | None) -> None:
     """Every setting, its value, and where the value comes from."""
-    settings = load_settings({"db": context.db, "agent": context.agent})
+    fixed: Mapping[str, object] = {}  # by the dialect
+    foreign: Sequence[ForeignVariable] = ()
+    if tools is not None:
+        # The SDK, which no other use of this command needs.
+        from mindex.mcp.dialects import dialect_named
+        from mindex.mcp.dialects.environment import VARIABLES
+
+        fixed, foreign = dialect_named(tools).settings, VARIABLES.get(tools, ())
+    settings = load_settings({**fixed, "db": context.db, "agent": context.agent}, foreign=foreign)
     for text in settings.notes:
         note(text)
     shown = [
         {
             "key": one.setting.key,
             "value": _shown_value(one),
-            "origin": one.origin,
+            "origin": f"--tools {tools}" if one.setting.key in fixed else one.origin,
             "variable": one.setting.variable,
             "meaning": one.setting.meaning,
         }

@@ -36,17 +36,21 @@ class BackgroundWork:
         self._options = options
         self._memory = memory
         self._stop = threading.Event()
+        self._starting = threading.Lock()
         self._started = False
         self._threads: list[threading.Thread] = []
         # A folder that is watched is indexed first.
         self._folder = options.build or (options.source if options.watch else None)
         self._index_note = "indexing: starting" if self._folder else ""
+        self._index_done = threading.Event()
+        self._is_first_index: bool | None = None  # None: not known yet
 
     def start(self) -> None:
         """Start the threads. Does nothing the second time."""
-        if self._started or self._stop.is_set():
-            return
-        self._started = True
+        with self._starting:
+            if self._started or self._stop.is_set():
+                return
+            self._started = True
         self._spawn("mindex-model", self._load_model_and_embed)
         self._spawn("mindex-tidy", lambda: self._memory().maintenance.purge_expired())
         self._spawn("mindex-files", self._index_and_watch)
@@ -54,6 +58,7 @@ class BackgroundWork:
     def stop(self) -> bool:
         """Stop the threads. Returns False if one of them still runs after a few seconds."""
         self._stop.set()
+        self._index_done.set()
         for thread in self._threads:
             thread.join(_JOIN_SECONDS)
         return not any(thread.is_alive() for thread in self._threads)
@@ -61,6 +66,21 @@ class BackgroundWork:
     def notes(self) -> tuple[str, ...]:
         """How far the index is that is being built; empty once it is complete."""
         return (self._index_note,) if self._index_note else ()
+
+    def wait_for_first_index(self, seconds: float) -> bool:
+        """Wait until the folder is indexed, if it never was before. Returns whether it is, or was."""
+        if self._folder is None or self._index_done.is_set() or not self._first_index():
+            return True
+        self.start()
+        return self._index_done.wait(seconds)
+
+    def _first_index(self) -> bool:
+        """Whether the folder was not indexed when this server started."""
+        if self._is_first_index is None and self._folder is not None:
+            root = str(self._folder.resolve())
+            known = [one for one in self._memory().collections.list() if one.root == root]
+            self._is_first_index = not any(one.indexed_at for one in known)
+        return bool(self._is_first_index)
 
     def _spawn(self, name: str, work: Callable[[], object]) -> None:
         def run() -> None:
@@ -86,13 +106,13 @@ class BackgroundWork:
         """
         if self._memory().models.embedder is None:
             return
-        logged, last_backfill = "", 0.0
+        logged, next_backfill = "", monotonic() + self._options.backfill_delay
         while True:
             try:
                 self._memory().models.load()
-                if not last_backfill or monotonic() - last_backfill > _BACKFILL_SECONDS:
+                if monotonic() >= next_backfill:
                     self._backfill()
-                    last_backfill = monotonic()
+                    next_backfill = monotonic() + _BACKFILL_SECONDS
                 logged = ""
             except EmbeddingError as error:  # every search result says so too, in its notes
                 if str(error) != logged:
@@ -114,11 +134,14 @@ class BackgroundWork:
     def _index_and_watch(self) -> None:
         if self._folder is not None:
             try:
+                self._first_index()
                 self._memory().index(self._folder, exclude=self._options.exclude, report=self._report_progress)
                 self._index_note = ""
             except MindexError as error:
                 self._index_note = f"indexing {self._folder} failed: {error}"
                 raise
+            finally:
+                self._index_done.set()
         workspace = self._workspace()
         if self._options.watch:
             self._memory().watch(self._stop)

@@ -4,7 +4,7 @@ import contextlib
 import threading
 from pathlib import Path
 
-from mindex.config import load_settings
+from mindex.config import Settings, load_settings
 from mindex.errors import ForbiddenPathError, ForeignDatabaseError, MindexError
 from mindex.mcp.background_work import BackgroundWork
 from mindex.mcp.server_options import ServerOptions
@@ -56,23 +56,25 @@ class MemoryHost:
         return self._source
 
     def _open(self) -> Memory:
+        """Open the memory; where the settings of a dialect name its program's own database, one beside that."""
         db = self.options.dialect_db
-        if db is None:
-            return self._open_at(self.options.db)
-        try:
-            return self._open_at(db)
-        except ForeignDatabaseError as error:
-            own = Path(db).with_suffix(".mindex.db")
-            log_note(f"{error.message}; using {own}")
-            return self._open_at(str(own))
-
-    def _open_at(self, db: str | None) -> Memory:
-        settings = load_settings({**self.options.settings, "db": db, "agent": self.options.agent})
+        settings = self._settings(db or self.options.db)
         for note in settings.notes:
             log_note(note)
-        memory = Memory(settings=settings, query_wait=settings.number("embedding.wait"))
-        memory.embedding_queue.in_background = True
-        return memory
+        may_be_foreign = db is not None or settings.origin("db") in {one.name for one in self.options.foreign}
+        try:
+            return _open_with(settings)
+        except ForeignDatabaseError as error:
+            if not may_be_foreign:
+                raise
+            theirs = settings.database
+            own = Path(theirs).with_suffix(".mindex.db")
+            log_note(f"{error.message}; using {own}; `mindex --db {own} import {theirs}` brings its entries over")
+            return _open_with(self._settings(str(own)))
+
+    def _settings(self, db: str | None) -> Settings:
+        flags = {**self.options.settings, "db": db, "agent": self.options.agent}
+        return load_settings(flags, foreign=self.options.foreign)
 
     def start(self) -> None:
         self.background.start()
@@ -102,3 +104,9 @@ class MemoryHost:
             f"{path} lies outside {root}, below which this server may index",
             f"ask the user to run `mindex index {path}`",
         )
+
+
+def _open_with(settings: Settings) -> Memory:
+    memory = Memory(settings=settings, query_wait=settings.number("embedding.wait"))
+    memory.embedding_queue.in_background = True
+    return memory

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialects.environment import VARIABLES
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_line
@@ -64,6 +65,8 @@ def _make_server(options: ServerOptions, tools: str) -> tuple[MindexServer, Memo
             options,
             exclude=(*options.exclude, *dialect.exclude),
             settings={**dialect.settings_for(options.source), **options.settings},
+            backfill_delay=dialect.backfill_delay,
+            foreign=VARIABLES.get(tools, ()),
         )
         memory_host = MemoryHost(options)
         server = MindexServer(memory_host, dialect)

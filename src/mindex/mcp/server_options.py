@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindex.config import ForeignVariable
+
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
@@ -16,3 +18,6 @@ class ServerOptions:
     build: Path | None = None
     watch: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
+    foreign: tuple[ForeignVariable, ...] = ()  # variables of the program that a dialect replaces
+    backfill_delay: float = 0.0  # seconds before records without vectors, of earlier, are embedded in the background
+    index_name: str = ""  # `--index-name` of MemoryExchange

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Literal
 
 from mindex.errors import UsageError
+from mindex.memories.project_sources import parse_sources
 from mindex.model import Kind
 
 ThingKind = Literal["contact", "project", "skill"]
@@ -113,7 +114,7 @@ def _birthday(value: object) -> str:
     return text if without_year else day.isoformat()
 
 
-_SHAPES: Mapping[Parse, Shape] = {_texts: "texts", _object: "json", _objects: "json"}
+_SHAPES: Mapping[Parse, Shape] = {_texts: "texts", _object: "json", _objects: "json", parse_sources: "json"}
 
 FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
     "contact": (
@@ -137,6 +138,12 @@ FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
         FieldSpec("participants", _texts, "Id of a contact who takes part.", contacts=True),
         FieldSpec("company", _text, "For whom it is.", searchable=True),
         FieldSpec("priority", _text, choices=("high", "medium", "low")),
+        FieldSpec(
+            "sources",
+            parse_sources,
+            "Its folders, repositories and addresses; `project link` adds one.",
+            searchable=True,
+        ),
     ),
     "skill": (
         FieldSpec("name", _text, "What it is called; no two skills share a name.", required=True, searchable=True),
@@ -195,10 +202,15 @@ def searchable_text(kind: Kind, values: Mapping[str, object]) -> str:
     """Return the text of a record, a line for each searchable field that has a value."""
     searchable = {spec.name: values.get(spec.name) for spec in FIELDS[kind] if spec.searchable}
     return "\n".join(
-        f"{name}: {', '.join(value) if isinstance(value, list) else value}"
+        f"{name}: {', '.join(map(_words, value)) if isinstance(value, list) else value}"
         for name, value in searchable.items()
         if value not in (None, "", [])
     )
+
+
+def _words(part: object) -> str:
+    """Return a part of a list as it is searched: of a project's source, where it is."""
+    return str(part["location"]) if isinstance(part, dict) else str(part)
 
 
 def record_values(kind: Kind, values: Mapping[str, object]) -> dict[str, object]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         LabelCount,
         MemoryInConflict,
         MemoryStatistics,
+        ProjectSource,
         PurgeResult,
         SecretFinding,
         Session,
@@ -62,9 +63,9 @@ __all__ = [
     "Chunk", "Collection", "CollectionReport", "CollectionStatus", "Conflict", "Consolidation", "ContextPlan",
     "Document", "DueSkill", "EmbeddingStatus", "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport",
     "KeywordNode", "Kind", "LabelCount", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase", "Prefix",
-    "Progress", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors", "Report", "Role",
-    "SecretFinding", "Session", "SessionPage", "SimilarMemory", "SkippedFile", "Stage", "Status", "Term", "Tier",
-    "TimelineEvent", "Trace", "VectorArray", "Without",
+    "Progress", "ProjectSource", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors",
+    "Report", "Role", "SecretFinding", "Session", "SessionPage", "SimilarMemory", "SkippedFile", "Stage", "Status",
+    "Term", "Tier", "TimelineEvent", "Trace", "VectorArray", "Without",
 ]  # fmt: skip
 
 # Making a dataclass takes longer than many a query: those that a search does not need are made when first used.

@@ -99,7 +99,7 @@ class Query:
     weak: bool | None = None  # whether hits below the floor are shown, as weak; None: the setting
     rerank: bool | None = None  # None: when a reranker is configured
     expand: bool = False
-    inside_words: bool = False  # the last tier finds letters in the middle of words, too
+    inside_words: bool = False  # the last tier takes any word of the query, in the middle of other words, too
 
 
 @dataclass(frozen=True, slots=True)

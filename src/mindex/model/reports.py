@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Literal
 
 from mindex.model.records import Conflict, Record
 from mindex.model.results import Tier
@@ -298,6 +299,24 @@ class SecretFinding:
     line: int
     preview: str
     path: str = ""
+
+
+SourceType = Literal["folder", "repository", "address"]
+SourceStatus = Literal["ok", "warning", "error", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSource:
+    """What is linked to a project, and its status now. `checked_at` is when that was last reported."""
+
+    project: str  # the id
+    project_name: str
+    type: SourceType
+    location: str
+    status: SourceStatus
+    linked_at: int
+    message: str = ""
+    checked_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from mindex.model import (
     LabelCount,
     MemoryInConflict,
     MemoryStatistics,
+    ProjectSource,
     PurgeResult,
     Record,
     SecretFinding,
@@ -208,7 +209,36 @@ def thing_text(record: Record) -> str:
 
 
 def _field_lines(record: Record) -> list[str]:
-    return [f"{name}: {field_text(value)}" for name, value in stored_fields(record).items()]
+    fields = stored_fields(record)
+    sources = fields.pop("sources", None) if record.kind == "project" else None
+    lines = [f"{name}: {field_text(value)}" for name, value in fields.items()]
+    return [*lines, *(_source_line(one) for one in (sources if isinstance(sources, list) else ()))]
+
+
+def _source_line(source: Json) -> str:
+    """`source: folder /home/ann/atlas (warning: not backed up)`, with what was reported of it."""
+    if not isinstance(source, dict):
+        return f"source: {field_text(source)}"
+    reported = ": ".join(str(source[name]) for name in ("status", "message") if source.get(name))
+    return f"source: {source.get('type')} {source.get('location')}" + (f" ({reported})" if reported else "")
+
+
+def sources_json(sources: Sequence[ProjectSource]) -> dict[str, Json]:
+    return {"sources": [to_json(one) for one in sources], "total": len(sources)}
+
+
+def sources_text(sources: Sequence[ProjectSource]) -> str:
+    rows = [[one.status, one.type, one.location, one.project_name, one.message] for one in sources]
+    return "\n".join(aligned(rows)) or "no project has a source; `mindex project link PROJECT LOCATION` adds one"
+
+
+def linked_source_text(source: ProjectSource) -> str:
+    state = f"{source.status}: {source.message}" if source.message else source.status
+    return f"{source.type} {source.location} is linked to {source.project_name} ({state})"
+
+
+def unlinked_source_text(source: ProjectSource) -> str:
+    return f"{source.type} {source.location} is no longer linked to {source.project_name}"
 
 
 def thing_added_json(record: Record, notes: Sequence[str] = ()) -> dict[str, Json]:

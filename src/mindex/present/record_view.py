@@ -181,11 +181,24 @@ def own_fields(record: Record) -> dict[str, Json]:
         return {"session_id": str(record.fields["session_id"])} if record.fields.get("session_id") else {}
     if record.kind not in ("contact", "project", "skill", "history"):
         return {}
+    fields = stored_fields(record)
+    if record.kind == "project" and "sources" in fields:
+        fields["sources"] = _reported(fields["sources"])
     return {
         name: value
-        for name, value in stored_fields(record).items()
-        if name != "type" and f"{name}: {field_text(value)}" not in record.text
+        for name, value in fields.items()
+        if name != "type" and value != [] and f"{name}: {field_text(value)}" not in record.text
     }
+
+
+def _reported(sources: Json) -> Json:
+    """The sources of a project whose status was reported, with that: where all of them are stands in the text."""
+    shown = ("location", "status", "message")
+    return [
+        {name: one[name] for name in shown if name in one}
+        for one in (sources if isinstance(sources, list) else ())
+        if isinstance(one, dict) and "status" in one
+    ]
 
 
 def field_text(value: Json) -> str:

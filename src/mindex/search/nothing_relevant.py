@@ -23,8 +23,8 @@ def substring_answer(store: Store, query: Query, text: str, notes: tuple[str, ..
     """The last tier: records that hold the query's identifiers and quoted texts literally; None when there is none.
 
     An identifier among other words does not count if records hold it as a word: those were judged already, by meaning,
-    and `long-lasting` in a question does not say what is sought. With `query.inside_words` all words of the query
-    count, and in the middle of other words, too.
+    and `long-lasting` in a question does not say what is sought. With `query.inside_words` one of the query's words is
+    enough, and it may stand in the middle of another word; records that hold more of them come first.
     """
     literals = tuple((_words(text) if query.inside_words else literal_texts(text))[:_MOST_LITERALS])
     if not query.inside_words and len(text.split()) > 1:
@@ -77,7 +77,10 @@ def _is_long_enough(literal: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in text.split() if len(word) > 1] or text.split()
+    """The words of a query, without those that nearly every text holds, unless there are no others."""
+    words = [word.strip(_PUNCTUATION) or word for word in text.split()]
+    telling = [word for word in words if len(word) > 1 and fold(word) not in STOP_WORDS]
+    return list(dict.fromkeys(telling or words))
 
 
 def _letters_note(terms: QueryTerms, records: Sequence[Record]) -> str:

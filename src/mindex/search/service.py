@@ -48,7 +48,7 @@ class SearchOptions(Scope, total=False):
     around: int  # so many turns before and after each turn that is found
     rerank: bool | None  # a cross-encoder reads the first forty candidates; None: if one is configured
     expand: bool  # a language model adds variants of the query
-    inside_words: bool  # the last tier finds letters in the middle of words, too
+    inside_words: bool  # the last tier takes any word of the query, in the middle of other words, too
 
 
 @dataclass(frozen=True, slots=True)

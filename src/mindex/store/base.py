@@ -16,7 +16,8 @@ The laws that hold for every engine, with `tests/contract` as their proof:
 - **Errors**: StoreError when the database cannot be used (StoreBusyError when it is locked for too long), UsageError
   for a value that it cannot hold. Every other error is named at its method.
 - **Writers**: no engine needs one global writer lock, but two writers at once must not break what is unique: content
-  of live memories, unique fields and numbers of one agent. `rules.duplicates_numbers_history` locks an agent for that.
+  of live memories and unique fields of one agent, and the numbers of the store. `rules.duplicates_numbers_history`
+  locks an agent for the first two; reading the last number locks that one.
 - **Times** are milliseconds since 1970; ids are letters and digits. Ids and cache keys are compared literally and
   ordered by code point. `rules.filters` says how filters, paths and literal texts match, and
   `rules.duplicates_numbers_history` how names do.
@@ -139,8 +140,8 @@ class EntryStore(Protocol):
 
         A memory whose content a live, unexpired memory of its agent has is not stored: that one's `updated_at` is set.
         An entry whose value of the field `unique` a live record of its kind and agent has is not stored either. `once`
-        leaves an id that exists. A new entry gets its agent's next number, from 1, which is never given again. The time
-        of the change is the record's `updated_at`.
+        leaves an id that exists. A new entry gets the store's next number, from 1, whoever its agent is; it is never
+        given again. The time of the change is the record's `updated_at`.
         """
 
     def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
@@ -277,7 +278,8 @@ class RetrievalStore(Protocol):
     ) -> tuple[str, ...]:
         """Ids of records that hold every literal text in text or title, as `rules.filters.holds_literally` says.
 
-        Ordered by confidence (the highest first), then by the last access or else update (the latest first).
+        With `inside_words` one of the texts is enough, and records that hold more of them come first. Then ordered by
+        confidence (the highest first), then by the last access or else update (the latest first).
         """
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:

@@ -77,7 +77,10 @@ class ExportRow:
 
 @dataclass(frozen=True, slots=True)
 class ExportSnapshot:
-    """All entries of one moment, in order of agent and number, and the last number of each agent."""
+    """All entries of one moment, in order of agent and number.
+
+    `last_numbers` has, for each agent, the last number that was given in the store, whoever got it.
+    """
 
     last_numbers: Mapping[str, int]
     total: int
@@ -114,8 +117,8 @@ class ImportPreview:
     ids: dict[str, ExistingRecord] = field(default_factory=dict)
     contents: dict[tuple[str, str], str] = field(default_factory=dict)  # (agent, content hash) → id
     unique: dict[tuple[str, str, str], str] = field(default_factory=dict)  # (agent, kind, value) → id
-    numbers: set[tuple[str, int]] = field(default_factory=set)
-    last_numbers: dict[str, int] = field(default_factory=dict)
+    numbers: set[tuple[str, int]] = field(default_factory=set)  # (agent, number)
+    last_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from mindex.mcp.memory_host import MemoryHost
     from mindex.mcp.tools import OnError
 
-NATIVE = "native"
+NATIVE, MEMORY_EXCHANGE = "native", "memory-exchange"
 # `--tools NAME` → the module with its `DIALECT`. Another dialect is one file and one line here.
 DIALECTS = {
     NATIVE: "mindex.mcp.native",
-    "memory-exchange": "mindex.mcp.dialects.memory_exchange",
+    MEMORY_EXCHANGE: "mindex.mcp.dialects.memory_exchange",
     "memory-mcp": "mindex.mcp.dialects.memory_mcp",
     "mudpuppy": "mindex.mcp.dialects.mudpuppy",
     "memorizer": "mindex.mcp.dialects.memorizer",
@@ -41,6 +41,7 @@ class Dialect:
     instructions: str
     lists_collections: bool = False  # in its instructions
     exclude: tuple[str, ...] = ()  # never indexed
+    backfill_delay: float = 0.0  # see `ServerOptions`
     settings: Mapping[str, object] = field(default_factory=dict)
     settings_of_source: Callable[[Path], Mapping[str, object]] = lambda _: {}  # from files in the source folder
     on_error: OnError | None = None  # the result of an error; None: an error of MCP

@@ -12,7 +12,12 @@ from mindex.mcp.dialects.memorizer_contacts_projects_skills import ThingTools
 from mindex.mcp.dialects.memorizer_export_import import ExportImportTools
 from mindex.mcp.dialects.memorizer_facts_conversations_profile import FactConversationProfileTools
 from mindex.mcp.dialects.memorizer_format import failed
+from mindex.mcp.dialects.memorizer_project_sources import ProjectSourceTools
 from mindex.mcp.dialects.memorizer_timeline_maintenance import MaintenanceTools
+
+# Its clients embed what is missing themselves, with `backfill_embeddings`: a server that is faster than its first call
+# would leave them nothing to see. What they leave is embedded a minute later.
+_BACKFILL_DELAY = 60.0
 
 
 def _error_result(error: ToolError) -> CallToolResult:
@@ -40,8 +45,9 @@ _COMMANDS = (
 )
 
 DIALECT = Dialect(
-    (FactConversationProfileTools, ThingTools, MaintenanceTools, ExportImportTools),
+    (FactConversationProfileTools, ThingTools, ProjectSourceTools, MaintenanceTools, ExportImportTools),
     _INSTRUCTIONS,
+    backfill_delay=_BACKFILL_DELAY,
     settings=NO_IMPORTANCE_BOOST,
     on_error=_error_result,
     commands=_COMMANDS,

@@ -7,15 +7,17 @@ from typing import Annotated, cast
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.errors import NotFoundError, UsageError
+from mindex.errors import NotFoundError, SecretError, UsageError
 from mindex.mcp.dialects.memorizer_format import category_of, succeeded, utc_text
 from mindex.mcp.tools import JsonObject, Toolset
-from mindex.memories.field_specs import FIELDS
 from mindex.model import Kind, Record
+from mindex.present.record_view import summary_of
 from mindex.present.to_json import Json
+from mindex.redaction.redactor import Redactor
 
 AgentId = Annotated[str, Field(description="Default main")]
-# Memorizer-MCP has no such argument: its ids are unique over all agents, ours per agent.
+# Memorizer-MCP has no such argument: its ids are unique. So are ours, except for imported ones and those of databases
+# that counted for each agent.
 OwnerId = Annotated[str, Field(description="Whose it is; only needed when several agents have that id")]
 Number = Annotated[int, Field(ge=1)]
 
@@ -23,9 +25,23 @@ MAX_LISTED = 500
 _PAGE = 500
 _KIND_NAMES: dict[Kind, str] = {"memory": "fact"}
 # Fields that its contacts do not have: shown where they have a value.
-_OWN_FIELDS = frozenset({"phone", "address", "birthday", "links"})
+_OWN_FIELDS = ("phone", "address", "birthday", "links")
 # Its skills have three triggers: any kind of schedule is `cron`, and the config says which.
 _TRIGGERS: Mapping[str, str] = {"interval": "cron", "at": "cron"}
+
+
+# The columns of its rows. A record may have more fields, which its clients do not know.
+_COLUMNS: Mapping[Kind, tuple[str, ...]] = {
+    "contact": ("name", "email", "company", "role", "type", "notes"),
+    "project": (
+        "name", "status", "type", "description", "primary_contact_id", "participants", "company", "priority",
+    ),
+    "skill": (
+        "name", "description", "trigger_type", "trigger_config", "instructions", "required_tools", "execution_plan",
+        "max_steps", "enabled", "notify_on_completion", "notify_interval_minutes", "last_run_at", "last_run_status",
+        "last_run_summary", "last_notified_at",
+    ),
+}  # fmt: skip
 
 
 class MemorizerTools(Toolset):
@@ -35,6 +51,15 @@ class MemorizerTools(Toolset):
     def _success(self, *notes: str, **data: Json) -> CallToolResult:
         return succeeded(data, (*notes, *self.host.notes()))
 
+    def _refuse_secret(self, fact: str) -> None:
+        """Raise SecretError, which names the kinds, for a text that holds secrets: Memorizer-MCP stores no part of it.
+
+        Memories of other tools are stored without their secrets; with `secrets.mode = off` this one is stored, too.
+        """
+        mode = self._memory.settings.secrets_mode
+        if kinds := Redactor(mode).for_reading().redact(fact).redacted:
+            raise SecretError(f"the fact holds a secret ({', '.join(kinds)}), so nothing was stored", "take it out")
+
     def _limit_notes(self, limit: int, found: int = 0) -> tuple[str, ...]:
         """Return the notes of a list whose limit was too high, or that may leave out records."""
         notes = (f"limit cut to {MAX_LISTED}",) if limit > MAX_LISTED else ()
@@ -43,7 +68,8 @@ class MemorizerTools(Toolset):
     def _by_number(self, kind: Kind, number: int, agent_id: str = "") -> Record:
         """Return the one live record of a kind with this number.
 
-        Raises NotFoundError if there is none, and UsageError if several agents have one and `agent_id` is empty.
+        Raises NotFoundError if there is none, and UsageError, which names all of them, if several agents have one and
+        `agent_id` is empty.
         """
         entries = self._memory.entries
         agents = [agent_id] if agent_id else entries.agents()
@@ -53,8 +79,9 @@ class MemorizerTools(Toolset):
         if not found:
             raise NotFoundError(f"{name.capitalize()} not found: {number}")
         if len(found) > 1:
-            owners = ", ".join(record.agent for record in found)
-            raise UsageError(f"{name} {number} is there for more than one agent", f"give agent_id, one of {owners}")
+            named = " and ".join(f"{record.agent}'s '{summary_of(record)}'" for record in found)
+            owners = " or ".join(record.agent for record in found)
+            raise UsageError(f"{name} {number} is {named}", f"give agent_id: {owners}")
         return found[0]
 
     def _live_records(self, kind: Kind, agent_id: str) -> Iterator[Record]:
@@ -114,10 +141,10 @@ def short_row(row: JsonObject) -> JsonObject:
 
 def thing_row(record: Record) -> JsonObject:
     """Return a contact; what the rows of all things have in common."""
-    shown = (spec.name for spec in FIELDS[record.kind] if spec.name not in _OWN_FIELDS or spec.name in record.fields)
+    own = [name for name in _OWN_FIELDS if name in record.fields]
     return {
         "id": record.number,
-        **{name: _field(record, name) for name in shown},
+        **{name: _field(record, name) for name in (*_COLUMNS[record.kind], *own)},
         "created_at": utc_text(record.created_at),
         "updated_at": utc_text(record.updated_at),
     }

@@ -10,6 +10,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
+from mindex.errors import NotFoundError
 from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId
 from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
 from mindex.memories.field_specs import FIELDS, ThingKind
@@ -179,7 +180,7 @@ class ThingTools(MemorizerTools):
         filters = _given_fields("project", locals())
         agent = self._agent(agent_id)
         if contact_id is not None:
-            filters["contact"] = self._by_number("contact", contact_id, agent).id
+            filters["contact"] = self._contact(contact_id, agent).id
         return self._list("project", limit, agent, filters)
 
     @tool("Change a project.", REVISES)
@@ -225,10 +226,17 @@ class ThingTools(MemorizerTools):
         """Return the fields of a project that name contacts, with their ids for the numbers that the tools take."""
         fields: dict[str, Any] = {}
         if (primary := arguments.get("primary_contact_id")) is not None:
-            fields["primary_contact_id"] = self._by_number("contact", primary, agent).id
+            fields["primary_contact_id"] = self._contact(primary, agent).id
         if (participants := arguments.get("participants")) is not None:
-            fields["participants"] = [self._by_number("contact", one, agent).id for one in participants]
+            fields["participants"] = [self._contact(one, agent).id for one in participants]
         return fields
+
+    def _contact(self, number: int, agent: str) -> Record:
+        """Return the contact of an agent with this number, else that of another one: its ids are unique."""
+        try:
+            return self._by_number("contact", number, agent)
+        except NotFoundError:
+            return self._by_number("contact", number)
 
 
 def _given_fields(kind: ThingKind, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ The lossless export is `mindex export`. These are files that users of Memorizer-
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -25,7 +24,7 @@ from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.to_json import Json
 
-FOLDER_VARIABLE = "MEMORY_EXPORT_PATH"
+_FOLDER_SETTING = "export.path"
 _MAX_TURNS = 500
 _MAX_BYTES = 32 * 1024 * 1024
 _MAX_NOTES = 20
@@ -88,6 +87,7 @@ class ExportImportTools(MemorizerTools):
     def _import_fact(self, item: Mapping[str, Any], agent: str) -> Iterator[str]:
         """Update the fact with this id and creation time, or add it. Yields its name if something changed."""
         text, category = item["fact"], item["category"]
+        self._refuse_secret(text)
         existing = self._existing(item, agent)
         if existing is None:
             added = self._memory.add(
@@ -128,8 +128,8 @@ def _is_fact(item: object) -> bool:
 
 
 def export_folder(memory: Memory) -> Path:
-    """Return the folder of the environment variable, by default one beside the database."""
-    folder = os.environ.get(FOLDER_VARIABLE)
+    """Return the folder of the setting, by default one beside the database."""
+    folder = memory.settings.text(_FOLDER_SETTING)
     return Path(folder).expanduser() if folder else memory.folder / "memory-export"
 
 
@@ -172,7 +172,7 @@ def _write(folder: Path, name: str, text: str) -> None:
         with replaced_file(target) as file:
             file.write(text.encode("utf-8", "surrogatepass"))
     except OSError as error:
-        raise StoreError(f"{target} cannot be written ({error})", f"set {FOLDER_VARIABLE} to another folder") from error
+        raise StoreError(f"{target} cannot be written ({error})", f"set {_FOLDER_SETTING} to another folder") from error
 
 
 def _as_json(profile: JsonObject, facts: Sequence[Record], turns: Sequence[Record] | None) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,6 @@ from mindex.model import AddResult, Answer, Kind, Tier
 from mindex.present.to_json import Json
 
 _REDACTED = "secrets were left out"
-_REDACTION = "[redacted:"
 # Its names of the tiers.
 _SEARCH_MODES: Mapping[Tier, str] = {
     "hybrid": "hybrid",
@@ -43,6 +42,7 @@ class FactConversationProfileTools(MemorizerTools):
         source: Annotated[str, Field(description="The conversation it comes from")] = "",
         agent_id: AgentId = "",
     ) -> CallToolResult:
+        self._refuse_secret(fact)
         added = self._memory.add(fact, type=category, source=source, agent=agent_id or None)
         record = self._memory.entries.find(added.id)
         data: JsonObject = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
@@ -70,6 +70,7 @@ class FactConversationProfileTools(MemorizerTools):
         self, fact_id: Number, fact: str, category: Category | Omitted = None, agent_id: OwnerId = ""
     ) -> CallToolResult:
         record = self._by_number("memory", fact_id, agent_id)
+        self._refuse_secret(fact)
         changes: dict[str, Any] = {"text": fact}
         if category is not None and category != category_of(record.type):
             changes["type"] = category
@@ -81,8 +82,6 @@ class FactConversationProfileTools(MemorizerTools):
             "new_fact": change.after.text,
             "category": category_of(change.after.type),
         }
-        if _REDACTION in change.after.text and _REDACTION not in fact:
-            data["message"] = _REDACTED
         return self._success(*change.notes, **data)
 
     @tool("Delete a fact that is wrong: it leaves every search.", REFRESHES)

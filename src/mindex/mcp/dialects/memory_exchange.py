@@ -22,6 +22,9 @@ DOMAIN_MAP = "MemoryExchangeManagement.md"
 _INDEX_NAME = "memory-exchange"
 _MOST_RESULTS = 10
 _MOST_TAGS = 10
+# MemoryExchange builds its index before it answers anything. A small folder takes a second or two.
+_WAIT_SECONDS = 10.0
+_INCOMPLETE = "the index is being built for the first time; this answer has only what is in it so far"
 _NOTHING = "No relevant memory exchange entries found for your query."
 _EMPTY = (
     "**Warning:** The index is empty. Start the server with `--build-index` or `--watch`, and check that the source"
@@ -47,6 +50,7 @@ class MemoryExchangeTools(Toolset):
         currentFilePath: Annotated[str, Field(description="The file being edited: lifts results of its domain")] = "",
         topK: Annotated[int, Field(description="Number of results, 1-10, default 5")] = 5,
     ) -> CallToolResult:
+        complete = self.host.background.wait_for_first_index(_WAIT_SECONDS)
         found = self._memory.search(
             query,
             limit=min(max(topK, 1), _MOST_RESULTS),
@@ -59,7 +63,7 @@ class MemoryExchangeTools(Toolset):
         roots = {collection.name: collection for collection in self._memory.collections.list()}
         text = "".join(_result_texts(found.hits, roots)) if found.hits else _NOTHING
         shown = view_answer(replace(found, terms=QueryTerms()))  # without highlights, which its clients do not know
-        return tool_result(text, shown.json(), self.host.notes())
+        return tool_result(text, shown.json(), (*([] if complete else [_INCOMPLETE]), *self.host.notes()))
 
     @tool("Read a whole markdown file that search found, or whose path you know.", READS)
     def get_memory_file(
@@ -68,6 +72,7 @@ class MemoryExchangeTools(Toolset):
         path = filePath.strip().replace("\\", "/")
         if not path:
             raise UsageError("filePath is required.")
+        self.host.background.wait_for_first_index(_WAIT_SECONDS)
         source = self.host.source
         if source is not None and not path.startswith("/") and not PureWindowsPath(path).is_absolute():
             path = f"{source.name}/{path.removeprefix('./')}"
@@ -91,7 +96,7 @@ class MemoryExchangeTools(Toolset):
         shown: JsonObject = {
             "Source path": source.root if source else "(not configured)",
             "Provider": "Local",
-            "Index name": _INDEX_NAME,
+            "Index name": self.host.options.index_name or _INDEX_NAME,
             "Indexed chunks": chunks,
             "Indexed files": sum(one.documents for one in collections),
             "Last indexed": _local_time(indexed) if indexed else "never",

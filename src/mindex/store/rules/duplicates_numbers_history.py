@@ -35,11 +35,14 @@ class EntryStatements(Protocol):
     def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
         """(id, value of this field) of each live record of a kind and agent that has the field."""
 
-    def last_number(self, agent: str) -> int:
-        """The highest number that an entry of this agent was ever given, purged or not; 0 if none was."""
+    def last_number(self) -> int:
+        """The highest number that an entry of any agent was ever given, purged or not; 0 if none was.
 
-    def raise_number(self, agent: str, number: int) -> None:
-        """Remember that numbers up to this one were given."""
+        No other transaction may raise it until this one ends: an engine with several writers locks it.
+        """
+
+    def raise_number(self, number: int) -> None:
+        """Remember that numbers up to this one were given; it is not below the last one."""
 
     def insert(self, record: Record) -> None:
         """Store a new entry; a live one can be found by its words, tags and entities from then on."""
@@ -57,7 +60,7 @@ class EntryStatements(Protocol):
 def add(
     statements: EntryStatements, record: Record, *, by: str, reason: str = "", unique: str = "", once: bool = False
 ) -> AddOutcome:
-    """Store an entry under its agent's next number, unless it is there already; see `EntryStore.add`."""
+    """Store an entry under the next number, unless it is there already; see `EntryStore.add`."""
     statements.lock_agent(record.agent)
     if once and statements.entry(record.id) is not None:
         return AddOutcome(record.id, created=False)
@@ -66,9 +69,11 @@ def add(
     if record.kind == "memory" and (same := _same_content(statements, record, record.updated_at)):
         statements.touch(same, record.updated_at)
         return AddOutcome(same, created=False)
-    if not record.number:
-        record = replace(record, number=statements.last_number(record.agent) + 1)
-        statements.raise_number(record.agent, record.number or 0)
+    last = statements.last_number()
+    number = record.number or last + 1
+    if number > last:
+        statements.raise_number(number)
+    record = replace(record, number=number)
     statements.insert(record)
     batch = batch_of("add", reason, by, record.updated_at, statements.batch)
     statements.append_change(Change(0, record.id, record.updated_at, by, "add", reason, None, record, batch=batch))

@@ -48,8 +48,17 @@ def _at_least(value: float | None, least: float | None) -> bool:
 
 
 def holds_literally(literals: Sequence[str], text: str, title: str, *, inside_words: bool = False) -> bool:
-    """Whether a record's text or title holds every literal text: at word boundaries, as `literal_ranges` says."""
-    return all(
+    """Whether a record's text or title holds every literal text: at word boundaries, as `literal_ranges` says.
+
+    With `inside_words` one of them is enough, and it may stand inside a word.
+    """
+    held = count_held(literals, text, title, inside_words=inside_words)
+    return held > 0 if inside_words else held == len(literals)
+
+
+def count_held(literals: Sequence[str], text: str, title: str, *, inside_words: bool = False) -> int:
+    """How many of the literal texts a record's text or title holds."""
+    return sum(
         any(next(literal_ranges(held, literal, inside_words=inside_words), None) for held in (text, title))
         for literal in literals
     )

@@ -77,15 +77,14 @@ def restore(
         _extend(preview, known)
     elif stored:
         _store(statements, stored, options)
-        for agent in {row.record.agent for row in stored}:
-            statements.raise_number(agent, known.last_numbers[agent])
+        statements.raise_number(known.last_number)
     return tuple(outcomes)
 
 
 def _known(statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions) -> ImportPreview:
     """What the store has that rows could be equal to, or in conflict with."""
     records = [row.record for row in rows]
-    known = ImportPreview()
+    known = ImportPreview(last_number=max(statements.last_number(), *options.above.values(), 0))
     known.ids.update(statements.existing([record.id for record in records]))
     hashes = [content_hash(record.text) for record in records if record.kind == "memory"]
     known.contents.update(statements.same_content(hashes, statements.now))
@@ -94,7 +93,6 @@ def _known(statements: RestoreStatements, rows: Sequence[ExportRow], options: Re
         if record.number is not None and 0 < record.number <= LAST_NUMBER:
             numbers[record.agent].append(record.number)
     for agent in {record.agent for record in records}:
-        known.last_numbers[agent] = max(statements.last_number(agent), options.above.get(agent, 0))
         known.numbers.update((agent, number) for number in statements.taken_numbers(agent, numbers[agent]))
     for agent, kind in {(record.agent, record.kind) for record in records if record.kind in options.unique}:
         held = statements.unique_values(agent, kind, options.unique[kind])
@@ -107,8 +105,7 @@ def _extend(known: ImportPreview, more: ImportPreview) -> None:
     known.contents.update(more.contents)
     known.unique.update(more.unique)
     known.numbers.update(more.numbers)
-    for agent, number in more.last_numbers.items():
-        known.last_numbers[agent] = max(number, known.last_numbers.get(agent, 0))
+    known.last_number = max(known.last_number, more.last_number)
 
 
 def _judged(record: Record, known: ImportPreview, options: RestoreOptions, now: int) -> RestoreOutcome:
@@ -133,9 +130,9 @@ def _judged(record: Record, known: ImportPreview, options: RestoreOptions, now: 
         known.unique[place] = record.id
     number = record.number
     if number is None or not 0 < number <= LAST_NUMBER or (record.agent, number) in known.numbers:
-        number = known.last_numbers[record.agent] + 1
+        number = known.last_number + 1
     known.numbers.add((record.agent, number))
-    known.last_numbers[record.agent] = max(number, known.last_numbers[record.agent])
+    known.last_number = max(number, known.last_number)
     known.ids[record.id] = mine
     return RestoreOutcome("added", record.id, number)
 

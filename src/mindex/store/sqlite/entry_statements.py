@@ -24,7 +24,14 @@ _UNIQUE_VALUES = """
 SELECT id, json_extract(fields, '$.' || ?1) FROM records WHERE agent = ?2 AND kind = ?3 AND retired_at IS NULL
 AND json_extract(fields, '$.' || ?1) IS NOT NULL
 """
-_LAST_TAKEN = "SELECT max(number) FROM records WHERE agent = ? AND number IS NOT NULL"
+_LAST_NUMBER = "SELECT value FROM meta WHERE key = 'number'"
+# Of a file that counted for each agent, with the last number of each under `number:AGENT`.
+_LAST_OF_ALL_AGENTS = """
+SELECT max(
+    coalesce((SELECT max(number) FROM records WHERE number IS NOT NULL), 0),
+    coalesce((SELECT max(CAST(value AS INTEGER)) FROM meta WHERE key >= 'number:' AND key < 'number;'), 0)
+)
+"""
 _APPEND_CHANGE = """
 INSERT INTO history (change, record, at, by, action, reason, batch, before, after)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -58,15 +65,12 @@ class SqliteEntryStatements:
     def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
         return self._connection.execute(_UNIQUE_VALUES, (field, agent, kind)).fetchall()
 
-    def last_number(self, agent: str) -> int:
-        given = read_value(self._connection, "SELECT value FROM meta WHERE key = ?", f"number:{agent}")
-        taken = read_value(self._connection, _LAST_TAKEN, agent)
-        return max(int(given or 0), int(taken or 0))
+    def last_number(self) -> int:
+        given = read_value(self._connection, _LAST_NUMBER)
+        return int(given or read_value(self._connection, _LAST_OF_ALL_AGENTS))
 
-    def raise_number(self, agent: str, number: int) -> None:
-        self._connection.execute(
-            "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (f"number:{agent}", str(number))
-        )
+    def raise_number(self, number: int) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('number', ?)", (str(number),))
 
     def insert(self, record: Record) -> None:
         record_rows.insert_entry(self._connection, record)

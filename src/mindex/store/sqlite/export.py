@@ -35,7 +35,7 @@ def export_snapshot(connection: sqlite3.Connection, agent: str, *, vectors: bool
     count = f"SELECT count(*) FROM records WHERE kind != 'chunk' AND agent IN {marks(agents)}"
     total = read_value(connection, count, *agents)
     statements = SqliteEntryStatements(connection)
-    last_numbers = {name: statements.last_number(name) for name in agents}
+    last_numbers = dict.fromkeys(agents, statements.last_number())
     return ExportSnapshot(last_numbers, total, _rows(connection, agents, vectors))
 
 

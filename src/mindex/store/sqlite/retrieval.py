@@ -46,8 +46,8 @@ _LABELS: dict[Label, str] = {
 }
 _HOLDS_LETTERS = "(r.text LIKE ? ESCAPE '\\' OR r.title LIKE ? ESCAPE '\\')"
 _SUBSTRING = """
-SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE {letters} AND {scope}
-ORDER BY r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key
+SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE ({letters}) AND {scope}
+ORDER BY {count} DESC, r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key
 """
 _TEXTS = "SELECT id, text, title FROM records WHERE id IN {marks}"
 
@@ -95,10 +95,12 @@ class SqliteRetrieval:
     ) -> tuple[str, ...]:
         escaped = ["%" + one.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%" for one in literals]
         scope = condition(filters, now_ms())
-        query = _SUBSTRING.format(letters=" AND ".join([_HOLDS_LETTERS] * len(literals)), scope=scope.sql)
-        twice = (one for one in escaped for _ in range(2))
+        twice = [one for one in escaped for _ in range(2)]
+        each = [_HOLDS_LETTERS] * len(literals)
+        letters, count = (" OR ".join(each), " + ".join(each)) if inside_words else (" AND ".join(each), "NULL")
+        query = _SUBSTRING.format(letters=letters, scope=scope.sql, count=count)
         with self._database.snapshot() as connection:
-            ids = read_column(connection, query, *twice, *scope.parameters)
+            ids = read_column(connection, query, *twice, *scope.parameters, *(twice if inside_words else ()))
             held = _holding_literally(connection, ids, literals, inside_words)
             return tuple(islice(held, limit))
 

@@ -1,0 +1,51 @@
+"""MemoryExchange's own flags of `serve`, as settings of mindex, or as a sentence that names the setting instead."""
+
+from collections.abc import Mapping
+
+from mindex.errors import UsageError
+from mindex.mcp.dialects.environment import model_folder
+
+# This module must not import the SDK: `mindex serve` reads it for `--help`.
+
+FLAGS: Mapping[str, str] = {
+    "--provider": "local or azure: whose embeddings",
+    "--index-name": "what get_index_status calls the index",
+    "--model-path": "the folder of an ONNX model",
+    "--azure-openai-endpoint": "with --provider azure: its address",
+    "--azure-openai-key": "with --provider azure: its key",
+    "--azure-openai-deployment": "with --provider azure: the deployment",
+    "--azure-search-endpoint": "not used",
+    "--azure-search-key": "not used",
+}
+_AZURE_SETTINGS = {
+    "--azure-openai-endpoint": "embedding.url",
+    "--azure-openai-key": "embedding.api_key",
+    "--azure-openai-deployment": "embedding.model",
+}
+_SEARCH_FLAGS = ("--azure-search-endpoint", "--azure-search-key")
+
+
+def settings_of_flags(flags: Mapping[str, str]) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Return the settings that these flags stand for, and notes on those that stand for none.
+
+    Raises UsageError for a provider that MemoryExchange does not have.
+    """
+    provider = flags.get("--provider", "").lower()
+    if provider not in ("", "local", "azure"):
+        raise UsageError(
+            f"there is no provider '{provider}'", "use local or azure; mindex has more: embedding.provider"
+        )
+    settings: dict[str, object] = {"embedding.provider": provider} if provider else {}
+    notes = [
+        f"{flag} is not used: the index is in the database that `db` names" for flag in _SEARCH_FLAGS if flag in flags
+    ]
+    for flag, key in _AZURE_SETTINGS.items():
+        if flag in flags and provider == "azure":
+            settings[key] = flags[flag]
+        elif flag in flags:
+            notes.append(f"{flag} is not used without --provider azure; it sets {key}")
+    if (path := flags.get("--model-path")) and provider == "azure":
+        notes.append("--model-path is not used with --provider azure; it sets embedding.model")
+    elif path:
+        settings |= {"embedding.provider": "local", "embedding.model": model_folder(path)}
+    return settings, tuple(notes)
