@@ -53,7 +53,12 @@ _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, 
 
 def index(connection: sqlite3.Connection, key: int, record: Record) -> None:
     """Make a record findable by its words; it must not be in the index yet."""
-    connection.execute(_ADD, (key, *analyze_record(record)))
+    index_all(connection, [(key, record)])
+
+
+def index_all(connection: sqlite3.Connection, records: Iterable[tuple[int, Record]]) -> None:
+    """Make records findable by their words, each with its key."""
+    connection.executemany(_ADD, ((key, *analyze_record(record)) for key, record in records))
 
 
 def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
