@@ -16,10 +16,19 @@ from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.model import Progress
 from mindex.present.to_json import compact_json
+from mindex.search.guidance import Guidance
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+_GUIDANCE = Guidance(
+    fill="`mindex index FOLDER` or `mindex add` fills it",
+    add="`mindex add` adds one",
+    wait="search again when `mindex index` has ended; run it if it was interrupted",
+    vectors="`mindex backfill` makes the vectors",
+    include_expired="--include-expired",
+)
 
 Printable: TypeAlias = "DataclassInstance | Mapping[str, object]"
 
@@ -34,7 +43,7 @@ class Context:
 
     def memory(self, options: Mapping[str, object] | None = None) -> Memory:
         """Open the memory; notes about its settings go to stderr."""
-        memory = Memory(self.db, agent=self.agent, options=options)
+        memory = Memory(self.db, agent=self.agent, options=options, guidance=_GUIDANCE)
         for text in memory.settings.notes:
             note(text)
         return memory

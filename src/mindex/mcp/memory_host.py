@@ -35,6 +35,11 @@ class MemoryHost:
                 except MindexError:
                     memory.close()
                     raise
+                if (
+                    self.options.build is not None
+                ):  # from the first search on it is known that a folder is being indexed
+                    with contextlib.suppress(MindexError):  # indexing it in the background returns the error
+                        memory.collections.add(self.options.build, exclude=self.options.exclude)
                 self._memory = memory
             return self._memory
 
@@ -70,8 +75,10 @@ class MemoryHost:
         settings = load_settings({**self.options.settings, "db": db, "agent": self.options.agent})
         for note in settings.notes:
             log_note(note)
-        memory = Memory(settings=settings, query_wait=settings.number("embedding.wait"))
+        wait = settings.number("embedding.wait")
+        memory = Memory(settings=settings, query_wait=wait, guidance=self.options.guidance)
         memory.embedding_queue.in_background = True
+        memory.embedding.on_first_use(self.background.embed)
         return memory
 
     def start(self) -> None:

@@ -64,6 +64,7 @@ def _make_server(options: ServerOptions, tools: str) -> tuple[MindexServer, Memo
             options,
             exclude=(*options.exclude, *dialect.exclude),
             settings={**dialect.settings_for(options.source), **options.settings},
+            guidance=dialect.guidance,
         )
         memory_host = MemoryHost(options)
         server = MindexServer(memory_host, dialect)

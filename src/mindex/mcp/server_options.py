@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindex.search.guidance import LIBRARY, Guidance
+
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
@@ -16,3 +18,4 @@ class ServerOptions:
     build: Path | None = None
     watch: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
+    guidance: Guidance = LIBRARY  # of the dialect

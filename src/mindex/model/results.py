@@ -60,6 +60,7 @@ class Answer:
     total_capped: bool = False
     offset: int = 0
     terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
+    vacant: bool = False  # nothing could have been found, whatever the words; the notes say why
 
 
 @dataclass(frozen=True, slots=True)

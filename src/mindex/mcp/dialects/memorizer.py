@@ -13,6 +13,7 @@ from mindex.mcp.dialects.memorizer_export_import import ExportImportTools
 from mindex.mcp.dialects.memorizer_facts_conversations_profile import FactConversationProfileTools
 from mindex.mcp.dialects.memorizer_format import failed
 from mindex.mcp.dialects.memorizer_timeline_maintenance import MaintenanceTools
+from mindex.search.guidance import Guidance
 
 
 def _error_result(error: ToolError) -> CallToolResult:
@@ -27,10 +28,18 @@ _INSTRUCTIONS = (
     " `update_fact` and `delete_fact` what is wrong; `store_conversation` after an exchange."
 )
 
+_GUIDANCE = Guidance(
+    fill="`store_fact` fills it",
+    add="`store_fact` adds one",
+    wait="search again in a moment",
+    vectors="`backfill_embeddings` makes the vectors",
+)
+
 DIALECT = Dialect(
     (FactConversationProfileTools, ThingTools, MaintenanceTools, ExportImportTools),
     _INSTRUCTIONS,
     settings=NO_IMPORTANCE_BOOST,
+    guidance=_GUIDANCE,
     on_error=_error_result,
     unknown_tool=lambda name: failed(f"Unknown tool: {name}"),
 )
