@@ -33,7 +33,7 @@ FROM records_fts WHERE records_fts MATCH ? ORDER BY score LIMIT 200
 """
 _BULK = 500
 _ROUNDS = 3
-# As the dialect searches memories.
+# As the dialect searches memories, whose score nothing is added to.
 _AS_DIALECT: SearchOptions = {"fusion": "weighted", "floor": 0, "limit": 10, "kinds": ["memory"]}
 
 _Row = tuple[tuple[object, ...], tuple[str, ...]]  # the values of a row, and its words by column
@@ -98,7 +98,7 @@ def entries_search(ground: Ground) -> Row:
     questions = [question for question in questions if parse(question).node is not None]
     expressions = [match_expression(node) for question in questions if (node := parse(question).node)]
     path = ground.scratch("entries-search") / "memory.db"
-    with Memory(path) as memory:
+    with Memory(path, options={"boost.memory": 0}) as memory:
         memory.models.use(ground.embedder)
         added = memory.add_many(map(NewMemory, texts), embed=False)
         memory.store.vectors.put(MINILM, ground.vectors([one.id for one in added]))

@@ -95,6 +95,7 @@ class SearchService:
         self._guidance = guidance
         self._settle = settle
         self._hybrid: _ActivePipeline | None = None
+        self._all_indexed = False  # once every folder was, a search does not ask again
 
     def search(
         self,
@@ -192,7 +193,10 @@ class SearchService:
         if expired := self._count_expired(query, domain):
             note = expired_note(expired, self._guidance)
             return replace(answer, notes=(note,) if answer.vacant else (*answer.notes, note))
-        unfinished = "" if answer.vacant else unfinished_note(self._store, self._guidance)
+        if answer.vacant or self._all_indexed:
+            return answer
+        unfinished = unfinished_note(self._store, self._guidance)
+        self._all_indexed = not unfinished
         return replace(answer, notes=(*answer.notes, unfinished)) if unfinished else answer
 
     def _count_expired(self, query: Query, domain: str | None) -> int:

@@ -54,6 +54,7 @@ _UPDATE = (
     f"UPDATE records SET {', '.join(f'{name} = ?' for name in _CHANGED)}, content_hash = ? WHERE id = ? RETURNING key"
 )
 _JSON = frozenset(one.name for one in ENTRY_PROPERTIES if one.value in ("texts", "object"))
+_EMPTY = {one.name: "[]" if one.value == "texts" else "{}" for one in ENTRY_PROPERTIES if one.name in _JSON}
 _VALUES = attrgetter(*_STORED)
 _LEFT_OUT = tuple(None if one.required else one.default for one in ENTRY_PROPERTIES)
 _NAMES = {"tags": "tag", "entities": "entity"}  # table → column
@@ -69,7 +70,8 @@ def to_record(row: Sequence[Any]) -> Record:
 
 def _values(record: Record, names: Sequence[str]) -> list[Any]:
     values = zip(names, attrgetter(*names)(record), strict=True)
-    return [encode(value) if name in _JSON else value for name, value in values]
+    # Most lists and objects are empty.
+    return [(encode(value) if value else _EMPTY[name]) if name in _JSON else value for name, value in values]
 
 
 def snapshot(record: Record) -> str:
