@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
@@ -185,6 +185,14 @@ class Ground:
             store.vectors.put(model, [_variation(record, known, rng) for record in records], made)
         store.vectors.pack()
         store.close()
+
+    def vectors(self, ids: Sequence[str]) -> list[RecordVectors]:
+        """One vector for each record, varied from those that the model made."""
+        rng = np.random.default_rng(7)
+        known = np.concatenate([one.vectors for one in self._embedded])
+        made = known[np.arange(len(ids)) % len(known)] + rng.normal(scale=NOISE, size=(len(ids), known.shape[1]))
+        made = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+        return [RecordVectors(id_, vector.reshape(1, -1), 1.0) for id_, vector in zip(ids, made, strict=True)]
 
     def memory(self, records: int) -> Memory:
         """That store, opened, with the model loaded and one search behind it."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from entries import entries_bulk, entries_search
 from ground import QUICK, Ground, Sizes, say
 from indexing import index_rate, unchanged
 from measure import Row, load
@@ -43,6 +44,8 @@ ROWS: dict[str, Callable[[Ground], Row]] = {
     "bulk": bulk,
     "update": updating,
     "recall": recall,
+    "entries-bulk": entries_bulk,
+    "entries-search": entries_search,
     "rerank": rerank,
     "rerank-again": rerank_again,
     "down": down,

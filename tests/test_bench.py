@@ -20,7 +20,7 @@ ROWS = (
     "initialize", "cold-keyword", "cold-hybrid", "resident",
 )  # fmt: skip
 # Of what is told.
-TOLD_ROWS = ("add", "near-lookup", "bulk", "update", "recall")
+TOLD_ROWS = ("add", "near-lookup", "bulk", "update", "recall", "entries-bulk", "entries-search")
 # Of models.
 MODEL_ROWS = ("rerank", "rerank-again", "down", "cold-down", "reembed-rate", "meanwhile")
 BENCH = Path(__file__).parent.parent / "bench" / "speed.py"

@@ -8,7 +8,7 @@ letters, digits and `_` only, so no user text ever reaches an engine's query par
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -139,8 +139,10 @@ def _word_tokens(raw: str) -> tuple[Token, ...]:
         bare = raw.rstrip("+#")
         named = _finish(bare + ("plusplus" if raw.endswith("+") else "sharp"))
         return (*_word_tokens(bare), Token(named, 0, len(raw), whole=True))
-    places = [i for i, character in enumerate(raw) if not _APOSTROPHE.match(character)]
-    raw = _APOSTROPHE.sub("", raw)
+    places: Sequence[int] = range(len(raw))
+    if _APOSTROPHE.search(raw):
+        places = [i for i, character in enumerate(raw) if not _APOSTROPHE.match(character)]
+        raw = _APOSTROPHE.sub("", raw)
     words: list[Token] = []
     wholes: list[tuple[str, int, int]] = []
     pieces = _split(_SEPARATOR, raw)
@@ -218,6 +220,12 @@ def analyze(text: str) -> Analysis:
     """Return the tokens of a text, as they are indexed."""
     words: list[str] = []
     identifiers: list[str] = []
+    if text.isascii():  # without a match object for each word: most of the time of an indexed text goes into this
+        for run in _ASCII_RUNS.findall(text):
+            stems, wholes = _word(run)
+            words += stems
+            identifiers += wholes
+        return Analysis(tuple(words), tuple(identifiers))
     for match in _runs(text):
         if match.lastgroup == "cjk":
             words.extend(_pairs(match[0]))
@@ -325,7 +333,8 @@ def analyze_record(record: Record) -> Columns:
     title = analyze(record.title if record.kind != "turn" else "")
     text = analyze(record.text)
     described = (record.summary if record.kind != "turn" else "", *map(_field_words, record.document_fields))
-    summary = analyze(" ".join(described))
+    about = " ".join(described)
+    summary = text if about == record.text else analyze(about)  # a short memory is its own summary
     domain = record.domain if record.domain != "root" else ""
     tags = analyze(" ".join((*record.tags, *record.entities, record.context, record.path, domain)))
     identifiers = dict.fromkeys((*title.identifiers, *text.identifiers, *summary.identifiers, *tags.identifiers))

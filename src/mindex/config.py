@@ -145,6 +145,11 @@ SETTINGS: tuple[Setting, ...] = (
     _ProjectSetting("search.weights.weighted", 0.7, _number(0, 1), "share of the vector half in `weighted`"),
     _ProjectSetting("search.weights.minmax", 0.6, _number(0, 1), "share of the vector half in `minmax`"),
     _ProjectSetting("search.weights.signals", 0.4, _number(0, 1), "share of the text in `signals`"),
+    _ProjectSetting(
+        "search.weights.importance", 0.3, _number(0, 1), "weight of importance beside the text in `signals`"
+    ),
+    _ProjectSetting("search.weights.recency", 0.2, _number(0, 1), "weight of recency beside it"),
+    _ProjectSetting("search.weights.frequency", 0.1, _number(0, 1), "weight of the number of accesses beside it"),
     _ProjectSetting("search.weights.rrf", 60, _whole(1), "the constant k of `rrf`"),
     _ProjectSetting("search.weights.pairs", 0.5, _number(0, 2), "what words side by side add to `blend`"),
     _ProjectSetting("search.weights.coverage", 0.5, _number(0, 2), "power of the share of the question held"),

@@ -1,6 +1,7 @@
 """Makes ids and hashes. An id has twelve letters and digits: legal in every engine, short enough to type."""
 
 from base64 import b32encode
+from functools import lru_cache
 from unicodedata import normalize
 
 _LENGTH = 12
@@ -22,6 +23,7 @@ def new_id() -> str:
     return _to_id(token_bytes(8))
 
 
+@lru_cache(maxsize=4)  # of one text it is asked twice in a row: is it known, and what is stored with it
 def content_hash(text: str) -> str:
     """Return a hash that is equal for texts that differ only in white space or in how characters are composed."""
     from hashlib import sha256

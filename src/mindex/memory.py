@@ -14,6 +14,7 @@ from mindex.errors import UsageError
 from mindex.model import Answer, Filters, GetResult
 from mindex.providers.factory import ConfiguredProviders, Providers
 from mindex.search.filters import Scope, make_filters
+from mindex.search.guidance import LIBRARY, Guidance
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.service import SearchOptions
 from mindex.services import Services
@@ -45,7 +46,8 @@ class Memory:
 
     `with Memory("memory.db") as memory: memory.index("docs"); memory.search("how is data cached?")`. Safe to use from
     several threads. `query_wait` bounds how long a search waits for a model that is still loading (None: until it is
-    loaded). `store` and `providers` replace the store of `db` and the models of the settings.
+    loaded). `store` and `providers` replace the store of `db` and the models of the settings. `guidance` are the words
+    in which notes say what to do next, for a caller that is not Python.
     """
 
     def __init__(
@@ -58,12 +60,13 @@ class Memory:
         query_wait: float | None = None,
         store: Store | None = None,
         providers: Providers | None = None,
+        guidance: Guidance = LIBRARY,
     ) -> None:
         flags = {**(options or {}), "db": str(db) if db is not None else None, "agent": agent}
         self.settings = settings or load_settings(flags)
         self.store = store or open_store(self.settings.database)
         providers = providers or ConfiguredProviders(self.settings)
-        self._services = Services(self.store, self.settings, providers, query_wait)
+        self._services = Services(self.store, self.settings, providers, query_wait, guidance)
 
     def __enter__(self) -> Memory:
         return self
@@ -93,6 +96,10 @@ class Memory:
         A stage that fails (embedding, reranking, expansion) leaves the answer of the stage before it, and a note.
         """
         return self._services.search.search(query, **options)
+
+    def count(self, query: str, **scope: Unpack[Scope]) -> int:
+        """How many records in scope hold the words of a query, as a keyword search finds them; not capped."""
+        return self._services.search.count(query, **scope)
 
     def filters(self, **scope: Unpack[Scope]) -> Filters:
         """The filters of a scope. Raises UsageError for an unknown kind, type or collection."""

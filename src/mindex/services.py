@@ -14,6 +14,7 @@ from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.providers.factory import Providers
 from mindex.redaction.redactor import Redactor
+from mindex.search.guidance import Guidance
 from mindex.search.service import SearchService
 from mindex.store.base import Store
 
@@ -43,7 +44,14 @@ if TYPE_CHECKING:
 class Services:
     """The services of one memory."""
 
-    def __init__(self, store: Store, settings: Settings, providers: Providers, query_wait: float | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        providers: Providers,
+        query_wait: float | None,
+        guidance: Guidance,
+    ) -> None:
         self.store = store
         self.settings = settings
         self.providers = providers
@@ -56,7 +64,15 @@ class Services:
         days, rows = settings.number("access_log.days"), settings.whole("access_log.rows")
         self.access_log = AccessLog(store, redact, days=days, rows=rows)
         self.search = SearchService(
-            store, settings, self.selection, providers, self.access_log, redact=redact, query_wait=query_wait
+            store,
+            settings,
+            self.selection,
+            providers,
+            self.access_log,
+            redact=redact,
+            query_wait=query_wait,
+            guidance=guidance,
+            settle=self.queue.settle,
         )
 
     def stop_background_work(self, seconds: float) -> None:

@@ -30,7 +30,7 @@ class WorkQueue(Generic[T]):
                 self._thread.start()
 
     def join(self, seconds: float) -> None:
-        """Wait until the thread has ended, at most so many seconds. Set `stop` first."""
+        """Wait until nothing is left to do, or with `stop` set until the current item is done, at most so long."""
         with self._lock:
             thread = self._thread
         if thread is not None:

@@ -14,7 +14,7 @@ from mindex.model import Record
 from mindex.present.tokens import count_tokens
 from tests.cli.conftest import Mindex, store_entry
 from tests.conftest import write
-from tests.running import is_one_error
+from tests.running import is_one_error, wait_until
 
 HIT = {"id", "kind", "title", "score", "relevance", "tokens", "text", "path", "collection", "first_line", "last_line"}
 DAY = 24 * 60 * 60
@@ -217,7 +217,30 @@ def test_a_filter_that_nothing_matches_is_named(mindex: Mindex, with_model: Memo
 def test_an_agent_without_entries_is_not_named_as_a_filter(mindex: Mindex) -> None:
     mindex("add", "Redis it is.", "--agent", "bob")
     notes = mindex("search", "redis", "--json").json["notes"]
-    assert notes == ["agent main was told nothing yet, and no folder is indexed"]
+    filled = "`mindex index FOLDER` or `mindex add` fills it"
+    assert notes == [f"agent main was told nothing yet, and no folder is indexed; {filled}"]
+    notes = mindex("search", "redis", "--kind", "memory", "--json").json["notes"]
+    assert notes == ["agent main has no memories yet; `mindex add` adds one"]
+
+
+def test_a_first_index_that_is_not_complete_names_the_command_that_completes_it(mindex: Mindex, tmp_path: Path) -> None:
+    root = write(tmp_path / "docs", {"a.md": "# Redis\n\nRedis it is.\n"})
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.collections.add(root)  # as `index` leaves it before the first file is stored
+    (note,) = mindex("search", "redis", "--json").json["notes"]
+    then = "search again when `mindex index` has ended; run it if it was interrupted"
+    assert note == f"docs: the first index is not complete; {then}"
+    mindex("index")
+    assert mindex("search", "redis", "--json").json["total"] == 1
+
+
+def test_an_expired_match_names_the_option_that_shows_it(mindex: Mindex) -> None:
+    id_ = mindex("add", "The lift is broken today.", "--json").json["id"]
+    with Memory() as memory:
+        memory.update(id_, expires=now_ms() + 50)
+        wait_until(lambda: now_ms() > (memory.entries.find(id_).expires_at or 0), what="its end")
+    assert "note: 1 expired; --include-expired shows it" in mindex("search", "lift").out
+    assert mindex("search", "lift", "--include-expired", "--json").json["total"] == 1
 
 
 @pytest.mark.model

@@ -71,8 +71,10 @@ async def client(handbook_server: Served) -> AsyncIterator[Client]:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Served]:
     """An empty memory of the test's own."""
-    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
-    yield Served(host, MindexServer(host, dialect_named("native")), tmp_path)
+    native = dialect_named("native")
+    options = ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD, guidance=native.guidance)
+    host = MemoryHost(options)
+    yield Served(host, MindexServer(host, native), tmp_path)
     host.close()
 
 
@@ -85,7 +87,15 @@ def serving(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         dialect = dialect_named(tools)
         given = {**dialect.settings_for(None), **settings}
         opened.append(
-            MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, agent=agent, settings=given))
+            MemoryHost(
+                ServerOptions(
+                    db=str(tmp_path / "memory.db"),
+                    root=tmp_path,
+                    agent=agent,
+                    settings=given,
+                    guidance=dialect.guidance,
+                )
+            )
         )
         return Served(opened[-1], MindexServer(opened[-1], dialect), tmp_path)
 

@@ -36,8 +36,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[MemoryHost, MindexServ
 
     def make(**options: object) -> tuple[MemoryHost, MindexServer]:
         given = {"db": str(tmp_path / "memory.db"), "root": tmp_path, "settings": KEYWORD, **options}
-        opened.append(MemoryHost(ServerOptions(**given)))  # type: ignore[arg-type]
-        return opened[-1], MindexServer(opened[-1], dialect_named("native"))
+        native = dialect_named("native")
+        opened.append(MemoryHost(ServerOptions(**given, guidance=native.guidance)))  # type: ignore[arg-type]
+        return opened[-1], MindexServer(opened[-1], native)
 
     yield make
     for host in opened:
@@ -67,7 +68,10 @@ async def test_every_result_notes_the_progress_while_the_index_is_built(
     monkeypatch.setattr(host.background, "_report_progress", held)
     async with Client(server) as client:
         first = await client.call_tool("search", {"query": "page"})
-        assert structured(first)["notes"][-1] in ("indexing: starting", "indexing: 1 of 3 files")
+        assert structured(first)["notes"] == [
+            "docs: the first index is not complete; search again in a moment; `status` says how much is there",
+            "indexing: starting",
+        ]
         host.start()
         assert half_way.wait(LONG)
         for tool, arguments in (("search", {"query": "page"}), ("status", {})):
@@ -182,10 +186,9 @@ async def test_a_search_before_the_model_is_loaded_uses_keywords_and_notes_it(
         )
         assert early["tier"] == "keyword"
         assert early["notes"] == ["the embedding model is still loading; answered by keyword"]
-        host.start()
         embedder = host.memory.models.embedder
         assert embedder is not None
-        wait_until(lambda: embedder.loaded, what="the model")
+        wait_until(lambda: embedder.loaded, what="the model, which the first search began to load")
         late = structured(await client.call_tool("search", {"query": "how old can a door status be before it expires"}))
         status = structured(await client.call_tool("status", {}))
     assert late["tier"] == "hybrid"
@@ -208,7 +211,7 @@ def of(served: ModelServer) -> dict[str, object]:
     return {"embedding.provider": "openai", "embedding.url": served.url, "embedding.model": "some-model"}
 
 
-def test_records_without_vectors_are_embedded_after_the_start(
+def test_records_without_vectors_are_embedded_after_the_first_search(
     docs: Path, model_server: ModelServer, serve: Callable[..., tuple[MemoryHost, MindexServer]], tmp_path: Path
 ) -> None:
     with Memory(tmp_path / "memory.db", options=of(model_server)) as memory:
@@ -216,7 +219,11 @@ def test_records_without_vectors_are_embedded_after_the_start(
         memory.add("The user prefers dark mode.", embed=False)
     host, _ = serve(settings=of(model_server))
     host.start()
+    host.memory.search("anything", mode="keyword")
+    asked = len(model_server.asked)
+    host.memory.search("anything")
     wait_until(lambda: host.memory.status().embedding.pending == 0, what="every vector")
+    assert not asked
     answer = host.memory.search("dark mode", mode="vector", floor=0)
     assert answer.tier == "vector" and answer.total
 
@@ -235,6 +242,7 @@ def test_a_model_that_was_down_is_tried_again_at_intervals(
         memory.index(docs)
     host, _ = serve(settings={**of(model_server), "embedding.timeout": 5.0})
     host.start()
+    host.memory.search("anything")
     wait_until(lambda: "503" in capsys.readouterr().err, what="a word about the model")
     requests = len(model_server.asked)
     assert host.memory.status().embedding.pending == 3

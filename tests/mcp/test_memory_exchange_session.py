@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from tests.conftest import write
 from tests.mcp.conftest import structured, text
-from tests.mcp.sessions import Form, started
+from tests.mcp.sessions import Matching, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server, pytest.mark.model]
 
@@ -62,7 +62,7 @@ policy allows.
     "personal/diary.md": "# Diary\n\nThe caching of personal thoughts about PolicyController is nobody's business.\n",
     "MemoryExchangeManagement.md": "# Management\n\n```yaml\ncoverage:\n  caching: ['src/Caching/']\n```\n",
 }
-LOCAL_TIME = Form(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d")
+LOCAL_TIME = Matching(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d")
 
 
 @pytest.fixture

@@ -16,14 +16,13 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp import Client, MCPError, StdioServerParameters
 from mindex.clock import now_ms
 from mindex.mcp.dialects.memory_mcp import all_words
-from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult
+from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, recall_text
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, classify, days_kept
-from mindex.mcp.tools import indented_json
 from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import TYPES, Answer, Hit, Record
 from mindex.time_parser import parse_time
-from tests.mcp.conftest import Served, structured, text
+from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.mcp.test_serve import MINDEX
 from tests.running import wait_until
 
@@ -56,8 +55,16 @@ async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]
     assert not result.is_error, text(result)
     answered: dict[str, Any] = json.loads(text(result))
     assert structured(result) == answered
-    assert text(result) == json.dumps(answered, ensure_ascii=False, indent=2)
+    lines = recall_text(answered) if tool == "memory_recall" else json.dumps(answered, ensure_ascii=False, indent=2)
+    assert text(result) == lines
     return answered
+
+
+async def refused(client: Client, tool: str, **arguments: object) -> str:
+    """The message of an error of the tool."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    return text(result)
 
 
 async def stored(client: Client, content: str, **more: object) -> str:
@@ -98,7 +105,7 @@ async def test_stored_recalled_corrected_and_forgotten(client: Client, memory: M
 
     answer = await call(client, "memory_recall", query="typescript")
     assert list(answer) == DUAL
-    assert answer["index"] == [{name: kept[name] for name in ("id", "type", "summary", "importance")}]
+    assert answer["index"] == [{name: kept[name] for name in ("id", "summary")}]
     assert answer["details"] == [kept]
     assert (answer["total_count"], answer["has_more"], answer["query"]) == (1, False, "typescript")
 
@@ -183,9 +190,9 @@ async def test_a_memory_of_another_type_is_recalled_as_its_family(client: Client
     """A client that knows four types meets no fifth, and its filter finds what it is shown as."""
     added = {type_: memory.add(f"A note about lighthouses, of type {type_}.", type=type_).id for type_ in TYPES}
     answer = await call(client, "memory_recall", query="lighthouses", max_tokens=5_000)
-    assert {entry["id"] for entry in answer["index"]} == set(added.values())
-    assert {entry["type"] for entry in answer["index"]} == {"fact", "entity", "relationship", "self"}
-    shown = {entry["id"]: entry["type"] for entry in answer["index"]}
+    assert {entry["id"] for entry in answer["details"]} == set(added.values())
+    assert {entry["type"] for entry in answer["details"]} == {"fact", "entity", "relationship", "self"}
+    shown = {entry["id"]: entry["type"] for entry in answer["details"]}
     assert shown[added["preference"]] == "self"
     for family in FAMILIES:
         of_it = {id_ for id_, type_ in shown.items() if type_ == family}
@@ -240,8 +247,48 @@ async def test_expired_memories_are_recalled_only_with_include_expired(client: C
     assert record is not None
     assert record.expires_at is not None
     wait_until(lambda: now_ms() > (record.expires_at or 0), what="its end")
-    assert await recalled(client, "lift") == []
+    hidden = await call(client, "memory_recall", query="lift")
+    assert (hidden["index"], hidden["total_count"]) == ([], 0)
+    assert hidden["notes"] == ["1 expired; includeExpired shows it"]
     assert await recalled(client, "lift", includeExpired=True) == [id_]
+    other = await call(client, "memory_recall", query="zebra")  # does not match it
+    assert other["notes"] == ["agent main has no memories yet; `memory_store` adds one"]
+
+
+async def test_notes_reach_the_answer(client: Client, memory: Memory) -> None:
+    empty = await call(client, "memory_recall", query="coding")
+    assert empty["notes"] == ["the memory is empty; `memory_store` fills it"]
+    await stored(client, "Coding starts at nine.")
+    assert "notes" not in await call(client, "memory_recall", query="coding")
+    loose = await call(client, "memory_recall", query="coding soup")
+    assert loose["notes"] == ["nothing matches all of it; this is what any of its words finds"]
+    gone = await stored(client, "The soup of today is pea soup.", ttl_days=0.000_02)
+    wait_until(lambda: now_ms() > (memory.entries.find(gone).expires_at or 0), what="its end")
+    both = await call(client, "memory_recall", query="soup today")
+    assert both["notes"][-1] == "1 expired; includeExpired shows it"
+
+
+async def test_the_weights_of_the_four_signals_are_settings(serving: Callable[..., Served]) -> None:
+    weights = {"signals": 0.2, "importance": 0.1, "recency": 0.3, "frequency": 0.4}
+    settings = {**KEYWORD, **{f"search.weights.{name}": weight for name, weight in weights.items()}}
+    served = serving("memory-mcp", settings=settings)
+    async with Client(served.server) as client:
+        await stored(client, "The office is in Bern.", importance=8)
+    hit = served.host.memory.search("office", mode="keyword", fusion="signals", floor=0).hits[0]
+    assert hit.score == pytest.approx(0.2 * 1 + 0.8 * (0.1 * 0.8 + 0.3 * 1 + 0.4 * 0) / 0.8, abs=0.01)
+
+
+async def test_its_server_loads_no_embedding_model(serving: Callable[..., Served]) -> None:
+    served = serving("memory-mcp", settings={})  # with the default provider of embeddings
+    async with Client(served.server) as client:
+        id_ = await stored(client, "The office is in Bern.")
+        assert await recalled(client, "office") == [id_]
+    memory = served.host.memory
+    assert memory.models.embedder is None
+    with Memory(memory.settings.database, query_wait=0) as other:  # its vector is left to whoever searches by it
+        embedder = other.models.embedder
+        assert embedder is not None
+        assert [record.id for record in other.store.vectors.pending_records(embedder.model, 9)] == [id_]
 
 
 # ── recall, by the examples of Memory MCP ────────────────────────────────────────────────────────────────────────────
@@ -353,6 +400,42 @@ async def test_the_default_budget_is_1000_tokens_and_the_index_comes_first(clien
     assert [detail["id"] for detail in answer["details"]] == [entry["id"] for entry in answer["index"][:1]]
 
 
+async def test_a_thousand_tokens_hold_twenty_index_entries_and_three_details(client: Client, memory: Memory) -> None:
+    """The example of Memory MCP: 20 of 30 matches in the index, half of the budget for details."""
+    about = "It checks every incoming order against the price list before the warehouse sees it, and writes a report."
+    memory.add_many(
+        NewMemory(f"Service {n} of the shop is written in Python with type hints. {about}") for n in range(30)
+    )
+    result = await client.call_tool("memory_recall", {"query": "Python", "max_tokens": 1_000})
+    answer = structured(result)
+    assert (len(answer["index"]), len(answer["details"]) >= 3) == (20, True)
+    assert (answer["total_count"], answer["has_more"]) == (30, True)
+    assert -(-len(text(result)) // 4) == answer["tokens_used"] <= 1_000
+    rows = [line for line in text(result).splitlines() if line.startswith('    {"id": ')]
+    assert len(rows) == len(answer["index"]) + len(answer["details"])  # a line each
+    assert all(list(entry) == ["id", "summary"] for entry in answer["index"])
+    assert all(len(row) <= 4 * 26 for row in rows[:20])
+
+
+async def test_a_summary_is_cut_only_as_far_as_the_budget_asks(client: Client, memory: Memory) -> None:
+    memory.add("The harbour master keeps the keys of the lighthouse in the drawer of the old desk by the window.")
+    whole = (await call(client, "memory_recall", query="lighthouse"))["index"][0]["summary"]
+    cut = (await call(client, "memory_recall", query="lighthouse", max_tokens=100))["index"][0]["summary"]
+    assert whole.endswith("window.")
+    assert cut.endswith("…") and whole.startswith(cut[:-1])
+
+
+async def test_the_total_counts_every_match_and_the_last_page_says_that_others_follow(
+    client: Client, memory: Memory
+) -> None:
+    memory.add_many(NewMemory(f"Lighthouse number {n} stands on a rock.") for n in range(230))
+    first = await call(client, "memory_recall", query="lighthouse rock")
+    assert (first["total_count"], first["has_more"], "notes" in first) == (230, True, False)
+    last = await call(client, "memory_recall", query="lighthouse rock", limit=50, offset=150, max_tokens=5_000)
+    assert (len(last["index"]), last["total_count"], last["has_more"]) == (50, 230, False)
+    assert last["notes"] == ["the best 200 of 230 matches are ranked; name more words to see others"]
+
+
 async def test_amounts_too_large_are_cut(client: Client, fifty: None) -> None:
     answer = await call(client, "memory_recall", query="lighthouse", max_tokens=10**9, limit=10**9)
     assert len(answer["index"]) <= 50
@@ -366,14 +449,17 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_siz
     texts=st.lists(ANY_TEXT, max_size=12),
     query=ANY_TEXT,
     budget=st.integers(100, 1_500),
+    notes=st.lists(ANY_TEXT, max_size=2),
 )
-def test_the_budget_is_never_exceeded(texts: list[str], query: str, budget: int) -> None:
+def test_the_budget_is_never_exceeded(texts: list[str], query: str, budget: int, notes: list[str]) -> None:
     hits = tuple(
         Hit(Record(f"id{n:010}", "memory", text, summary=text[:200], importance=5, entities=(text[:9],)), 1.0, 1.0)
         for n, text in enumerate(texts)
     )
-    shown = RecallResult(Answer(query, "keyword", "signals", len(hits) + 3, True, hits), query).within(budget)
-    sent = indented_json(shown)
+    answer = Answer(query, "keyword", "signals", len(hits) + 3, True, hits, notes=tuple(notes))
+    shown = RecallResult(answer, query, len(hits) + 3).within(budget)
+    sent = recall_text(shown)
+    assert json.loads(sent) == shown
     characters = len(sent.encode("utf-16-le")) // 2  # as JavaScript counts
     assert -(-characters // 4) == shown["tokens_used"] <= budget
     assert bool(shown["index"]) is bool(hits)
@@ -416,14 +502,11 @@ def test_the_budget_is_never_exceeded(texts: list[str], query: str, budget: int)
             "provenance: unknown 'who'",
         ),
         ("memory_store", {"content": "words", "provenance": {"context": "c"}}, INVALID_PARAMS, "provenance: no source"),
-        ("memory_store", {"content": "words", "id": "zzzzzz"}, INTERNAL_ERROR, "'zzzzzz' is nothing that was told"),
         ("memory_recall", {}, INVALID_PARAMS, "argument 'query' is missing"),
         ("memory_recall", {"query": " "}, INVALID_PARAMS, "the query is empty"),
         ("memory_recall", {"query": "x", "max_tokens": 99}, INVALID_PARAMS, "max_tokens: input should be greater"),
         ("memory_recall", {"query": "x", "limit": 0}, INVALID_PARAMS, "limit: input should be greater"),
         ("memory_recall", {"query": "x", "minImportance": 11}, INVALID_PARAMS, "minImportance: input should be less"),
-        ("memory_forget", {"id": "zzzzzz"}, INTERNAL_ERROR, "'zzzzzz' is nothing that was told"),
-        ("memory_forget", {"id": ""}, INTERNAL_ERROR, "'' is nothing that was told"),
         ("memory_list", {}, METHOD_NOT_FOUND, "unknown tool 'memory_list'; there are memory_store"),
     ],
 )
@@ -440,10 +523,17 @@ async def test_errors_are_protocol_errors(
 async def test_what_is_forgotten_is_neither_updated_nor_forgotten_again(client: Client) -> None:
     id_ = await stored(client, "The office is in Bern.")
     await call(client, "memory_forget", id=id_)
-    for tool, arguments in (("memory_forget", {}), ("memory_store", {"content": "The office is in Basel."})):
-        with pytest.raises(MCPError, match="is not found or forgotten") as raised:
-            await client.call_tool(tool, {"id": id_, **arguments})
-        assert raised.value.code == INTERNAL_ERROR
+    message = f"memory '{id_}' is forgotten; `memory_recall` finds those that are not"
+    assert await refused(client, "memory_forget", id=id_) == message
+    assert await refused(client, "memory_store", id=id_, content="The office is in Basel.") == message
+
+
+@pytest.mark.parametrize("id_", ["zzzzzz", ""])
+async def test_an_unknown_id_is_an_error_of_the_tool_that_says_where_ids_come_from(client: Client, id_: str) -> None:
+    message = f"there is no memory '{id_}'; `memory_recall` finds ids"
+    assert await refused(client, "memory_forget", id=id_) == message
+    if id_:  # without one, a new memory is stored
+        assert await refused(client, "memory_store", id=id_, content="words of five") == message
 
 
 async def test_a_bug_is_an_internal_error_without_details(
@@ -475,9 +565,7 @@ async def test_over_stdio(command: StdioServerParameters) -> None:
     async with Client(command) as client:
         id_ = await stored(client, "The user prefers TypeScript.")
         assert await recalled(client, "{content}: typescript") == [id_]
-        with pytest.raises(MCPError) as raised:
-            await client.call_tool("memory_forget", {"id": "zzzzzz"})
-        assert raised.value.code == INTERNAL_ERROR
+        assert "there is no memory 'zzzzzz'" in await refused(client, "memory_forget", id="zzzzzz")
     async with Client(command) as client:
         await call(client, "memory_forget", id=id_)
         assert await recalled(client, "typescript") == []

@@ -17,7 +17,8 @@ from mindex.clock import now_ms
 from mindex.mcp.dialects.mudpuppy import FAMILIES
 from mindex.memory import Memory
 from mindex.model import TYPES
-from tests.mcp.conftest import Served, structured, text
+from tests.conftest import write
+from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.mcp.test_serve import MINDEX
 from tests.running import wait_until
 
@@ -62,7 +63,10 @@ async def test_the_tools_and_arguments_of_mudpuppy(client: Client) -> None:
         "memory_add": [
             "content", "entryType", "source", "context", "confidence", "importance", "tags", "expiresAt",
         ],
-        "memory_search": ["query", "mode", "limit", "entryTypes", "minImportance", "minConfidence", "tags"],
+        "memory_search": [
+            "query", "mode", "limit", "entryTypes", "minImportance", "minConfidence", "tags", "vectorWeight",
+            "keywordWeight",
+        ],
         "memory_get": ["id"],
         "memory_stats": [],
         "memory_delete": ["id"],
@@ -216,6 +220,144 @@ async def test_hybrid_scores_are_weighted_seven_to_three(serving: Callable[..., 
     assert first["score"] == round(0.7 * similarity + 0.3 * 1, 3)
 
 
+@pytest.mark.model
+async def test_weights_of_one_call_replace_seven_to_three(serving: Callable[..., Served]) -> None:
+    served = serving("mudpuppy", settings={})
+    served.host.memory.embedding_queue.in_background = False
+
+    async def first(client: Client, **weights: float) -> tuple[str, float]:
+        row = (await call(client, "memory_search", query="dark theme for the display", **weights))["results"][0]
+        return row["content"], row["score"]
+
+    async with Client(served.server) as client:
+        for content in ("user prefers dark mode on screens", "the display case holds the theme of the week"):
+            await call(client, "memory_add", content=content)
+        by_vector = await call(client, "memory_search", query="dark theme for the display", mode="vector")
+        similarity = {row["content"]: row["score"] for row in by_vector["results"]}
+        meant = await first(client, vectorWeight=1, keywordWeight=0)
+        assert meant[0] == "user prefers dark mode on screens"
+        assert meant[1] == pytest.approx(similarity[meant[0]], abs=0.002)
+        assert (await first(client, vectorWeight=0, keywordWeight=1)) == (
+            "the display case holds the theme of the week", 1.0,
+        )  # fmt: skip
+        content, score = await first(client, vectorWeight=0.5, keywordWeight=1)  # the sum need not be one
+        assert score == pytest.approx(0.5 * similarity[content] + 1.0, abs=0.002)
+        single = await call(client, "memory_search", query="dark", mode="keyword", vectorWeight=0.9)
+    assert single["notes"] == ["vectorWeight and keywordWeight do nothing in a keyword search"]
+
+
+@pytest.mark.model
+async def test_what_was_just_added_is_found_by_its_vector(serving: Callable[..., Served]) -> None:
+    served = serving("mudpuppy", settings={})
+    async with Client(served.server) as client:
+        added = await call(client, "memory_add", content="user prefers dark mode")
+        found = await call(client, "memory_search", query="night colour scheme", mode="vector")
+        again = await call(client, "memory_add", content="the canteen serves soup")
+        after = await call(client, "memory_search", query="what is there to eat", mode="vector")
+    assert [(row["id"], row["matchedBy"]) for row in found["results"]] == [(added["id"], ["vector"])]
+    assert after["results"][0]["id"] == again["id"]
+
+
+@pytest.mark.model
+async def test_a_server_that_is_asked_nothing_loads_no_model(serving: Callable[..., Served]) -> None:
+    served = serving("mudpuppy", settings={})
+    with Memory(served.root / "memory.db") as before:
+        before.add("user prefers dark mode", embed=False)  # waits for its vector
+    async with Client(served.server) as client:
+        await client.list_tools()
+        await call(client, "memory_stats")
+        await call(client, "memory_get", id=1)
+        await call(client, "memory_search", query="dark", mode="keyword")
+        embedder = served.host.memory.models.embedder
+        assert embedder is not None
+        assert not embedder.loaded
+        await call(client, "memory_search", query="dark")
+        wait_until(lambda: embedder.loaded, what="the model, which a hybrid search loads")
+        wait_until(lambda: not served.host.memory.store.vectors.pending(embedder.model), what="the vector that waits")
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+FILE = [
+    "id", "content", "entryType", "source", "context", "confidence", "importance", "tags", "score", "matchedBy",
+    "createdAt",
+]  # fmt: skip
+
+
+@pytest.fixture
+async def with_files(serving: Callable[..., Served], tmp_path: Path) -> AsyncIterator[Client]:
+    """A server with a workspace of two files, and another folder that was indexed beside it."""
+    write(tmp_path / "workspace", {"notes/kitchen.md": "# Kitchen\n\nThe kettle is descaled on Mondays. #home\n"})
+    write(tmp_path / "workspace", {"garden.md": "# Garden\n\nThe roses are cut in March.\n"})
+    write(tmp_path / "elsewhere", {"kettle.md": "# Kettles\n\nA kettle of another project.\n"})
+    served = serving("mudpuppy", settings={**KEYWORD, "workspace.path": str(tmp_path / "workspace")})
+    served.host.memory.index(tmp_path / "workspace", name="workspace")
+    served.host.memory.index(tmp_path / "elsewhere")
+    async with Client(served.server) as connected:
+        yield connected
+
+
+async def test_a_search_finds_the_files_of_the_workspace_beside_memories(with_files: Client) -> None:
+    added = await call(with_files, "memory_add", content="The kettle was a present.", tags=["home"])
+    found = await call(with_files, "memory_search", query="kettle")
+    rows = {row["source"]: row for row in found["results"]}
+    assert (found["total"], set(rows)) == (2, {"manual", "file-index"})
+    assert rows["manual"]["id"] == added["id"]
+    file = rows["file-index"]
+    assert list(file) == FILE
+    assert "descaled on Mondays" in file["content"]
+    assert (file["entryType"], file["context"], file["confidence"], file["importance"]) == ("fact", "Kitchen", 1.0, 5)
+    assert file["tags"][0] == "notes/kitchen.md"
+    assert file["matchedBy"] == ["keyword"]
+    entry = (await call(with_files, "memory_get", id=file["id"]))["entry"]
+    assert {name: entry[name] for name in FILE[:8]} == {name: file[name] for name in FILE[:8]}
+    deleted = await call(with_files, "memory_delete", id=file["id"])
+    assert deleted == {
+        "success": False,
+        "deleted": False,
+        "error": f"{file['id']} is a passage of notes/kitchen.md: change or remove the file",
+    }
+
+
+@pytest.mark.parametrize(
+    ("filters", "sources"),
+    [
+        ({}, {"manual", "file-index"}),
+        ({"entryTypes": ["fact"]}, {"manual", "file-index"}),
+        ({"entryTypes": ["event"]}, set()),
+        ({"minImportance": 5}, {"manual", "file-index"}),
+        ({"minImportance": 6}, set()),
+        ({"minConfidence": 1}, {"manual", "file-index"}),
+        ({"tags": ["home"]}, {"manual", "file-index"}),
+        ({"tags": ["notes/kitchen.md"]}, {"file-index"}),
+        ({"tags": ["garden.md"]}, set()),
+        ({"tags": ["notes"]}, set()),  # a folder is no tag
+        ({"limit": 1}, {"manual"}),
+    ],
+)
+async def test_filters_treat_a_file_as_a_fact_of_middling_importance(
+    with_files: Client, filters: dict[str, object], sources: set[str]
+) -> None:
+    await call(with_files, "memory_add", content="Kettle.", tags=["home"])
+    found = await call(with_files, "memory_search", query="kettle", **filters)
+    assert {row["source"] for row in found["results"]} == sources
+
+
+async def test_without_a_workspace_every_indexed_folder_is_searched(served: Served, client: Client) -> None:
+    served.host.memory.index(write(served.root / "docs", {"a.md": "# Kettles\n\nA kettle boils water.\n"}))
+    (row,) = (await call(client, "memory_search", query="kettle"))["results"]
+    assert (row["source"], row["tags"]) == ("file-index", ["a.md"])
+
+
+async def test_notes_say_what_to_do_next(client: Client, memory: Memory) -> None:
+    empty = await call(client, "memory_search", query="redis")
+    assert empty["notes"] == ["the memory is empty; `memory_add` fills it"]
+    id_ = memory.add("Redis is down today.", expires=now_ms() + 50).id
+    wait_until(lambda: now_ms() > (memory.entries.find(id_).expires_at or 0), what="its end")
+    expired = await call(client, "memory_search", query="redis")
+    assert (expired["results"], expired["notes"]) == ([], ["1 expired; no search shows it"])
+
+
 # ── mistakes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -236,8 +378,9 @@ async def test_hybrid_scores_are_weighted_seven_to_three(serving: Callable[..., 
         ("memory_search", {"query": "x", "mode": "magic"}, "mode: input should be 'hybrid', 'keyword' or 'vector'"),
         ("memory_search", {"query": "x", "limit": 0}, "limit: input should be greater than or equal to 1"),
         ("memory_search", {"query": "x", "entryTypes": ["self"]}, "entryTypes.0: input should be 'fact'"),
-        ("memory_get", {"id": "abc"}, "id: input should be a valid integer"),
-        ("memory_get", {"id": 0}, "id: input should be greater than or equal to 1"),
+        ("memory_search", {"query": "x", "vectorWeight": 2}, "vectorWeight: input should be less than or equal to 1"),
+        ("memory_search", {"query": "x", "vectorWeight": 0, "keywordWeight": 0}, "vectorWeight and keywordWeight are"),
+        ("memory_get", {"id": [1]}, "id: input should be a valid integer"),
         ("memory_delete", {}, "argument 'id' is missing"),
         ("memory_stats", {"agent": "x"}, "unknown argument 'agent'; memory_stats takes no arguments"),
         ("memory_list", {}, "Unknown tool: memory_list"),
@@ -252,8 +395,8 @@ async def test_a_wrong_argument_is_an_error_in_json(
     assert memory.maintenance.statistics().total == 0
 
 
-@pytest.mark.parametrize("id_", [7, 2**63, 10**30])
-async def test_a_missing_memory_is_an_ordinary_result(client: Client, id_: int) -> None:
+@pytest.mark.parametrize("id_", [7, 0, -1, 2**63, 10**30, "abc", ""])
+async def test_a_missing_memory_is_an_ordinary_result(client: Client, id_: int | str) -> None:
     assert await call(client, "memory_get", id=id_) == {"error": f"Memory entry not found: {id_}"}
     assert await call(client, "memory_delete", id=id_) == {"success": False, "deleted": False}
 

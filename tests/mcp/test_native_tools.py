@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from mcp import Client
+from mindex.clock import now_ms
 from mindex.mcp.dialects import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.native.search_get import MAX_BUDGET
@@ -16,8 +17,31 @@ from mindex.mcp.server_options import ServerOptions
 from mindex.present.tokens import count_tokens
 from tests.conftest import write
 from tests.mcp.conftest import Served, structured, text
+from tests.running import wait_until
 
 pytestmark = pytest.mark.anyio
+
+
+# ── what to do next ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_empty_memory_names_the_tools_that_fill_it(own: Served) -> None:
+    async with Client(own.server) as client:
+        result = await client.call_tool("search", {"query": "redis"})
+    note = "the memory is empty; `index` takes in a folder, `remember` a fact"
+    assert structured(result)["notes"] == [note]
+    assert f"note: {note}" in text(result)
+
+
+async def test_an_expired_match_names_the_argument_that_shows_it(own: Served) -> None:
+    memory = own.host.memory
+    id_ = memory.add("The lift is broken today.", expires=now_ms() + 50).id
+    wait_until(lambda: now_ms() > (memory.entries.find(id_).expires_at or 0), what="its end")
+    async with Client(own.server) as client:
+        hidden = structured(await client.call_tool("search", {"query": "lift"}))
+        shown = structured(await client.call_tool("search", {"query": "lift", "include_expired": True}))
+    assert (hidden["results"], hidden["notes"]) == ([], ["1 expired; include_expired shows it"])
+    assert [row["id"] for row in shown["results"]] == [id_]
 
 
 # ── what a client sees before it calls ────────────────────────────────────────────────────────────────────────

@@ -13,11 +13,14 @@ from mindex.search.fuse import (
     Candidates,
     Contribution,
     Fused,
+    ListWeights,
+    SignalWeights,
     blend,
     fuse,
     in_one_order,
     minmax,
     rrf,
+    signals,
     standardised,
     weighted,
 )
@@ -54,6 +57,42 @@ def test_weighted_is_seventy_to_thirty_over_the_distance_between_unit_vectors() 
     fused = weighted(Candidates(scored(a=4.0, b=2.0), scored(a=1.0, b=0.5)))
     assert fused["a"].total == pytest.approx(0.7 + 0.3)
     assert fused["b"].total == pytest.approx(0.7 * (1 - 1 / 2))
+
+
+def test_weights_of_a_query_are_added_as_they_are() -> None:
+    both = Candidates(scored(a=4.0, b=2.0), scored(a=1.0, b=0.5))
+    fused = fuse("weighted", both, 0.7, ListWeights(vector=0.5, keyword=1.0))
+    assert fused["a"].total == pytest.approx(0.5 * 1 + 1.0 * 1)
+    assert fused["b"].total == pytest.approx(0.5 * (1 - 1 / 2))
+    assert fuse("weighted", both, 0.7, ListWeights(0.7, 0.3)) == pytest.approx(weighted(both))
+
+
+@pytest.mark.parametrize("fusion", ["minmax", "weighted", "rrf"])
+def test_weights_of_a_query_do_nothing_to_a_list_that_is_alone(fusion: str) -> None:
+    alone = Candidates(scored(a=4.0, b=2.0), has_vector=False)
+    ratio = {id_: part.total for id_, part in fuse(fusion, alone, 0.5 if fusion != "rrf" else 60).items()}
+    weighed = fuse(fusion, alone, 0.5 if fusion != "rrf" else 60, ListWeights(0.9, 0.1))
+    assert weighed["a"].total >= weighed["b"].total
+    if fusion != "rrf":
+        assert {id_: part.total for id_, part in weighed.items()} == ratio
+
+
+def test_equal_weights_leave_reciprocal_rank_fusion_as_it_is() -> None:
+    both = Candidates(scored(a=4.0, b=2.0), scored(b=0.9, c=0.8))
+    assert fuse("rrf", both, 60, ListWeights(0.4, 0.4)) == rrf(both)
+    assert fuse("rrf", both, 60, ListWeights(1.0, 0.0))["a"].total == 0
+
+
+def test_importance_recency_and_frequency_share_what_the_text_leaves_them() -> None:
+    known = {"a": RankingSignals("a", "memory", importance=10, created_at=0, access_count=99)}
+    given = Candidates(scored(a=2.0), has_vector=False, signals=known, now=0)
+    assert signals(given, 0.4)["a"].total == pytest.approx(1.0)
+    only_frequency = replace(
+        given, signal_weights=SignalWeights(0, 0, 1), signals={"a": replace(known["a"], access_count=9)}
+    )
+    assert signals(only_frequency, 0.4)["a"].signals == pytest.approx(0.6 * 0.5)
+    nothing = replace(given, signal_weights=SignalWeights(0, 0, 0))
+    assert signals(nothing, 0.4)["a"].total == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("fusion", [minmax, weighted])

@@ -17,6 +17,7 @@ from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.model import Progress
 from mindex.present.to_json import compact_json
+from mindex.search.guidance import Guidance
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 _LEAST_SECONDS = 1.0  # before a rate is shown
 _WIDEST_LINE = 120  # of a progress bar
+_GUIDANCE = Guidance(
+    fill="`mindex index FOLDER` or `mindex add` fills it",
+    add="`mindex add` adds one",
+    wait="search again when `mindex index` has ended; run it if it was interrupted",
+    vectors="`mindex backfill` makes the vectors",
+    include_expired="--include-expired",
+)
 
 Printable: TypeAlias = "DataclassInstance | Mapping[str, object]"
 
@@ -38,7 +46,7 @@ class Context:
 
     def memory(self, options: Mapping[str, object] | None = None) -> Memory:
         """Open the memory; notes about its settings go to stderr."""
-        memory = Memory(self.db, agent=self.agent, options=options)
+        memory = Memory(self.db, agent=self.agent, options=options, guidance=_GUIDANCE)
         for text in memory.settings.notes:
             note(text)
         return memory

@@ -79,6 +79,7 @@ class EmbeddingQueue:
     def _embed_or_submit(self, ids: Sequence[str]) -> str:
         if self._selection.embedder is None:
             return ""
+        self._selection.note_use()
         if self.in_background:
             self._waiting.submit(ids)
             return self._failure
@@ -127,6 +128,7 @@ class EmbeddingQueue:
         from mindex.embedding.backfill import Backfill, BackfillResult  # a keyword search embeds nothing
 
         done = BackfillResult(0, 0)
+        self._selection.note_use()
         while True:
             active = self._selection.active()
             if active.embedder is None:
@@ -146,6 +148,10 @@ class EmbeddingQueue:
     @property
     def stopped(self) -> bool:
         return self._stop.is_set()
+
+    def settle(self, seconds: float) -> None:
+        """Wait until the entries that were written have their vectors, at most so many seconds."""
+        self._waiting.join(seconds)
 
     def join(self, seconds: float) -> None:
         """Wait for the batch that the background works on. The rest stays pending for the next process."""

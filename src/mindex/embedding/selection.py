@@ -7,6 +7,7 @@ until `reembed` changes it. Every process follows such a change with its next qu
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -51,6 +52,7 @@ class EmbedderSelection:
         self._active: ActiveEmbedder | None = None
         self._override: ActiveEmbedder | None = None
         self._noted = False
+        self._on_first_use: Callable[[], None] | None = None
 
     # ── the embedder ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -62,6 +64,18 @@ class EmbedderSelection:
     def use(self, embedder: Embedder) -> None:
         """Use this embedder instead of the one that the settings and the store name."""
         self._override = ActiveEmbedder(None, embedder)
+
+    def on_first_use(self, call: Callable[[], None]) -> None:
+        """Have this called once, when something is first searched or stored that needs the embedder."""
+        self._on_first_use = call
+
+    def note_use(self) -> None:
+        """Called before the embedder is used. Costs nothing after the first time."""
+        if self._on_first_use is not None:
+            with self._lock:
+                call, self._on_first_use = self._on_first_use, None
+            if call is not None:
+                call()
 
     def last_active(self) -> ActiveEmbedder | None:
         """The embedder of the space that was active when that was last read; None while none was.

@@ -51,9 +51,13 @@ class BackgroundWork:
             if self._started or self._stop.is_set():
                 return
             self._started = True
-        self._spawn("mindex-model", self._load_model_and_embed)
         self._spawn("mindex-tidy", lambda: self._memory().maintenance.purge_expired())
         self._spawn("mindex-files", self._index_and_watch)
+
+    def embed(self) -> None:
+        """Load the model and embed what has no vector, from now on: called when something first needs the model."""
+        if not self._stop.is_set():
+            self._spawn("mindex-model", self._load_model_and_embed)
 
     def stop(self) -> bool:
         """Stop the threads. Returns False if one of them still runs after a few seconds."""

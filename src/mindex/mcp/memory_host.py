@@ -35,6 +35,11 @@ class MemoryHost:
                 except MindexError:
                     memory.close()
                     raise
+                if (
+                    self.options.build is not None
+                ):  # from the first search on it is known that a folder is being indexed
+                    with contextlib.suppress(MindexError):  # indexing it in the background returns the error
+                        memory.collections.add(self.options.build, exclude=self.options.exclude)
                 self._memory = memory
             return self._memory
 
@@ -63,18 +68,25 @@ class MemoryHost:
             log_note(note)
         may_be_foreign = db is not None or settings.origin("db") in {one.name for one in self.options.foreign}
         try:
-            return _open_with(settings)
+            return self._memory_with(settings)
         except ForeignDatabaseError as error:
             if not may_be_foreign:
                 raise
             theirs = settings.database
             own = Path(theirs).with_suffix(".mindex.db")
             log_note(f"{error.message}; using {own}; `mindex --db {own} import {theirs}` brings its entries over")
-            return _open_with(self._settings(str(own)))
+            return self._memory_with(self._settings(str(own)))
 
     def _settings(self, db: str | None) -> Settings:
         flags = {**self.options.settings, "db": db, "agent": self.options.agent}
         return load_settings(flags, foreign=self.options.foreign)
+
+    def _memory_with(self, settings: Settings) -> Memory:
+        wait = settings.number("embedding.wait")
+        memory = Memory(settings=settings, query_wait=wait, guidance=self.options.guidance)
+        memory.embedding_queue.in_background = True
+        memory.embedding.on_first_use(self.background.embed)
+        return memory
 
     def start(self) -> None:
         self.background.start()
@@ -104,9 +116,3 @@ class MemoryHost:
             f"{path} lies outside {root}, below which this server may index",
             f"ask the user to run `mindex index {path}`",
         )
-
-
-def _open_with(settings: Settings) -> Memory:
-    memory = Memory(settings=settings, query_wait=settings.number("embedding.wait"))
-    memory.embedding_queue.in_background = True
-    return memory

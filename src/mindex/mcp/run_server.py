@@ -67,6 +67,7 @@ def _make_server(options: ServerOptions, tools: str) -> tuple[MindexServer, Memo
             settings={**dialect.settings_for(options.source), **options.settings},
             backfill_delay=dialect.backfill_delay,
             foreign=VARIABLES.get(tools, ()),
+            guidance=dialect.guidance,
         )
         memory_host = MemoryHost(options)
         server = MindexServer(memory_host, dialect)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindex.config import ForeignVariable
+from mindex.search.guidance import LIBRARY, Guidance
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +22,4 @@ class ServerOptions:
     foreign: tuple[ForeignVariable, ...] = ()  # variables of the program that a dialect replaces
     backfill_delay: float = 0.0  # seconds before records without vectors, of earlier, are embedded in the background
     index_name: str = ""  # `--index-name` of MemoryExchange
+    guidance: Guidance = LIBRARY  # of the dialect

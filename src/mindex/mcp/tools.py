@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
 # Titles repeat the names; defaults and ranges stand in the descriptions, because some clients strip them.
-_NOT_PUBLISHED = ("title", "default", "minimum", "maximum")
+_NOT_PUBLISHED = ("title", "default", "minimum", "maximum", "ge", "le")
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REFRESHES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

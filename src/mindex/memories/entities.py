@@ -52,6 +52,7 @@ _QUOTED = re.compile(
     r"`(?P<code>[^`\n]{1,80})`|[\"“„«「『《](?P<name>[^\"“”„«»「」『』《》\n]{2,60})[\"”“»」』》]"
     r"|(?<!\w)'(?P<single>[A-Z][^'\n]{1,60})'(?!\w)"
 )
+_QUOTE = re.compile("[`'\"“„«「『《]")
 _SHOUTED = re.compile(r"\b[A-Z]+(?:['’][A-Z]+)?(?:,? [A-Z]+(?:['’][A-Z]+)?)+\b")
 _TOKEN = re.compile(
     rf"""(?<!\w)(?=[\w@\#./~])(?:
@@ -91,7 +92,8 @@ def extract_entities(text: str, most: int = 20) -> tuple[str, ...]:
     """Return up to `most` names in order of first appearance, each once in its best-cased form."""
     text = text[:READ_LIMIT]
     found: _Found = []
-    text = _QUOTED.sub(lambda quoted: _collect_quoted(quoted, found), text)
+    if _QUOTE.search(text):
+        text = _QUOTED.sub(lambda quoted: _collect_quoted(quoted, found), text)
     text = _SHOUTED.sub(_blank_shouted, text)
     if not text.isascii():
         text = _UNSPACED.sub("\t", text)  # letters without spaces around them must not become part of a name

@@ -78,8 +78,9 @@ def estimate_importance(text: str, type: str) -> int:  # noqa: A002 - the word o
     strong = not words.isdisjoint(_STRONG) or (not text.isascii() and _STRONG_CJK.search(text) is not None)
     points = _BASE.get(type, _BASE_OF_UNKNOWN_TYPE)
     points += _weight(folded) if strong else 0
-    points += bool(_DATE.search(folded) or _DATE_CJK.search(text)) + bool(_NAME.search(text))
-    points -= min(2, len(words & _HEDGES) + len(_HEDGES_CJK.findall(text)))
+    wide = not text.isascii()
+    points += bool(_DATE.search(folded) or (wide and _DATE_CJK.search(text))) + bool(_NAME.search(text))
+    points -= min(2, len(words & _HEDGES) + (len(_HEDGES_CJK.findall(text)) if wide else 0))
     # The length decides nothing where a vital or weighty word does, so a longer text never undoes that word.
     if not strong and (len(text.encode(errors="replace")) < SHORT or len(text) > LONG):
         points -= 1

@@ -106,6 +106,8 @@ class EntryWriter:
         kinds: dict[str, None] = {}
 
         def redact(text: str) -> str:
+            if not text:  # most properties are not given
+                return text
             result = self._author.redactor.redact(text)
             kinds.update(dict.fromkeys(result.redacted))
             return result.text

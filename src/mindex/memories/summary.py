@@ -84,7 +84,11 @@ def _blocks(text: str) -> Iterator[tuple[bool, str]]:
     """Yield paragraphs, list items, headings and lines of code in order, each with whether it is prose."""
     paragraph: list[str] = []
     code = False
-    for line in text.splitlines():
+    lines = text.splitlines()
+    if len(lines) == 1 and text[0].isalpha():  # most memories: one line that begins with a word is prose
+        yield True, lines[0]
+        return
+    for line in lines:
         lead = _LEAD.match(line)
         fence = _FENCE.match(line) is not None
         ends_paragraph = fence or code or _RULE.fullmatch(line) or (lead and lead.lastgroup)

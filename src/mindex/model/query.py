@@ -100,6 +100,8 @@ class Query:
     rerank: bool | None = None  # None: when a reranker is configured
     expand: bool = False
     inside_words: bool = False  # the last tier takes any word of the query, in the middle of other words, too
+    vector_weight: float | None = None  # of the vector candidates in the fused score; None: the setting
+    keyword_weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

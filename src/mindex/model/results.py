@@ -61,6 +61,7 @@ class Answer:
     offset: int = 0
     terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
     corrected_query: str = ""  # what was searched instead, where no text holds a word of the query
+    vacant: bool = False  # nothing could have been found, whatever the words; the notes say why
 
 
 @dataclass(frozen=True, slots=True)

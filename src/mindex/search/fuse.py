@@ -17,6 +17,31 @@ from mindex.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class SignalWeights:
+    """In which proportion importance, recency and frequency share what the text leaves them in `signals`."""
+
+    importance: float = 0.3
+    recency: float = 0.2
+    frequency: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ListWeights:
+    """What the vector and the keyword candidates of one query count, in place of the fusion's own weight."""
+
+    vector: float
+    keyword: float
+
+    @property
+    def sum(self) -> float:
+        return self.vector + self.keyword
+
+    @property
+    def share(self) -> float:
+        return self.vector / self.sum
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
     """Keyword and vector candidates of a query, and what is known about each.
 
@@ -41,6 +66,7 @@ class Candidates:
     signals: Mapping[str, RankingSignals] = field(default_factory=dict)  # only for a fusion in NEEDS_SIGNALS
     now: int = 0
     decay: float = 0.0
+    signal_weights: SignalWeights = field(default_factory=SignalWeights)
 
     @property
     def matched_share(self) -> float:
@@ -180,18 +206,20 @@ def weighted(candidates: Candidates, weight: float = 0.7) -> Fused:
 
 
 def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
-    """The text counts four tenths; importance, recency and frequency count three, two and one."""
+    """The text counts so much; importance, recency and frequency share the rest."""
+    shares = candidates.signal_weights
+    total = shares.importance + shares.recency + shares.frequency
     keyword, vector = _shares_of_best(candidates.keyword), _shares_of_best(candidates.vector)
     fused = {}
     for id_ in dict.fromkeys((*keyword, *vector)):
         known = candidates.signals.get(id_, RankingSignals(id_, "memory"))
         beside = (
-            3 * importance(known, candidates.now, candidates.decay)
-            + 2 * recency(known, candidates.now)
-            + frequency(known)
+            shares.importance * importance(known, candidates.now, candidates.decay)
+            + shares.recency * recency(known, candidates.now)
+            + shares.frequency * frequency(known)
         )
         text = max(keyword.get(id_, 0.0), vector.get(id_, 0.0))
-        fused[id_] = Contribution(keyword=weight * text, signals=(1 - weight) * beside / 6)
+        fused[id_] = Contribution(keyword=weight * text, signals=(1 - weight) * beside / total if total else 0.0)
     return fused
 
 
@@ -213,10 +241,28 @@ NEEDS_SIGNALS = frozenset({"signals"})
 REFINES_WORDS = frozenset({"blend"})
 LIFTS_NEIGHBOURS = frozenset({"blend"})
 COMPARES_KINDS = frozenset({"blend"})
+# One score of the text, whichever list has it: there are no two to weigh.
+ONE_LIST = frozenset({"signals"})
+# Their scores are sums of weighted ones: twice the weights, twice the score.
+_ADDS_SCORES = frozenset({"minmax", "weighted"})
 
 
-def fuse(name: str, candidates: Candidates, weight: float) -> Fused:
-    return fusion_named(name)(candidates, weight)
+def fuse(name: str, candidates: Candidates, weight: float, of_query: ListWeights | None = None) -> Fused:
+    """The fusion of this name with its weight, or with the weights of one query."""
+    fusion = fusion_named(name)
+    if of_query is None:
+        return fusion(candidates, weight)
+    if name == "rrf":  # its weight is a constant; equal weights leave it as it is
+        return _scaled(fusion(candidates, weight), 2 * (1 - of_query.share), 2 * of_query.share)
+    fused = fusion(candidates, of_query.share)
+    both = candidates.has_vector and candidates.has_keyword
+    return _scaled(fused, of_query.sum, of_query.sum) if name in _ADDS_SCORES and both else fused
+
+
+def _scaled(fused: Fused, keyword: float, vector: float) -> Fused:
+    return {
+        id_: replace(part, keyword=keyword * part.keyword, vector=vector * part.vector) for id_, part in fused.items()
+    }
 
 
 def fusion_named(name: str) -> Callable[[Candidates, float], Fused]:

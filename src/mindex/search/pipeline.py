@@ -19,11 +19,15 @@ from mindex.search.fuse import (
     COMPARES_KINDS,
     LIFTS_NEIGHBOURS,
     NEEDS_SIGNALS,
+    ONE_LIST,
     Candidates,
     Contribution,
+    ListWeights,
+    SignalWeights,
     fuse,
     fusion_named,
 )
+from mindex.search.guidance import Guidance
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.nothing_relevant import nothing_relevant_note, substring_answer
 from mindex.search.query import MAX_QUERY, ParsedQuery, parse
@@ -66,6 +70,7 @@ class RankingSettings:
     neighbours: float
     rerank: float | None  # None: what the reranker itself weighs
     expansion: float
+    signals: SignalWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ class SearchPipeline:
         *,
         reranking: Callable[[], RerankStage],
         expander: Callable[[], QueryExpander | None],
+        guidance: Guidance,
         space: str | None = None,
     ) -> None:
         """`reranking` and `expander` are called when a query first needs them.
@@ -99,7 +105,7 @@ class SearchPipeline:
         """
         self._store = store
         self._ranking = ranking
-        self._retriever = Retriever(store, embedder, ranking.candidates, ranking.refining, space)
+        self._retriever = Retriever(store, embedder, ranking.candidates, ranking.refining, guidance, space)
         self._reranking = reranking
         self._expander = expander
 
@@ -110,9 +116,11 @@ class SearchPipeline:
         notes += retrieved.notes
         if query.fusion in NEEDS_SIGNALS:
             known = self._store.retrieval.ranking_signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
-            candidates = replace(candidates, signals=known, now=now_ms(), decay=self._ranking.boosts.decay)
+            shares, decay = self._ranking.signals, self._ranking.boosts.decay
+            candidates = replace(candidates, signals=known, now=now_ms(), decay=decay, signal_weights=shares)
         compares_kinds = query.fusion in COMPARES_KINDS and not candidates.strict
-        fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion])
+        weights = list_weights(query, self._ranking.weights[query.fusion])
+        fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion], weights)
         scores = CandidateScores(candidates, fused, compares_kinds=compares_kinds)
         if query.expand:
             notes += self._expand(query, retrieved, scores)
@@ -153,6 +161,7 @@ class SearchPipeline:
             notes=notes,
             total_capped=_capped(candidates, scores.relevances, low_floor, self._ranking.candidates),
             offset=query.offset,
+            vacant=retrieved.vacant,
         )
 
     # ── expand ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -167,8 +176,9 @@ class SearchPipeline:
         variants, note = expander.expand(retrieved.parsed.text)
         found = self._retriever.variants(query, variants, retrieved)
         weight = self._ranking.weights[query.fusion]
+        of_query = list_weights(query, weight)
         for candidates in found:
-            for id_, part in fuse(query.fusion, candidates, weight).items():
+            for id_, part in fuse(query.fusion, candidates, weight, of_query).items():
                 added = self._ranking.expansion * (part.keyword + part.vector) / len(found)
                 before = scores.fused.get(id_, Contribution())
                 scores.fused[id_] = replace(before, expansion=before.expansion + added)
@@ -416,10 +426,37 @@ def _checked(query: Query, ranking: RankingSettings) -> tuple[Query, tuple[str, 
         notes.append(f"query cut to {MAX_QUERY} characters")
     fusion = query.fusion or ranking.fusion
     fusion_named(fusion)
+    _check_weights(query, fusion)
     # For all that follows, the loose words of a strict query among it: what NOT names is out of scope.
     filters = replace(query.filters, without=parse(query.text).excluded)
     checked = replace(query, limit=min(query.limit, MAX_LIMIT), text=query.text[:MAX_QUERY], fusion=fusion)
     return replace(checked, filters=filters), tuple(notes)
+
+
+def _check_weights(query: Query, fusion: str) -> None:
+    given = {"vector_weight": query.vector_weight, "keyword_weight": query.keyword_weight}
+    named = {name: weight for name, weight in given.items() if weight is not None}
+    if not named:
+        return
+    names = " and ".join(named)
+    for name, weight in named.items():
+        if not 0 <= weight <= 1:  # NaN is neither
+            raise UsageError(f"{name} {weight:g} is out of range", "use 0 to 1")
+    if not any(weight != 0 for weight in given.values()):
+        raise UsageError("vector_weight and keyword_weight are both 0", "let one of them count")
+    if query.mode != "hybrid":
+        raise UsageError(f"{names}: a {query.mode} search has nothing to weigh", "use it with mode hybrid")
+    if fusion in ONE_LIST:
+        raise UsageError(f"{names}: the fusion {fusion} has one score of the text", "use another fusion")
+
+
+def list_weights(query: Query, weight: float) -> ListWeights | None:
+    """The weights that a query brings; the one that it leaves out is that of its fusion, half for `rrf`."""
+    if query.vector_weight is None and query.keyword_weight is None:
+        return None
+    usual = weight if weight <= 1 else 0.5
+    vector = usual if query.vector_weight is None else query.vector_weight
+    return ListWeights(vector, 1 - usual if query.keyword_weight is None else query.keyword_weight)
 
 
 def _tier(candidates: Candidates) -> Tier:

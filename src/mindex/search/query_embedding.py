@@ -94,11 +94,15 @@ class QueryEmbedder:
         while (pending := self._waiting.get()) is not None:
             pending.run()
 
-    def finish(self, pending: Pending) -> QueryVector:
-        """The vector, as soon as it is there or waiting longer makes no sense."""
+    def finish(self, pending: Pending, *, patient: bool = False) -> QueryVector:
+        """The vector, as soon as it is there or waiting longer makes no sense.
+
+        A `patient` caller, who can do nothing without it, gives a model that is loading the time of a loaded one.
+        """
         loaded = self.embedder.loaded
+        wait = self._wait if self._wait is None or not patient else max(self._wait, self._timeout)
         try:
-            return QueryVector(pending.result(self._timeout if loaded else self._wait))
+            return QueryVector(pending.result(self._timeout if loaded else wait))
         except TimeoutError:
             slow = f"took longer than {self._timeout:g} s" if loaded else "is still loading"
             return QueryVector(None, f"the embedding model {slow}; answered by keyword")

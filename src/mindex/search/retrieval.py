@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mindex.errors import SpaceChangedError
 from mindex.model import Filters, Model, Query, Record, VectorArray
 from mindex.search.fuse import Candidates, standardised
+from mindex.search.guidance import Guidance, no_vectors_note, vacancy_note
 from mindex.search.keyword_scoring import KeywordCandidates, KeywordWeights, keyword_candidates
 from mindex.search.query import ParsedQuery, parse, parse_plain
 from mindex.store.base import NearestRecords, ScoredRecord, Store
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
 
 # Words per word piece at which a model reads nothing of a language, and at which it reads it well.
 _UNREAD, _FLUENT = 0.50, 0.75
-# Characters of a filter that a note repeats.
-_MOST_NAMED = 100
 # Records of the past have no stored vector: so many of them are embedded for one query.
 _MOST_EMBEDDED = 200
-_NO_VECTORS = "nothing in scope has a vector yet: answered by keyword; `mindex backfill` makes the vectors"
+LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
 # Where the default model's cosines lie.
 _USUAL = Model("", "", 0)
 
@@ -56,6 +55,7 @@ class Retriever:
         embedder: QueryEmbedder | None,
         limit: int,
         refining: KeywordWeights,
+        guidance: Guidance,
         space: str | None = None,
     ) -> None:
         """`space` is the active space that the embedder was selected for ('': there was none); None: any."""
@@ -64,6 +64,7 @@ class Retriever:
         self._space = space
         self._limit = limit
         self._refining = refining
+        self._guidance = guidance
 
     def retrieve(self, query: Query) -> Retrieved:
         parsed = parse(query.text)
@@ -71,10 +72,9 @@ class Retriever:
         if parsed.strict and not found.candidates.keyword and not found.candidates.vector:
             loose = self._retrieved(query, parse_plain(parsed.text))
             if loose.candidates.keyword or query.mode == "vector":
-                note = "nothing matches all of it; this is what any of its words finds"
-                return replace(loose, notes=(note, *loose.notes))
+                return replace(loose, notes=(LOOSELY_FOUND, *loose.notes))
         if not found.candidates.keyword and not found.candidates.vector and not found.past:
-            vacant = _vacancy(self._store, query.filters)
+            vacant = vacancy_note(self._store, query.filters, self._guidance)
             return replace(found, notes=(vacant,), vacant=True) if vacant else found
         return found
 
@@ -89,7 +89,7 @@ class Retriever:
             words = self._keyword_candidates(query, parsed, past)
         nearest, note = None, ""
         if self._embedder is not None and pending is not None:
-            embedded = self._embedder.finish(pending)
+            embedded = self._embedder.finish(pending, patient=query.mode == "vector")
             note = embedded.note
             if embedded.vector is not None:
                 nearest = self._store.retrieval.nearest(
@@ -100,7 +100,7 @@ class Retriever:
             note = "no embedder is configured; answered by keyword"
         if nearest is not None and not nearest.size:
             nearest = None
-            note = "" if parsed.strict else _NO_VECTORS
+            note = "" if parsed.strict else no_vectors_note(self._guidance)
         if nearest is None and query.mode == "vector":
             words = self._keyword_candidates(query, parsed, past)
         candidates = self._candidates(query, parsed, words, nearest)
@@ -190,27 +190,6 @@ class Retriever:
             has_keyword=not by_vector.has_vector or query.mode != "vector",
             strict=parsed.strict,
         )
-
-
-def _vacancy(store: Store, filters: Filters) -> str:
-    """A note when nothing can be found, whatever the words; '' when something could."""
-    if not store.retrieval.term_statistics(()).records:
-        return "the memory is empty; `mindex index FOLDER` or `mindex add` fills it"
-    if store.retrieval.list(replace(filters, without=None), limit=1).total:
-        return ""
-    if filters == Filters(agent=filters.agent, without=filters.without):
-        return f"agent {filters.agent} was told nothing yet, and no folder is indexed"
-    filtered = {
-        "kind": filters.kinds,
-        "type": filters.types,
-        "collection": filters.collections,
-        "path": (filters.path,) if filters.path else (),
-        "tag": filters.tags,
-        "entity": filters.entities,
-    }
-    named = [f"{name} {' or '.join(values)}" for name, values in filtered.items() if values]
-    named += [f"tag {' and '.join(filters.all_tags)}"] if filters.all_tags else []
-    return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MOST_NAMED]}"
 
 
 def _vector_candidates(nearest: NearestRecords, model: Model) -> Candidates:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
 from mindex.access_log import AccessLog
+from mindex.clock import now_ms
 from mindex.config import Settings
 from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
@@ -16,10 +17,12 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
 from mindex.search.filters import Scope, make_filters
-from mindex.search.fuse import FUSIONS
+from mindex.search.fuse import FUSIONS, SignalWeights
+from mindex.search.guidance import Guidance, expired_note, unfinished_note
 from mindex.search.keyword_scoring import KeywordWeights
-from mindex.search.pipeline import NO_CONFIDENT_MATCH, RankingSettings, SearchPipeline
-from mindex.search.query import parse
+from mindex.search.pipeline import MAX_LIMIT, NO_CONFIDENT_MATCH, RankingSettings, SearchPipeline
+from mindex.search.query import parse, parse_plain
+from mindex.search.retrieval import LOOSELY_FOUND
 from mindex.store.base import Store
 from mindex.values import dataclass
 
@@ -49,6 +52,8 @@ class SearchOptions(Scope, total=False):
     rerank: bool | None  # a cross-encoder reads the first forty candidates; None: if one is configured
     expand: bool  # a language model adds variants of the query
     inside_words: bool  # the last tier takes any word of the query, in the middle of other words, too
+    vector_weight: float | None  # of a hybrid search, 0 to 1: what vectors and keywords count in the score;
+    keyword_weight: float | None  # None: the setting of the fusion
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,13 @@ class SearchService:
         *,
         redact: Callable[[str], str],
         query_wait: float | None,
+        guidance: Guidance,
+        settle: Callable[[float], None],
     ) -> None:
-        """`redact` cleans what an expanding language model is shown. `query_wait`: see `Memory`."""
+        """`redact` cleans what an expanding language model is shown. `query_wait` and `guidance`: see `Memory`.
+
+        `settle` waits at most so many seconds for entries that are being embedded.
+        """
         self._store = store
         self._settings = settings
         self._selection = selection
@@ -82,7 +92,10 @@ class SearchService:
         self._access_log = access_log
         self._redact = redact
         self._query_wait = query_wait
+        self._guidance = guidance
+        self._settle = settle
         self._hybrid: _ActivePipeline | None = None
+        self._all_indexed = False  # once every folder was, a search does not ask again
 
     def search(
         self,
@@ -99,6 +112,8 @@ class SearchService:
         rerank: bool | None = None,
         expand: bool = False,
         inside_words: bool = False,
+        vector_weight: float | None = None,
+        keyword_weight: float | None = None,
         **scope: Unpack[Scope],
     ) -> Answer:
         """See `SearchOptions`."""
@@ -119,17 +134,32 @@ class SearchService:
             rerank=rerank,
             expand=expand,
             inside_words=inside_words,
+            vector_weight=vector_weight,
+            keyword_weight=keyword_weight,
         )
         domain = self._domain_of(current_file) if current_file else None
+        if mode == "vector":
+            self._settle(self._settings.number("embedding.timeout"))
         answer = self._answer(asked, domain)
         if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):
             answer = self._with_correction(asked, domain, answer)
+        answer = self._with_guidance(asked, answer, domain)
         if answer.tier != "substring":
             answer = replace(answer, terms=parse(answer.corrected_query or query).terms)
         self._access_log.log_search(query, answer)
         if answer.total and offset >= answer.total:
             answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
         return self._with_surroundings(answer, around, filters.as_of)
+
+    def count(self, query: str, **scope: Unpack[Scope]) -> int:
+        """How many records in scope a keyword search of this query matches, however many candidates it ranks."""
+        parsed = parse(query)
+        filters = make_filters(self._store, self._settings.text("agent"), **scope)
+        for node in (parsed.node, parse_plain(parsed.text).node) if parsed.strict else (parsed.node,):
+            matching = replace(filters, matching=node, without=parsed.excluded)
+            if node is not None and (total := self._store.retrieval.list(matching, limit=1).total):
+                return total
+        return 0
 
     def close(self) -> None:
         if self._hybrid is not None and self._hybrid.embedder is not None:
@@ -174,6 +204,33 @@ class SearchService:
         asked = did_you_mean(correction)
         return replace(answer, notes=(*answer.notes, asked)) if asked else answer
 
+    def _with_guidance(self, query: Query, answer: Answer, domain: str | None) -> Answer:
+        """The answer with notes on what its caller can do, where it has no hit that is sure.
+
+        Expired entries are searched again only where there are some.
+        """
+        sure = any(not hit.weak for hit in answer.hits) and answer.tier != "substring"
+        if (sure and LOOSELY_FOUND not in answer.notes) or query.offset:
+            return answer
+        if expired := self._count_expired(query, domain):
+            note = expired_note(expired, self._guidance)
+            return replace(answer, notes=(note,) if answer.vacant else (*answer.notes, note))
+        if answer.vacant or self._all_indexed:
+            return answer
+        unfinished = unfinished_note(self._store, self._guidance)
+        self._all_indexed = not unfinished
+        return replace(answer, notes=(*answer.notes, unfinished)) if unfinished else answer
+
+    def _count_expired(self, query: Query, domain: str | None) -> int:
+        """How many hits the query would have among expired entries."""
+        now, filters = now_ms(), query.filters
+        if filters.include_expired or filters.as_of is not None or not self._store.entries.expired(now):
+            return 0
+        everything = replace(filters, include_expired=True)
+        again = replace(query, filters=everything, limit=MAX_LIMIT, weak=False, rerank=False, expand=False)
+        found = (hit.record.expires_at for hit in self._answer(again, domain).hits)
+        return sum(expires is not None and expires <= now for expires in found)
+
     def _with_surroundings(self, answer: Answer, around: int, as_of: int | None) -> Answer:
         """The hits with what only a shown hit needs: the state of its anchor, the turns before and after it."""
         if around < 0:
@@ -202,6 +259,8 @@ class SearchService:
 
     def _pipeline_for(self, active: ActiveEmbedder) -> SearchPipeline:
         """The pipeline for an embedder; made anew when that is another one than at the last search."""
+        if active.embedder is not None:
+            self._selection.note_use()
         current = self._hybrid
         if current is None or current.active is not active:
             embedder = self._query_embedder(active.embedder)
@@ -221,6 +280,7 @@ class SearchService:
             self._ranking,
             reranking=lambda: self._rerank_stage,
             expander=lambda: self._expander,
+            guidance=self._guidance,
             space=space,
         )
 
@@ -241,6 +301,11 @@ class SearchService:
             neighbours=number("search.weights.neighbours"),
             rerank=number("search.weights.rerank") if self._settings.said("search.weights.rerank") else None,
             expansion=number("search.weights.expansion"),
+            signals=SignalWeights(
+                number("search.weights.importance"),
+                number("search.weights.recency"),
+                number("search.weights.frequency"),
+            ),
         )
 
     # The stages with a model are imported when a search first needs them (tests/test_costs.py).

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mindex.errors import UsageError
 from mindex.mcp.tool_words import Commands
+from mindex.search.guidance import Guidance
 
 # This module must not import the SDK: `mindex serve --help` reads DIALECTS.
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ DIALECTS = {
 }
 # For dialects whose own score decides the order: importance and recency must not be added to it.
 NO_IMPORTANCE_BOOST: Mapping[str, object] = {"boost.memory": 0.0}
+# For dialects that search files and can neither index nor add.
+READS_FILES = Guidance(
+    fill="ask the user to run `mindex index FOLDER`",
+    add="ask the user to run `mindex add TEXT`",
+    wait="search again in a moment",
+    vectors="they are being made, search again in a moment",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,7 @@ class Dialect:
     on_error: OnError | None = None  # the result of an error; None: an error of MCP
     unknown_tool: Callable[[str], CallToolResult] | None = None  # the result for a tool that it does not have
     commands: Commands = ()  # the commands that its tools serve, and the words for these in errors and notes
+    guidance: Guidance = READS_FILES  # what its notes tell the caller to do
 
     def settings_for(self, source: Path | None) -> dict[str, object]:
         """Return the settings of a server for this source folder."""

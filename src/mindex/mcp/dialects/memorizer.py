@@ -14,6 +14,7 @@ from mindex.mcp.dialects.memorizer_facts_conversations_profile import FactConver
 from mindex.mcp.dialects.memorizer_format import failed
 from mindex.mcp.dialects.memorizer_project_sources import ProjectSourceTools
 from mindex.mcp.dialects.memorizer_timeline_maintenance import MaintenanceTools
+from mindex.search.guidance import Guidance
 
 # Its clients embed what is missing themselves, with `backfill_embeddings`: a server that is faster than its first call
 # would leave them nothing to see. What they leave is embedded a minute later.
@@ -43,12 +44,19 @@ _COMMANDS = (
     (r"backfill", "`backfill_embeddings`"),
     (r"--agent", "agent_id"),
 )
+_GUIDANCE = Guidance(
+    fill="`store_fact` fills it",
+    add="`store_fact` adds one",
+    wait="search again in a moment",
+    vectors="`backfill_embeddings` makes the vectors",
+)
 
 DIALECT = Dialect(
     (FactConversationProfileTools, ThingTools, ProjectSourceTools, MaintenanceTools, ExportImportTools),
     _INSTRUCTIONS,
     backfill_delay=_BACKFILL_DELAY,
     settings=NO_IMPORTANCE_BOOST,
+    guidance=_GUIDANCE,
     on_error=_error_result,
     commands=_COMMANDS,
     unknown_tool=lambda name: failed(f"Unknown tool: {name}"),

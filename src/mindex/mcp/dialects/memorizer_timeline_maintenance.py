@@ -94,9 +94,7 @@ class MaintenanceTools(MemorizerTools):
         newest = memory.entries.page(turns, limit=1)
         oldest = memory.entries.page(turns, limit=1, offset=max(0, newest.total - 1))
         embedder, status = memory.models.embedder, memory.status()
-        loading = embedder is not None and not embedder.loaded
         return self._success(
-            *(["the embedding model is not loaded yet"] if loading else []),
             fact_count=numbers.total,
             conversation_count=newest.total,
             oldest_conversation=utc_text(oldest.records[0].created_at) if oldest.records else None,
@@ -108,7 +106,7 @@ class MaintenanceTools(MemorizerTools):
                 "embedding_provider": status.embedding.provider,
                 "vector_search_enabled": embedder is not None,
                 "fts5_available": True,
-                "search_mode": "hybrid" if embedder is not None and embedder.loaded else "fts5_only",
+                "search_mode": "hybrid" if status.tier == "hybrid" else "fts5_only",  # a search loads the model
             },
         )
 

@@ -8,6 +8,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil
 from typing import Annotated, Any, NoReturn
 
@@ -19,12 +20,14 @@ from pydantic import BeforeValidator, Field, ValidationError
 from mindex.clock import now_ms
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
-from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row
+from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
-from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool
+from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool, tool_result
 from mindex.memories.importance import estimate_importance
 from mindex.memories.validation import MAX_BYTES
-from mindex.model import Record
+from mindex.model import Answer, Record
+from mindex.search.filters import Scope
+from mindex.search.guidance import Guidance
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.query import parse
 from mindex.time_parser import parse_expiry
@@ -130,21 +133,22 @@ class MemoryMcpTools(Toolset):
         minImportance: Annotated[float, Field(ge=0, le=10, description="0-10")] = 0,
         includeExpired: bool = False,
     ) -> CallToolResult:
+        scope: Scope = {
+            "kinds": ["memory"],
+            "types": FAMILIES[type] if type else (),
+            "entities": entities,
+            "min_importance": ceil(minImportance) or None,
+            "include_expired": includeExpired,
+        }
+        words = all_words(query)
         found = self._memory.search(
-            all_words(query),
-            mode="keyword",
-            fusion="signals",
-            floor=0,
-            kinds=["memory"],
-            types=FAMILIES[type] if type else (),
-            entities=entities,
-            limit=min(limit, MAX_LIMIT),
-            offset=offset,
-            min_importance=ceil(minImportance) or None,
-            include_expired=includeExpired,
+            words, mode="keyword", fusion="signals", floor=0, limit=min(limit, MAX_LIMIT), offset=offset, **scope
         )
+        total = self._memory.count(words, **scope) if found.total_capped else found.total
+        found = replace(found, notes=(*found.notes, *_cap_notes(found, total), *self.host.notes()))
         signals = self._memory.entries.usage([hit.record.id for hit in found.hits])
-        return json_result(RecallResult(found, query, signals).within(min(max_tokens, MAX_TOKENS)))
+        result = RecallResult(found, query, total, signals).within(min(max_tokens, MAX_TOKENS))
+        return tool_result(recall_text(result), result)
 
     @tool("Forget a memory: it leaves every search, and its history keeps it.", REFRESHES, name="memory_forget")
     def forget(self, id: str, reason: Annotated[str, Field(description="Kept in the history")] = "") -> CallToolResult:
@@ -153,10 +157,20 @@ class MemoryMcpTools(Toolset):
         return json_result({"success": True, "memory_id": change.record, "message": f"Memory forgotten. {details}"})
 
     def _live(self, id_: str) -> Record:
-        record = self._memory.entries.find(id_.strip())
+        try:
+            record = self._memory.entries.find(id_.strip())
+        except NotFoundError:
+            raise NotFoundError(f"there is no memory '{id_}'", "`memory_recall` finds ids") from None
         if record.kind != "memory" or record.retired_at is not None:
-            raise NotFoundError(f"memory '{id_}' is not found or forgotten", "recall it first")
+            raise NotFoundError(f"memory '{id_}' is forgotten", "`memory_recall` finds those that are not")
         return record
+
+
+def _cap_notes(found: Answer, total: int) -> tuple[str, ...]:
+    """On the last page of the ranked matches, say that there are others."""
+    if found.has_more or total <= found.total:
+        return ()
+    return (f"the best {found.total} of {total} matches are ranked; name more words to see others",)
 
 
 def all_words(query: str) -> str:
@@ -202,7 +216,9 @@ def _fields(
 
 
 def _protocol_error(error: ToolError) -> NoReturn:
-    """For its clients an error is an error of the protocol, never a result."""
+    """An unknown id is an error of the tool, which an agent can correct; every other one is of the protocol."""
+    if isinstance(error.__cause__, NotFoundError):
+        raise error
     if isinstance(error, UnexpectedToolError):
         logger.error("%s", error, exc_info=error.__cause__)
     wrong_argument = isinstance(error.__cause__, ValidationError | UsageError)
@@ -219,10 +235,20 @@ _INSTRUCTIONS = (
     " correct one; `memory_forget` what is wrong."
 )
 
+_GUIDANCE = Guidance(
+    fill="`memory_store` fills it",
+    add="`memory_store` adds one",
+    wait="recall again in a moment",
+    vectors="it is not searched by meaning",
+    include_expired="includeExpired",
+)
+
 DIALECT = Dialect(
     (MemoryMcpTools,),
     _INSTRUCTIONS,
-    settings=NO_IMPORTANCE_BOOST,
+    # Memories are found by keyword alone: their vectors are left to the servers and commands that search by them.
+    settings={**NO_IMPORTANCE_BOOST, "embedding.provider": "none"},
+    guidance=_GUIDANCE,
     on_error=_protocol_error,
     unknown_tool=_unknown_tool,
     commands=((r"add", "`memory_store`"), (r"list --kind memory", "`memory_recall`")),

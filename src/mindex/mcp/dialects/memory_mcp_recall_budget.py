@@ -1,24 +1,33 @@
-"""The result of `memory_recall` within its token budget: an index of all matches, then details. Pure functions.
+"""The result of `memory_recall` within its token budget: an index of the matches, then details. Pure functions.
+
+Every match is one line of JSON. Half of the budget belongs to the details: the summaries of the index are cut so far
+that its entries fit into the other half, and what they leave goes to the details.
 
 Tokens are counted as Memory MCP does: the characters of JavaScript divided by four, rounded up. Sizes are added up, not
 measured on the whole text again and again: a recall costs little more than its search.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 from mindex.clock import to_iso
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import family_of
-from mindex.mcp.tools import JsonObject, indented_json
+from mindex.mcp.tools import JsonObject
 from mindex.model import Answer, Record
 from mindex.present.budget import most_that_fit
 from mindex.present.record_view import summary_of
+from mindex.present.to_json import Json
 from mindex.store.base import RankingSignals
 
 # How many characters of the query the result repeats.
 _MAX_ECHO = 200
 _MIN_ECHO = 20
+# A summary of fewer characters tells nothing: then fewer entries are shown instead.
+_LEAST_SUMMARY = 24
+_INDENT = "    "
+_LINE = len(_INDENT) + len(",\n")  # of a row
 
 
 def memory_row(record: Record, signals: RankingSignals | None) -> JsonObject:
@@ -36,75 +45,98 @@ def memory_row(record: Record, signals: RankingSignals | None) -> JsonObject:
     }
 
 
+def recall_text(result: Mapping[str, Json]) -> str:
+    """Return the JSON of a result as text, with one line for each match."""
+    parts = []
+    for name, value in result.items():
+        if isinstance(value, list) and value:
+            rows = ",\n".join(_INDENT + _one_line(row) for row in value)
+            parts.append(f'  "{name}": [\n{rows}\n  ]')
+        else:
+            parts.append(f'  "{name}": {_one_line(value)}')
+    return "{\n" + ",\n".join(parts) + "\n}"
+
+
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """All matches, of which `within` returns as much as a budget allows."""
+    """The matches of one page, of which `within` returns as much as a budget allows. `total` counts all matches."""
 
     answer: Answer
     query: str
+    total: int
     signals: Mapping[str, RankingSignals] = field(default_factory=dict)
 
     def within(self, budget: int) -> JsonObject:
-        """Return index entries first, then details, both in order. `has_more` says that the index was cut."""
-        hits = self.answer.hits
+        """Return index entries first, then details, both in order. `has_more` says that matches follow the index."""
+        hits, notes = self.answer.hits, self.answer.notes
         echo = self.query if len(self.query) <= _MAX_ECHO else self.query[: _MAX_ECHO - 1] + "…"
-        size = 4 * budget - self._empty_size(echo)
-        index, left = _fitting((_index_row(hit.record) for hit in hits), size)
-        if hits and not index:
-            # One entry does not fit beside the query: both are shortened, so that a result is never empty.
-            echo = echo[:_MIN_ECHO]
-            size = 4 * budget - self._empty_size(echo)
-            index, left = _fitting([_shortened(_index_row(hits[0].record), size)], size)
-        details, _ = _fitting((memory_row(hit.record, self.signals.get(hit.record.id)) for hit in hits), left)
-        result = self._result(index, details, echo)
-        return {**result, "tokens_used": _tokens_with_count(_length(indented_json(result)) - len("0"))}
+        size = 4 * budget - self._empty_size(echo, notes)
+        index, used = _index([hit.record for hit in hits], size)
+        if (hits and not index) or size < 0:
+            # Not even one entry fits beside the query and the notes: these are cut, so that a result is never empty.
+            echo, notes = echo[:_MIN_ECHO], ()
+            size = 4 * budget - self._empty_size(echo, notes)
+            index, used = _index([hit.record for hit in hits[:1]], size, most=size)
+        rows = (memory_row(hit.record, self.signals.get(hit.record.id)) for hit in hits)
+        details, _ = _fitting(rows, size - used)
+        result = self._result(index, details, echo, notes)
+        return {**result, "tokens_used": _tokens_with_count(_length(recall_text(result)) - len("0"))}
 
-    def _empty_size(self, echo: str) -> int:
+    def _empty_size(self, echo: str, notes: Sequence[str]) -> int:
         """Return the size of a result without index entries and details."""
-        return _length(indented_json({**self._result([], [], echo), "has_more": False, "tokens_used": 9999}))
+        empty = {**self._result([], [], echo, notes), "has_more": False, "tokens_used": 9999}
+        return _length(recall_text(empty)) + 2 * len("\n  ")  # the ends of two lists that are not empty
 
-    def _result(self, index: list[JsonObject], details: list[JsonObject], echo: str) -> JsonObject:
-        return {
+    def _result(
+        self, index: list[JsonObject], details: list[JsonObject], echo: str, notes: Sequence[str]
+    ) -> JsonObject:
+        result: JsonObject = {
             "index": [*index],
             "details": [*details],
-            "total_count": self.answer.total,
-            "has_more": self.answer.offset + len(index) < self.answer.total,
+            "total_count": self.total,
+            "has_more": self.answer.has_more or len(index) < len(self.answer.hits),
             "tokens_used": 0,
             "query": echo,
         }
+        return result | ({"notes": [*notes]} if notes else {})  # not in Memory MCP: what the caller should know
 
 
-def _index_row(record: Record) -> JsonObject:
-    return {
-        "id": record.id,
-        "type": family_of(record.type),
-        "summary": summary_of(record),
-        "importance": record.importance,
-    }
+def _index(records: Sequence[Record], size: int, most: int | None = None) -> tuple[list[JsonObject], int]:
+    """Return the entries of the index, and their size: at most half of what there is, or `most`."""
+    room = size // 2 if most is None else most
+    summaries = [summary_of(record) for record in records]
+
+    def rows(length: int) -> list[JsonObject]:
+        return [
+            {"id": record.id, "summary": _cut(summary, length)}
+            for record, summary in zip(records, summaries, strict=True)
+        ]
+
+    longest = max(map(len, summaries), default=0)
+    length = most_that_fit(longest, lambda length: len(_fitting(rows(length), room)[0]) == len(records))
+    least = _LEAST_SUMMARY if most is None else 0
+    return _fitting(rows(max(length, least)), room)
 
 
-def _shortened(row: JsonObject, size: int) -> JsonObject:
-    """Return the row with as many characters of its summary as fit."""
-    summary = str(row["summary"])
-
-    def with_characters(count: int) -> JsonObject:
-        return {**row, "summary": summary[:count] + "…"}
-
-    return with_characters(most_that_fit(len(summary), lambda count: bool(_fitting([with_characters(count)], size)[0])))
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: max(0, length - 1)].rstrip() + "…"
 
 
 def _fitting(rows: Iterable[JsonObject], size: int) -> tuple[list[JsonObject], int]:
-    """Return the first rows that fit as a list of JSON, indented by two, and the size that is left."""
+    """Return the first rows that fit, a line each, and their size."""
     fitting: list[JsonObject] = []
-    left = size - 2  # an empty list has no line of its own
+    used = 0
     for row in rows:
-        text = indented_json(row)
-        left -= _length(text) + 4 * (text.count("\n") + 1) + 2
-        if left < 0:
+        with_row = used + _length(_one_line(row)) + _LINE
+        if with_row > size:
             break
         fitting.append(row)
-        size = left
-    return fitting, size
+        used = with_row
+    return fitting, used
+
+
+def _one_line(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _tokens_with_count(length: int) -> int:

@@ -4,6 +4,7 @@ from mindex.mcp.dialects import Dialect
 from mindex.mcp.native.index_status import IndexTools
 from mindex.mcp.native.remember_update_forget import WriteTools
 from mindex.mcp.native.search_get import SearchTools
+from mindex.search.guidance import Guidance
 
 _INSTRUCTIONS = (
     "mindex is this machine's memory: indexed documents (handbooks, notes, architecture, decisions, conventions)"
@@ -34,4 +35,18 @@ _COMMANDS = (
     (r"--replace", "`replace: true` beside path and value"),
 )
 
-DIALECT = Dialect((SearchTools, WriteTools, IndexTools), _INSTRUCTIONS, lists_collections=True, commands=_COMMANDS)
+_GUIDANCE = Guidance(
+    fill="`index` takes in a folder, `remember` a fact",
+    add="`remember` adds one",
+    wait="search again in a moment; `status` says how much is there",
+    vectors="they are being made, search again in a moment",
+    include_expired="include_expired",
+)
+
+DIALECT = Dialect(
+    (SearchTools, WriteTools, IndexTools),
+    _INSTRUCTIONS,
+    lists_collections=True,
+    guidance=_GUIDANCE,
+    commands=_COMMANDS,
+)

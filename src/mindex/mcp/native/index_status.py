@@ -40,7 +40,7 @@ class IndexTools(Toolset):
         status, embedder = self._memory.status(), self._memory.models.embedder
         notes = list(self.host.notes())
         if embedder is not None and not embedder.loaded:
-            notes.append("the embedding model is not loaded yet; until then answers are by keyword")
+            notes.append("the embedding model is not loaded yet; the first search loads it")
         return tool_result(status_text(status), to_json(status), notes)
 
 

@@ -14,7 +14,7 @@ from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
-from mindex.store.sqlite.entry_statements import SqliteEntryStatements
+from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
 from mindex.store.sqlite.queries import LARGEST_OFFSET, read_among, read_column, read_value
 
 # A search does not wait for modules that only reports, exports and restores need: they are imported when called.
@@ -99,6 +99,8 @@ _MARK_UNANSWERED = """
 INSERT INTO extractions (record, at, facts) SELECT key, ?2, -1 FROM records WHERE id = ?1 AND kind = 'turn'
 ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = facts - 1 WHERE facts < 0
 """
+# From so many entries on it pays to look up and write them all at once.
+_FEW = 8
 # Pruning the access log reads all of it, so only one batch in so many does it.
 _PRUNE_EVERY = 200
 
@@ -132,10 +134,15 @@ class SqliteEntries:
         self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
     ) -> tuple[AddOutcome, ...]:
         with self._engine.write(durable=True) as connection:
-            statements = self._statements(connection)
-            return tuple(
-                rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
-            )
+            if unique or once or len(records) < _FEW:
+                statements = self._statements(connection)
+                return tuple(
+                    rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
+                )
+            bulk = SqliteBulkStatements(connection, self._now(), self._database.batch, records)
+            outcomes = tuple(rules.add(bulk, record, by=by, reason=reason) for record in records)
+            bulk.flush()
+            return outcomes
 
     def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
         with self._engine.write(durable=True) as connection:

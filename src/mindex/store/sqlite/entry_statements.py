@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
+from mindex.ids import content_hash
 from mindex.model import Change, Record
 from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.queries import read_among, read_value
@@ -119,6 +121,50 @@ class SqliteEntryStatements:
             (vectors.model, vectors.dimensions, now_ms()),
         )
         self._connection.execute(_PUT_VECTORS, (id_, vectors.model, vectors.fluency, vectors.data, vectors.dimensions))
+
+
+class SqliteBulkStatements(SqliteEntryStatements):
+    """Adds many entries in one transaction: looks everything up at once, and writes it with `flush`."""
+
+    def __init__(self, connection: sqlite3.Connection, now: int, batch: str, records: Sequence[Record]) -> None:
+        super().__init__(connection, now, batch)
+        hashes = [content_hash(record.text) for record in records if record.kind == "memory"]
+        self._contents = super().same_content(hashes, now)
+        self._last_number = super().last_number()
+        self._records: dict[str, Record] = {}
+        self._changes: list[Change] = []
+
+    def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:  # noqa: ARG002
+        """Those of all records that are to be added."""
+        return self._contents
+
+    def last_number(self) -> int:
+        return self._last_number
+
+    def raise_number(self, number: int) -> None:
+        self._last_number = max(self._last_number, number)
+
+    def insert(self, record: Record) -> None:
+        self._records[record.id] = record
+        self.raise_number(record.number or 0)
+        if record.kind == "memory" and record.retired_at is None:
+            self._contents[record.agent, content_hash(record.text)] = record.id
+
+    def touch(self, id_: str, at: int) -> None:
+        if id_ in self._records:
+            self._records[id_] = replace(self._records[id_], updated_at=at)
+        else:
+            super().touch(id_, at)
+
+    def append_change(self, change: Change) -> int:
+        self._changes.append(change)
+        return 0  # it gets its number when it is written
+
+    def flush(self) -> None:
+        """Write what was added."""
+        record_rows.insert_entries(self._connection, [*self._records.values()])
+        self.append_changes(self._changes)
+        super().raise_number(self._last_number)
 
 
 def _change_values(change: Change) -> tuple[object, ...]:

@@ -14,7 +14,7 @@ from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, Term
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
 from mindex.store.sqlite.filter_sql import Condition, condition, match_expression, sees_everything
-from mindex.store.sqlite.queries import read_among, read_value, scored_records
+from mindex.store.sqlite.queries import marks, read_among, read_value, scored_records
 from mindex.store.sqlite.spaces import read_roles
 from mindex.values import dataclass
 
@@ -30,6 +30,13 @@ SELECT r.id, -bm25(records_fts, {_WEIGHTS}) AS score, r.kind
 FROM records_fts JOIN records r ON r.key = records_fts.rowid
 WHERE records_fts MATCH ? AND {{scope}} ORDER BY score DESC, r.key LIMIT ?
 """
+# The best of all records, and whether each is in scope: much cheaper than to look up every record that matches.
+_RANKED_WITH_SCOPE = f"""
+SELECT r.id, -hit.score, r.kind, {{scope}} FROM (
+    SELECT rowid AS key, bm25(records_fts, {_WEIGHTS}) AS score
+    FROM records_fts WHERE records_fts MATCH ? ORDER BY score, rowid LIMIT ?
+) hit JOIN records r ON r.key = hit.key ORDER BY hit.score, hit.key
+"""
 _TERM_IN_SCOPE = f"""
 SELECT r.key, -bm25(records_fts, {_WEIGHTS}) FROM records_fts JOIN records r ON r.key = records_fts.rowid
 WHERE records_fts MATCH ? AND {{scope}}
@@ -41,6 +48,8 @@ SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHE
 # A scope of at most so many records is counted for itself: how rare a word is among them, not among all. Each word is
 # looked up twice for that, so it has to be small.
 _SMALL_SCOPE = 2_000
+# In a large scope so many rows more, as a share, are ranked before the scope is applied.
+_AHEAD = 0.25
 _ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.{column}" for column in COLUMNS) + " || ' '"
 _INDEXED_TOKENS = f"""
 SELECT r.id, {_ALL_COLUMNS} FROM records r JOIN records_fts f ON f.rowid = r.key WHERE r.id IN {{marks}}
@@ -57,7 +66,12 @@ _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, 
 
 def index(connection: sqlite3.Connection, key: int, record: Record) -> None:
     """Make a record findable by its words; it must not be in the index yet."""
-    connection.execute(_ADD, (key, *analyze_record(record)))
+    index_all(connection, [(key, record)])
+
+
+def index_all(connection: sqlite3.Connection, records: Iterable[tuple[int, Record]]) -> None:
+    """Make records findable by their words, each with its key."""
+    connection.executemany(_ADD, ((key, *analyze_record(record)) for key, record in records))
 
 
 def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
@@ -129,12 +143,26 @@ def _ranked_in_index(
         return _ranked_among_few(connection, terms, scope, limit)
     expression = match_expression(node)
     if scope.condition is None:
-        rows = connection.execute(_RANKED, (expression, limit))
+        rows = connection.execute(_RANKED, (expression, limit)).fetchall()
     else:
-        query = _RANKED_IN_SCOPE.format(scope=scope.condition.sql)
-        rows = connection.execute(query, (expression, *scope.condition.parameters, limit))
+        rows = _rows_in_scope(connection, expression, scope.condition, limit, few=scope.size is not None)
     # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
     return tuple(ScoredRecord(id_, max(score, bm25.LEAST_SCORE), kind) for id_, score, kind in rows)
+
+
+def _rows_in_scope(
+    connection: sqlite3.Connection, expression: str, scope: Condition, limit: int, *, few: bool
+) -> list[tuple[str, float, str]]:
+    """The best rows in scope. `few` says that the scope is small: then most of the best rows lie outside of it."""
+    if not few:
+        wanted = limit + int(_AHEAD * limit)
+        query = _RANKED_WITH_SCOPE.format(scope=scope.sql)
+        rows = connection.execute(query, (*scope.parameters, expression, wanted)).fetchall()
+        inside = [(id_, score, kind) for id_, score, kind, admitted in rows if admitted]
+        if len(inside) >= limit or len(rows) < wanted:
+            return inside[:limit]
+    query = _RANKED_IN_SCOPE.format(scope=scope.sql)
+    return connection.execute(query, (expression, *scope.parameters, limit)).fetchall()
 
 
 def _ranked_among_few(
@@ -180,9 +208,17 @@ def _size_if_small(connection: sqlite3.Connection, filters: Filters, scope: Cond
     whose = Filters(agent=filters.agent, kinds=filters.kinds, collections=filters.collections, session=filters.session)
     if replace(filters, include_expired=whose.include_expired) != whose:
         return None
+    if filters.kinds and filters.agent != "*" and _has_more(connection, filters, _SMALL_SCOPE):
+        return None
     count = f"SELECT count(*) FROM (SELECT 1 FROM records r WHERE {scope.sql} LIMIT ?)"
     size = int(read_value(connection, count, *scope.parameters, _SMALL_SCOPE + 1))
     return size if size <= _SMALL_SCOPE else None
+
+
+def _has_more(connection: sqlite3.Connection, filters: Filters, count: int) -> bool:
+    """Whether an agent has more records of these kinds, retired and expired ones among them: an index alone knows."""
+    beyond = f"SELECT 1 FROM records WHERE agent IN ('', ?) AND kind IN {marks(filters.kinds)} LIMIT 1 OFFSET ?"
+    return read_value(connection, beyond, filters.agent, *filters.kinds, count) is not None
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────

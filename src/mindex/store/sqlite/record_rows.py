@@ -48,11 +48,13 @@ FROM records r LEFT JOIN documents d ON d.key = r.document LEFT JOIN collections
 """
 _STORED = tuple(one.name for one in ENTRY_PROPERTIES)
 _CHANGED = tuple(one.name for one in ENTRY_PROPERTIES if not one.fixed)
-_INSERT = f"INSERT INTO records ({', '.join(_STORED)}, content_hash) VALUES {marks((*_STORED, ''))}"
+_INSERT = f"INSERT INTO records (key, {', '.join(_STORED)}, content_hash) VALUES {marks(('', *_STORED, ''))}"
+_PUT_NAME = "INSERT OR IGNORE INTO {table} ({column}, record) VALUES (?, ?)"
 _UPDATE = (
     f"UPDATE records SET {', '.join(f'{name} = ?' for name in _CHANGED)}, content_hash = ? WHERE id = ? RETURNING key"
 )
 _JSON = frozenset(one.name for one in ENTRY_PROPERTIES if one.value in ("texts", "object"))
+_EMPTY = {one.name: "[]" if one.value == "texts" else "{}" for one in ENTRY_PROPERTIES if one.name in _JSON}
 _VALUES = attrgetter(*_STORED)
 _LEFT_OUT = tuple(None if one.required else one.default for one in ENTRY_PROPERTIES)
 _NAMES = {"tags": "tag", "entities": "entity"}  # table → column
@@ -68,7 +70,8 @@ def to_record(row: Sequence[Any]) -> Record:
 
 def _values(record: Record, names: Sequence[str]) -> list[Any]:
     values = zip(names, attrgetter(*names)(record), strict=True)
-    return [encode(value) if name in _JSON else value for name, value in values]
+    # Most lists and objects are empty.
+    return [(encode(value) if value else _EMPTY[name]) if name in _JSON else value for name, value in values]
 
 
 def snapshot(record: Record) -> str:
@@ -106,14 +109,21 @@ def read_record(connection: sqlite3.Connection, id_: str) -> Record | None:
 
 def insert_entry(connection: sqlite3.Connection, record: Record) -> None:
     """The row, its tags and entities, and its words unless it is retired."""
-    cursor = connection.execute(_INSERT, (*_values(record, _STORED), content_hash(record.text)))
-    key = cursor.lastrowid
-    assert key is not None
-    put_names(connection, "tags", key, record.tags)
-    put_names(connection, "entities", key, record.entities)
-    if record.retired_at is None:
-        keyword.index(connection, key, record)
-    note_changes(connection, [key])
+    insert_entries(connection, [record])
+
+
+def insert_entries(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
+    """The same for many, a statement for each table. The caller has the write lock: no other process takes a key."""
+    (last,) = connection.execute("SELECT coalesce(max(key), 0) FROM records").fetchone()
+    keyed = list(enumerate(records, start=last + 1))
+    rows = ((key, *_values(record, _STORED), content_hash(record.text)) for key, record in keyed)
+    connection.executemany(_INSERT, rows)
+    for table, column in _NAMES.items():
+        names = [(fold(name), key) for key, record in keyed for name in getattr(record, table)]
+        if names:
+            connection.executemany(_PUT_NAME.format(table=table, column=column), names)
+    keyword.index_all(connection, ((key, record) for key, record in keyed if record.retired_at is None))
+    note_changes(connection, [key for key, _ in keyed])
 
 
 def replace_entry(connection: sqlite3.Connection, before: Record, after: Record) -> None:
@@ -143,7 +153,7 @@ def remove_rows(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
 
 def put_names(connection: sqlite3.Connection, table: str, key: int, names: Iterable[str]) -> None:
     """Tags or entities of a record, folded."""
-    query = f"INSERT OR IGNORE INTO {table} ({_NAMES[table]}, record) VALUES (?, ?)"
+    query = _PUT_NAME.format(table=table, column=_NAMES[table])
     connection.executemany(query, [(fold(name), key) for name in names])
 
 

@@ -133,14 +133,23 @@ class VectorIndex:
                 found[np.isin(self._keys, keys)] = number
         return found
 
+    def rows_of(self, keys: Keys) -> NDArray[np.bool_]:
+        """Which rows belong to these records."""
+        return np.isin(self._keys, keys)
+
     def search(
-        self, query: Floats, limit: int, fetch: Fetch, allowed: Keys | None = None, groups: Groups | None = None
+        self,
+        query: Floats,
+        limit: int,
+        fetch: Fetch,
+        allowed: NDArray[np.bool_] | None = None,
+        groups: Groups | None = None,
     ) -> Ranked:
-        """The nearest records of each group among the allowed ones (None: all).
+        """The nearest records of each group among the rows allowed (None: all).
 
         `fetch` brings float32 vectors of records. Without `groups` all rows are one.
         """
-        scope = self._alive if allowed is None else self._alive & np.isin(self._keys, allowed)
+        scope = self._alive if allowed is None else self._alive & allowed
         size = int(scope.sum())
         if not size:
             return NOTHING_RANKED

@@ -4,8 +4,10 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mindex.clock import now_ms
 from mindex.errors import EmbeddingError, SpaceChangedError
@@ -39,6 +41,19 @@ _COLLECTION_SIZES = "SELECT collection, count(*) FROM documents GROUP BY collect
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
 
 
+# So many scopes of agents and kinds are remembered.
+_MOST_SCOPES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The rows of an index that filters admit, until a record changes or expires."""
+
+    rows: NDArray[np.bool_]
+    seq: int
+    until: float
+
+
 @dataclass(slots=True)
 class _Loaded:
     model: int
@@ -49,6 +64,7 @@ class _Loaded:
     groups: Groups | None = None  # of its rows, as they were at the change `grouped`
     grouped: int = -1
     collection_sizes: dict[int, int] = field(default_factory=dict)  # documents, by the collection's key
+    scopes: dict[Filters, _Scope] = field(default_factory=dict)
 
 
 class SqliteVectors:
@@ -92,7 +108,7 @@ class SqliteVectors:
         codes = known is not None and known.searches > 0
         loaded = self._refresh(connection, model.fingerprint, key, model.dimensions, codes=codes)
         loaded.searches += 1
-        allowed = _allowed(connection, filters)
+        allowed = _allowed(connection, loaded, filters)
         if loaded.groups is None or loaded.grouped != loaded.seq or len(loaded.groups) != loaded.index.length:
             loaded.groups, loaded.grouped = loaded.index.groups_of(_groups(connection)), loaded.seq
             loaded.collection_sizes = dict(connection.execute(_COLLECTION_SIZES).fetchall())
@@ -284,10 +300,24 @@ def _groups(connection: sqlite3.Connection) -> tuple[Keys, Keys]:
     return np.array(turns, np.int64), np.array(others, np.int64)
 
 
-def _allowed(connection: sqlite3.Connection, filters: Filters) -> Keys | None:
+def _allowed(connection: sqlite3.Connection, loaded: _Loaded, filters: Filters) -> NDArray[np.bool_] | None:
+    """The rows that filters admit; None: all.
+
+    To read the keys of 10,000 memories takes as long as a whole keyword search, so a scope of agent and kinds is
+    remembered: every change of a record raises the number of the last change.
+    """
     now = now_ms()
     if sees_everything(connection, filters, now):
         return None
+    known = loaded.scopes.get(filters)
+    if known is not None and known.seq == loaded.seq and now < known.until and len(known.rows) == loaded.index.length:
+        return known.rows
     scope = condition(filters, now)
-    rows = connection.execute(f"SELECT r.key FROM records r WHERE {scope.sql}", scope.parameters)
-    return np.fromiter((key for (key,) in rows), np.int64)
+    keys = connection.execute(f"SELECT r.key FROM records r WHERE {scope.sql}", scope.parameters)
+    rows = loaded.index.rows_of(np.fromiter((key for (key,) in keys), np.int64))
+    if filters == Filters(agent=filters.agent, kinds=filters.kinds, include_expired=filters.include_expired):
+        if len(loaded.scopes) >= _MOST_SCOPES:
+            loaded.scopes.clear()
+        soonest = read_value(connection, "SELECT min(expires_at) FROM records WHERE expires_at > ?", now)
+        loaded.scopes[filters] = _Scope(rows, loaded.seq, inf if soonest is None else soonest)
+    return rows

@@ -1,0 +1,77 @@
+"""What a search tells its caller to do next, in the words of the caller's interface.
+
+A note that names a command is of no use to an agent that has tools, so every entry point brings its own words.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mindex.model import Filters
+from mindex.store.base import Store
+from mindex.values import dataclass
+
+# Characters of a filter that a note repeats.
+_MOST_NAMED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What the caller can do, as parts of sentences."""
+
+    fill: str  # how something gets into an empty memory
+    add: str  # how a memory is added
+    wait: str  # what to do while a folder is indexed for the first time
+    vectors: str  # how missing vectors are made
+    include_expired: str = ""  # the option that shows what has expired; '' where there is none
+
+
+LIBRARY = Guidance(
+    fill="`Memory.index` or `Memory.add` fills it",
+    add="`Memory.add` adds one",
+    wait="wait for `Memory.index` to return, or call it again if it was interrupted",
+    vectors="`Memory.maintenance.backfill` makes the vectors",
+    include_expired="include_expired=True",
+)
+
+
+def expired_note(count: int, guidance: Guidance) -> str:
+    """Says that so many expired entries match, and how they are shown."""
+    what = "it" if count == 1 else "them"
+    shown = f"{guidance.include_expired} shows {what}" if guidance.include_expired else f"no search shows {what}"
+    return f"{count} expired; {shown}"
+
+
+def no_vectors_note(guidance: Guidance) -> str:
+    return f"nothing in scope has a vector yet: answered by keyword; {guidance.vectors}"
+
+
+def unfinished_note(store: Store, guidance: Guidance) -> str:
+    """Says which folders were never indexed to their end; '' when all were."""
+    names = [collection.name for collection in store.files.collections() if collection.indexed_at is None]
+    if not names:
+        return ""
+    return f"{', '.join(names)[:_MOST_NAMED]}: the first index is not complete; {guidance.wait}"
+
+
+def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
+    """Says that nothing can be found, whatever the words; '' when something could."""
+    if not store.retrieval.term_statistics(()).records:
+        return unfinished_note(store, guidance) or f"the memory is empty; {guidance.fill}"
+    if store.retrieval.list(replace(filters, without=None), limit=1).total:
+        return ""
+    everything = Filters(agent=filters.agent, without=filters.without)
+    if filters == everything:
+        return f"agent {filters.agent} was told nothing yet, and no folder is indexed; {guidance.fill}"
+    if filters == replace(everything, kinds=("memory",)):
+        return f"agent {filters.agent} has no memories yet; {guidance.add}"
+    filtered: Mapping[str, tuple[str, ...]] = {
+        "kind": filters.kinds,
+        "type": filters.types,
+        "collection": filters.collections,
+        "path": (filters.path,) if filters.path else (),
+        "tag": filters.tags,
+        "entity": filters.entities,
+    }
+    named = [f"{name} {' or '.join(values)}" for name, values in filtered.items() if values]
+    named += [f"tag {' and '.join(filters.all_tags)}"] if filters.all_tags else []
+    return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MOST_NAMED]}"
