@@ -47,6 +47,14 @@ class MemoryRetrieval:
         ids = (one.id for one in records if one.id.startswith(prefix) and (retired or one.retired_at is None))
         return tuple(sorted(ids)[:limit])
 
+    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        found = []
+        for record in self._connection.read().records.values():
+            ids = record.fields.get("foreign_ids")
+            if isinstance(ids, dict) and (program, foreign_id) in {*ids.items(), *(("", one) for one in ids.values())}:
+                found.append(record.id)
+        return tuple(found)
+
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         tables = self._connection.read()
         position = {id_: at for ids in tables.chunks.values() for at, id_ in enumerate(ids)}

@@ -278,3 +278,25 @@ def test_many_ids_are_read_in_one_call(store: Store) -> None:
     store.entries.add([memory_of(id_) for id_ in ids], by="me")
     assert [record.id for record in store.retrieval.records(ids[::-1])] == ids[::-1]
     assert len(store.retrieval.ranking_signals(ids)) == len(store.entries.owners(ids)) == 1_200
+
+
+def test_records_are_found_by_the_ids_that_other_programs_gave_them(store: Store) -> None:
+    ids = {"mudpuppy": "3", "short_id": "a1b2"}
+    store.entries.add(
+        [memory_of("one", fields={"foreign_ids": ids}), memory_of("two", fields={"mudpuppy": "3"})], by="me"
+    )
+    store.entries.add([memory_of("three", fields={"foreign_ids": {"memorizer": "3"}, "note": "a1b2"})], by="me")
+    chunk = update("a.md", "some text")
+    records = tuple(replace(one, fields={"foreign_ids": {"memory-exchange": "ff00"}}) for one in chunk.records or ())
+    store.files.apply([replace(chunk, records=records)])
+    assert store.retrieval.known_as("3") == ("one", "three")
+    assert store.retrieval.known_as("3", "mudpuppy") == ("one",)
+    assert (
+        store.retrieval.known_as("3", "short_id")
+        == store.retrieval.known_as("4")
+        == store.retrieval.known_as("mudpuppy")
+        == ()
+    )
+    assert store.retrieval.known_as("a1b2") == ("one",)
+    assert store.retrieval.known_as("ff00") == (records[0].id,)
+    assert store.retrieval.record(records[0].id) == records[0]

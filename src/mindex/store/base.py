@@ -259,6 +259,13 @@ class RetrievalStore(Protocol):
     def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
         """The first ids that start with a prefix, in order; with `retired` also those of retired records."""
 
+    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        """Ids of the records, live or retired, that another program knew by this id, in the order they were added.
+
+        The field `foreign_ids` of a record has those ids: an object of texts, by the name of the program or of the
+        kind of id (`short_id`). With `program`, only the id of that name counts.
+        """
+
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         """Records in scope, newest first; of one moment, by path, then by their place in the file, then as added."""
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from mindex.ids import content_hash
 from mindex.model import Change, Record
 from mindex.store.export_rows import (
+    Accesses,
     ExistingRecord,
     ExportedVectors,
     ExportRow,
@@ -43,6 +44,9 @@ class RestoreStatements(EntryStatements, Protocol):
 
     def append_changes(self, changes: Sequence[Change]) -> None:
         """Append changes to the history under their own numbers, or, where that is 0, under new ones."""
+
+    def put_accesses(self, id_: str, accesses: Accesses) -> None:
+        """Store how often a new record was returned, and the single accesses, whichever record these name."""
 
     def put_extraction(self, id_: str, extraction: Extraction) -> None:
         """Store when facts were extracted from a turn, and how many."""
@@ -148,6 +152,8 @@ def _with_number(row: ExportRow, number: int | None) -> ExportRow:
 def _store(statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions) -> None:
     for row in rows:
         statements.insert(row.record)
+        if row.accesses is not None:
+            statements.put_accesses(row.record.id, row.accesses)
         if row.extraction is not None and row.record.kind == "turn":
             statements.put_extraction(row.record.id, row.extraction)
         if row.vectors and row.record.retired_at is None:

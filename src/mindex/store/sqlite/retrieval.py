@@ -45,6 +45,12 @@ SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE {lette
 ORDER BY r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key
 """
 _TEXTS = "SELECT id, text, title FROM records WHERE id IN {marks}"
+# The condition is that of the index `records_of_other_programs`: only imported records are looked through.
+KNOWN_AS = """
+SELECT r.id FROM records r WHERE json_extract(r.fields, '$.foreign_ids') IS NOT NULL
+AND EXISTS (SELECT 1 FROM json_each(r.fields, '$.foreign_ids') f WHERE f.value = ?1 AND ?2 IN ('', f.key))
+ORDER BY +r.key
+"""
 _LARGEST_OFFSET = 2**62  # SQLite counts in 64 bits
 
 
@@ -68,6 +74,10 @@ class SqliteRetrieval:
         query = f"SELECT id FROM records WHERE id >= ?1 AND id < ?1 || '\U0010ffff' {live} ORDER BY id LIMIT ?2"
         with self._database.read() as connection:
             return tuple(read_column(connection, query, prefix, limit))
+
+    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        with self._database.read() as connection:
+            return tuple(read_column(connection, KNOWN_AS, foreign_id, program))
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         offset = min(offset, _LARGEST_OFFSET)
