@@ -91,7 +91,7 @@ class Services:
             self.store, self.entries, self.profile, self.things("skill"), self.timeline, self.agent
         )
         files = IndexedFiles(self.store.files, self.redactor.for_reading())
-        return Lookup(self.store, files, special, Links(self.store, files), self.access_log)
+        return Lookup(self.store, files, special, Links(self.store, files), self.access_log, self.agent)
 
     # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -29,7 +29,7 @@ reason_option = click.option("--reason", default="", metavar="R", help="Why, for
 
 
 def limit_option(default: int, what: str) -> Callable[[F], F]:
-    return click.option("--limit", default=default, show_default=True, help=what)
+    return click.option("-l", "--limit", default=default, show_default=True, help=what)
 
 
 def text_or_stdin(text: str) -> str:

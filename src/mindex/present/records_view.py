@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mindex.model import GetResult
 from mindex.present.budget import check_budget, cost_of, fit_records
-from mindex.present.record_view import RecordView, view_record
+from mindex.present.record_view import RecordView, view_record, with_usage
 from mindex.present.text import note_lines, record_text
 from mindex.present.to_json import Json, to_json
 from mindex.values import dataclass
@@ -45,16 +45,33 @@ def view_records(found: GetResult, *, budget: int | None = None, notes: Sequence
     no longer fits is cut and marked, and a note says so. Raises UsageError for a budget below `LEAST_BUDGET`.
     """
     check_budget(budget)
-    whole = RecordsView(tuple(map(view_record, found.records)), found.missing, (*found.notes, *found.why, *notes))
+    rows = tuple(with_usage(view_record(record), record, found.usage.get(record.id)) for record in found.records)
+    whole = RecordsView(rows, found.missing, (*found.notes, *found.why, *notes))
     return whole if budget is None or whole.tokens <= budget else fit_records(whole, budget)
 
 
-def list_json(rows: Sequence[RecordView], total: int, offset: int) -> dict[str, Json]:
-    return to_json({"records": tuple(rows), "total": total, "has_more": offset + len(rows) < total})
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """Some of the records in scope: the same content as JSON and as text."""
+
+    rows: tuple[RecordView, ...]
+    total: int
+    has_more: bool
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def json(self) -> dict[str, Json]:
+        return to_json(self)
+
+    def text(self, *, colour: bool = False) -> str:
+        blocks = [record_text(row, colour=colour) for row in self.rows]
+        return "\n\n".join([f"{len(self.rows)} of {self.total}", *blocks])
 
 
-def list_text(rows: Sequence[RecordView], total: int, *, colour: bool = False) -> str:
-    return "\n\n".join([f"{len(rows)} of {total}", *(record_text(row, colour=colour) for row in rows)])
+def view_page(rows: Sequence[RecordView], total: int, offset: int) -> PageView:
+    return PageView(tuple(rows), total, offset + len(rows) < total)
 
 
 def view_in_conflict(one: MemoryInConflict) -> RecordView:

@@ -59,6 +59,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights}),
     "RecordsView": Rule(rename={"rows": "records"}, always=("missing",)),
+    "PageView": Rule(rename={"rows": "records"}),
     "Hit": Rule(  # as `explain` shows it; the stages sum to the score
         shown=("trace", "relevance", "stages"), flat=("trace",), digits={"relevance": 4},
         views={"stages": lambda hit: hit.trace.stages},
