@@ -207,6 +207,10 @@ class Settings:
         """Return whether a file, a variable or a flag sets the value, be it to the default."""
         return self._values[key].origin != "default"
 
+    def origin(self, key: str) -> str:
+        """Return where the value comes from: `default`, a file, a variable, or `flag`."""
+        return self._values[key].origin
+
     def texts(self, key: str) -> tuple[str, ...]:
         return self._values[key].value  # type: ignore[return-value]  # the table parsed it
 

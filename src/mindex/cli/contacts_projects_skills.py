@@ -75,7 +75,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         if named is not None and options["name"] is not None:
             raise UsageError("the name is given twice", "give it once")
         options["name"] = options["name"] if named is None else named
-        with context.memory() as memory:
+        with context.memory(creates=True) as memory:
             record = memory.things(kind).add(**_field_values(kind, options))
             notes = memory.embedding_queue.notes(record.id)
         context.emit(present.thing_added_json(record, notes), lambda: present.thing_added_text(record, notes))
