@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from statistics import fmean
@@ -322,6 +322,9 @@ class MemoryEntryStatements:
     def append_changes(self, changes: Sequence[Change]) -> None:
         for change in changes:
             self.append_change(change)
+
+    def put_fields(self, id_: str, fields: Mapping[str, object]) -> None:
+        self._tables.records[id_] = replace(self._tables.records[id_], fields=dict(fields))
 
     def put_accesses(self, id_: str, accesses: export_rows.Accesses) -> None:
         """Count them. No log is stored, as for `log_access`."""

@@ -51,8 +51,10 @@ class MemoryRetrieval:
         found = []
         for record in self._connection.read().records.values():
             ids = record.fields.get("foreign_ids")
-            if isinstance(ids, dict) and (program, foreign_id) in {*ids.items(), *(("", one) for one in ids.values())}:
-                found.append(record.id)
+            for name, value in ids.items() if isinstance(ids, dict) else ():
+                values = value if isinstance(value, list) else [value]
+                if program in ("", name) and foreign_id in values and record.id not in found:
+                    found.append(record.id)
         return tuple(found)
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:

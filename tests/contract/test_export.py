@@ -214,3 +214,17 @@ def test_accesses_are_exported_and_restored(filled: Store) -> None:
     # Those of a duplicate are not added to what is counted already.
     restored(filled, [replace(row, accesses=Accesses(5, 50)) for row in rows])
     assert counted() == {"two": Accesses(2, 9)}
+
+
+def test_a_record_is_found_by_the_former_ids_of_a_row_with_its_text(filled: Store) -> None:
+    twin = ExportRow(replace(memory_of("twin"), text="text of two", fields={"foreign_ids": {"mudpuppy": "8"}}))
+    for _ in range(2):
+        assert restored(filled, [twin], ImportPreview()) == [RestoreOutcome("duplicate", "two")]
+        assert restored(filled, [twin]) == [RestoreOutcome("duplicate", "two")]
+    assert filled.retrieval.known_as("8", "mudpuppy") == ("two",)
+    third = replace(twin, record=replace(twin.record, id="third", fields={"foreign_ids": {"mudpuppy": "9"}}))
+    restored(filled, [third])
+    two = filled.retrieval.record("two")
+    assert two is not None and two.fields == {"foreign_ids": {"mudpuppy": ["8", "9"]}}
+    assert [change.action for change in filled.entries.history("two")] == ["add"]
+    assert two.updated_at == 1

@@ -61,7 +61,7 @@ def test_a_memory_keeps_its_entities_and_metadata(tmp_path: Path, keyword_memory
     assert isinstance(changes, str)
     assert ada.source == "chat"
     assert ada.fields == {
-        "foreign_ids": {"memory-mcp": "mem_a"},
+        "foreign_ids": {"memory-mcp": ["mem_a", "mem_e"]},  # of the row with the same text, too
         "metadata": {"ticket": {"no": 7}},
         "provenance": {  # of the last change
             "id": "prov_2",
@@ -150,7 +150,7 @@ def test_an_entry_keeps_all_its_values(tmp_path: Path, keyword_memory: Memory) -
     assert (mode.number, mode.type, mode.context) == (3, "preference", "settings page")
     assert (mode.tags, mode.importance, mode.confidence) == (("ui", "theme"), 9, 0.8)
     assert (mode.created_at, mode.updated_at, mode.expires_at) == (NOON, NOON + DAY, NOON + 90_000 * DAY)
-    assert (mode.source, mode.fields) == ("chat", {"foreign_ids": {"mudpuppy": "3"}})
+    assert (mode.source, mode.fields) == ("chat", {"foreign_ids": {"mudpuppy": ["3", "12"]}})
     usage = keyword_memory.entries.usage([mode.id])[mode.id]
     assert (usage.access_count, usage.last_accessed) == (4, NOON + 2 * DAY)
 

@@ -118,8 +118,11 @@ def test_two_databases_are_two_collections(memory: Memory, tmp_path: Path) -> No
     assert memory.transfer.import_(other).added == 1
     assert [one.name for one in memory.collections.list()] == [NAME, f"{NAME}-2"]
     assert texts(memory) == ALL
-    memory.collections.remove(f"{NAME}-2")
-    assert texts(memory) == ALL
+    assert memory.transfer.import_(other).added == 0
+    memory.collections.remove(NAME)
+    assert memory.transfer.import_(other).added == 0
+    (hit,) = memory.search("another project").hits
+    assert (hit.record.collection, hit.record.path) == (f"{NAME}-2", "domains/caching/redis.md")
 
 
 def test_get_reads_an_imported_file_from_its_chunks(memory: Memory) -> None:
@@ -170,13 +173,19 @@ def test_an_export_cannot_bring_in_a_collection_of_a_folder(memory: Memory, othe
 def test_an_export_cannot_replace_a_file_that_is_indexed(memory: Memory, other: Memory, tmp_path: Path) -> None:
     other.index(write(tmp_path / "docs", {"a.md": "# A\n\nOf a folder."}))
     (indexed,) = other.collections.documents_of("docs")
+    (chunk_of_folder,) = other.collections.chunks(indexed.id)
     memory.transfer.export(tmp_path / "a.jsonl")
+    document = memory.collections.documents_of(NAME)[0]
+    first, *_ = memory.collections.chunks(document.id)
     text = (tmp_path / "a.jsonl").read_text(encoding="utf-8")
-    ours = next(one.id for one in memory.collections.documents_of(NAME))
-    (tmp_path / "b.jsonl").write_text(text.replace(ours, indexed.id), encoding="utf-8")
-    report = other.transfer.import_(tmp_path / "b.jsonl")
-    assert any("another record has the id" in one.reason for one in report.skipped)
+    (tmp_path / "b.jsonl").write_text(text.replace(document.id, indexed.id), encoding="utf-8")
+    assert other.transfer.import_(tmp_path / "b.jsonl").added == 4
     assert other.collections.documents_of("docs") == (indexed,)
+    other.collections.remove(NAME)
+    (tmp_path / "c.jsonl").write_text(text.replace(first.id, chunk_of_folder.id), encoding="utf-8")
+    report = other.transfer.import_(tmp_path / "c.jsonl")
+    assert [one.reason for one in report.skipped] == [f"another record has the id {chunk_of_folder.id}"]
+    assert other.collections.chunks(indexed.id) == (chunk_of_folder,)
 
 
 # ── the dialect ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,7 +15,7 @@ def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memor
     tea, of_work = records["facts 1"], records["facts 2"]
     assert (tea.text, tea.type, tea.number, tea.confidence) == ("Eve prefers tea.", "preference", 1, 0.9)
     assert (tea.created_at, tea.updated_at) == (NOON, NOON + DAY)
-    assert (tea.source, tea.fields) == ("conv_1", {"foreign_ids": {"memorizer": "1"}})
+    assert (tea.source, tea.fields) == ("conv_1", {"foreign_ids": {"memorizer": ["1", "3"]}})
     assert keyword_memory.entries.usage([tea.id])[tea.id].last_accessed == NOON + 2 * DAY
     assert (of_work.agent, of_work.text, of_work.type) == ("work", tea.text, "pattern")
     with keyword_memory.store.entries.export_snapshot("*", vectors=False) as dump:

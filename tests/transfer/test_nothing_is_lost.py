@@ -15,8 +15,9 @@ from mindex.clock import from_iso
 from mindex.memory import Memory
 from mindex.model import Usage
 from mindex.model.transfer import ImportReport, TableReport
-from tests.transfer.foreign_programs.build import DAY, NOON, Rows
-from tests.transfer.foreign_programs.full import FULL, make_full
+from tests.transfer.foreign_programs import mudpuppy
+from tests.transfer.foreign_programs.build import DAY, NOON, Rows, fill
+from tests.transfer.foreign_programs.full import FULL, MUDPUPPY, make_full
 
 every_program = pytest.mark.parametrize("program", FULL)
 
@@ -250,3 +251,16 @@ def test_get_finds_a_record_by_the_id_that_the_other_program_gave_it(
     found = memory.get(reference)
     assert found.missing == ()
     assert text in found.records[0].text
+
+
+def test_get_finds_a_merged_row_by_the_ids_of_both(tmp_path: Path, memory: Memory) -> None:
+    imported("mudpuppy", tmp_path, memory)
+    rows = [dict(MUDPUPPY["memory_entries"][0], id=4004, content_hash="another", tags=None)]
+    other = fill(tmp_path / "other.db", mudpuppy.SCHEMA, {"memory_entries": rows})
+    for _ in range(2):
+        report = memory.transfer.import_(other)
+        (kept,) = memory.get("mudpuppy:3003").records
+        assert [(one.where, one.into) for one in report.merged] == [("memory_entries 4004", kept.id)]
+    assert memory.get("mudpuppy:4004").records == memory.get("4004").records == (kept,)
+    assert kept.fields["foreign_ids"] == {"mudpuppy": ["3003", "4004"]}
+    assert len(memory.history(kept.id)) == 1

@@ -21,7 +21,7 @@ from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, Restor
 from mindex.transfer.import_agents import AgentMapping, NewOwner, referenced_ids
 from mindex.transfer.import_checks import check_row
 from mindex.transfer.import_redaction import redact_row, rows_with_secrets
-from mindex.transfer.imported_collections import DocumentRows, store_document
+from mindex.transfer.imported_collections import DocumentRows, DocumentWriter
 from mindex.transfer.importer_base import ExportRow, Importer, OtherRows, ReadRow, SkippedRow
 from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 
@@ -52,7 +52,9 @@ def import_rows(
     before = _file_state(path)
     total = importer.count(path)
     options = _restore_options(importer, agents, importer.last_numbers(path), by)
-    run = _ImportRun(store, agents, secrets, options, ImportPreview() if dry_run else None)
+    preview = ImportPreview() if dry_run else None
+    order = (*importer.tables, *importer.parts)
+    run = _ImportRun(store, agents, secrets, options, preview, DocumentWriter(store, dry_run), order)
     try:
         for batch in _batches(importer.read(path)):
             run.store_batch(batch)
@@ -134,6 +136,8 @@ class _ImportRun:
     secrets: SecretsMode
     restore_options: RestoreOptions
     preview: ImportPreview | None
+    documents: DocumentWriter
+    order: tuple[str, ...]  # of the tables in the report
     open_links: list[tuple[str, Link]] = field(default_factory=list)  # whose target is not stored yet
     skipped: list[SkippedRow] = field(default_factory=list)
     renumbered: list[tuple[int, int]] = field(default_factory=list)
@@ -168,7 +172,7 @@ class _ImportRun:
     def _store_document(self, read: DocumentRows) -> None:
         """Store a document with those of its chunks that pass the checks."""
         rows = self._redacted(self._valid(read.rows))
-        outcome = store_document(self.store, read, rows, dry_run=self.preview is not None)
+        outcome = self.documents.put(read, rows)
         self.removed += outcome.removed
         for row in rows:
             if row.record.id in outcome.taken:
@@ -207,8 +211,8 @@ class _ImportRun:
                 self.skipped.append(row)
                 if row.row:
                     self._account(row, "dropped", row.reason)
-                else:
-                    self.tables[_table_of(row)].remarks[row.reason] = None
+                elif row.table:
+                    self.tables[row.table].remarks[row.reason] = None
                 continue
             self.read += 1
             with self._skip_invalid(row):
@@ -287,6 +291,10 @@ class _ImportRun:
         if self.open_links:
             self.store.entries.restore_links(self.open_links)
 
+    def _place_in_report(self, table: str) -> int:
+        """Tables of records first, then those of their parts, then the others, each group in its own order."""
+        return self.order.index(table) if table in self.order else len(self.order)
+
     def report(self) -> ImportReport:
         kinds = ", ".join(self.redacted_kinds)
         notes = [f"secrets were left out of {self.redacted_rows:,} records: {kinds}"] if self.redacted_rows else []
@@ -301,7 +309,7 @@ class _ImportRun:
             dry_run=self.preview is not None,
             notes=tuple(notes),
             merged=tuple(self.merged),
-            tables=tuple(counts.report(table) for table, counts in self.tables.items()),
+            tables=tuple(self.tables[table].report(table) for table in sorted(self.tables, key=self._place_in_report)),
         )
 
 

@@ -1,9 +1,10 @@
 """Collections whose files came with an import: no folder has them, so they are exported and restored like entries."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mindex.clock import now_ms
+from mindex.ids import short_hash
 from mindex.ingest.collections import free_name
 from mindex.model import Collection, Document, Record
 from mindex.store.base import DocumentUpdate, Store
@@ -52,36 +53,62 @@ def _document_ids(store: Store, collection: Collection) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunks:
-    """What became of a document's chunks: the ids that are new and that were there, and how many are there no more."""
+    """What became of a document's chunks, by the ids that they were read with; the others were there."""
 
     added: frozenset[str] = frozenset()
-    kept: frozenset[str] = frozenset()
-    removed: int = 0
-    taken: frozenset[str] = frozenset()  # ids that records elsewhere have: these chunks are not stored
+    taken: frozenset[str] = frozenset()  # records elsewhere have these ids: the chunks are not stored
+    removed: int = 0  # how many were there and are no more
 
 
-def store_document(store: Store, read: DocumentRows, rows: Sequence[ExportRow], *, dry_run: bool) -> StoredChunks:
-    """Store a document and the chunks in `rows`, which are those that passed the checks; a dry run only compares.
+@dataclass(slots=True)
+class DocumentWriter:
+    """Stores the documents of one import. With `dry_run`, it only compares them with what is stored."""
 
-    The collection is known by its root; its name is another one where a collection has that already.
-    """
-    known = store.files.collections()
-    collection = next((one for one in known if one.root == read.collection.root), None)
-    if collection is None:
-        collection = replace(read.collection, name=free_name(read.collection.name, known))
-        if not dry_run:
-            store.files.put_collection(replace(collection, indexed_at=collection.indexed_at or now_ms()))
-    stored = store.files.documents(collection.name).get(read.document.path)
-    present = frozenset(chunk.id for chunk in store.files.chunks(stored.id)) if stored else frozenset()
-    ids = frozenset(row.record.id for row in rows)
-    if stored and (not read.newest or stored.fingerprint == read.document.fingerprint):
-        return StoredChunks(kept=ids)
-    taken = frozenset(store.entries.owners(ids - present))
-    if any(one.id == read.document.id and one != stored for one in store.files.find_documents(read.document.id)):
-        taken = ids  # a file elsewhere has the id of this one
-    ids -= taken
-    if not dry_run and ids:
-        document = replace(read.document, collection=collection.name)
-        chosen = {row.record.id: replace(row.record, collection=collection.name) for row in rows}
-        store.files.apply([DocumentUpdate(document, tuple(chosen[id_] for id_ in chosen if id_ in ids))])
-    return StoredChunks(ids - present, ids & present, len(present - ids), taken)
+    store: Store
+    dry_run: bool
+    # Read once, not for every document: root → the collection, and what is stored of it by path; and where each id is.
+    _collections: dict[str, tuple[Collection, dict[str, Document]]] = field(default_factory=dict)
+    _places: dict[str, tuple[str, str]] = field(default_factory=dict)  # document id → collection, path
+
+    def put(self, read: DocumentRows, rows: Sequence[ExportRow]) -> StoredChunks:
+        """Store a document and the chunks in `rows`, which are those that passed the checks."""
+        collection, documents = self._collection(read.collection)
+        files, stored = self.store.files, documents.get(read.document.path)
+        place = (collection.name, read.document.path)
+        new_id = {id_: id_ for id_ in (read.document.id, *(row.record.id for row in rows))}
+        elsewhere = self._places.setdefault(read.document.id, place) != place
+        if elsewhere or (stored and stored.id != read.document.id):  # two databases may have files of the same name
+            new_id = {id_: short_hash(id_, collection.name) for id_ in new_id}
+        document = replace(read.document, id=new_id[read.document.id], collection=collection.name)
+        if stored and (not read.newest or stored.fingerprint == document.fingerprint):
+            return StoredChunks()
+        present = {chunk.id for chunk in files.chunks(stored.id)} if stored else set()
+        of_document = {"document": document.id, "collection": collection.name}
+        records = {
+            row.record.id: replace(row.record, id=new_id[row.record.id], **of_document)  # type: ignore[arg-type]  # texts
+            for row in rows
+        }
+        owners = self.store.entries.owners(record.id for record in records.values() if record.id not in present)
+        taken = frozenset(id_ for id_, record in records.items() if record.id in owners)
+        kept = tuple(record for id_, record in records.items() if id_ not in taken)
+        if not self.dry_run and kept:
+            files.apply([DocumentUpdate(document, kept)])
+            documents[document.path] = document
+        added = frozenset(id_ for id_, record in records.items() if record.id not in present) - taken
+        return StoredChunks(added, taken, len(present - {record.id for record in kept}))
+
+    def _collection(self, wanted: Collection) -> tuple[Collection, dict[str, Document]]:
+        """The collection with this root; a new one has another name where a collection has that already."""
+        if wanted.root not in self._collections:
+            known = self.store.files.collections()
+            collection = next((one for one in known if one.root == wanted.root), None)
+            if collection is None:
+                name = free_name(wanted.name, known)
+                collection = replace(wanted, name=name, indexed_at=wanted.indexed_at or now_ms())
+                if not self.dry_run:
+                    self.store.files.put_collection(collection)
+            for one in (*known, collection):
+                documents = self.store.files.documents(one.name)
+                self._places.update((document.id, (one.name, path)) for path, document in documents.items())
+            self._collections[wanted.root] = collection, documents
+        return self._collections[wanted.root]

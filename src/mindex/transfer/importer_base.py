@@ -39,6 +39,8 @@ class Importer:
     """Reads one format."""
 
     name: str
+    tables: tuple[str, ...] = ()  # of the source, in the order in which a report names them
+    parts: tuple[str, ...] = ()  # those whose rows become parts of records of the others
 
     def recognises(self, path: Path) -> bool:
         """Return whether the file or folder has this format; cheap, and never raises for another format."""

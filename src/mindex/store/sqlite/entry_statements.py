@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
@@ -103,6 +103,9 @@ class SqliteEntryStatements:
 
     def append_changes(self, changes: Sequence[Change]) -> None:
         self._connection.executemany(_APPEND_CHANGE, map(_change_values, changes))
+
+    def put_fields(self, id_: str, fields: Mapping[str, object]) -> None:
+        self._connection.execute("UPDATE records SET fields = ? WHERE id = ?", (record_rows.encode(fields), id_))
 
     def put_accesses(self, id_: str, accesses: Accesses) -> None:
         self._connection.execute(_PUT_ACCESSES, (id_, accesses.count, accesses.last_at))

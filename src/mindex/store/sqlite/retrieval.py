@@ -48,8 +48,11 @@ _TEXTS = "SELECT id, text, title FROM records WHERE id IN {marks}"
 # The condition is that of the index `records_of_other_programs`: only imported records are looked through.
 KNOWN_AS = """
 SELECT r.id FROM records r WHERE json_extract(r.fields, '$.foreign_ids') IS NOT NULL
-AND EXISTS (SELECT 1 FROM json_each(r.fields, '$.foreign_ids') f WHERE f.value = ?1 AND ?2 IN ('', f.key))
-ORDER BY +r.key
+AND EXISTS (
+    SELECT 1 FROM json_tree(r.fields, '$.foreign_ids') f WHERE f.atom = ?1 AND (?2 IN ('', f.key) OR EXISTS (
+        SELECT 1 FROM json_tree(r.fields, '$.foreign_ids') list WHERE list.id = f.parent AND list.key = ?2
+    ))
+) ORDER BY +r.key
 """
 _LARGEST_OFFSET = 2**62  # SQLite counts in 64 bits
 

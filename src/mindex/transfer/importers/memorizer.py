@@ -78,7 +78,7 @@ class Memorizer(DatabaseImporter):
         yield from _things(database)
         if others := database.count(_UNKNOWN):
             reason = f"nothing is known of this table; its {others:,} rows stay there"
-            yield SkippedRow(_UNKNOWN, reason, row=False, table=_UNKNOWN)
+            yield SkippedRow(_UNKNOWN, reason, row=False)
 
     def _fact(self, row: ForeignRow, modified: int, turns: Mapping[str, str]) -> ReadRow:
         key, text, source = key_of(row), foreign.text(row["fact"]), foreign.text(row["source"])

@@ -55,7 +55,7 @@ class MemoryExchange(DatabaseImporter):
         domains = [foreign.text(row["domain"]) for row in rows]
         texts = [foreign.text(row["content"]) for row in rows]
         document = Document(
-            id=short_hash("document", collection.root, file),
+            id=foreign_id(self.name, "document", file),  # not of the database's place: that may be another one
             collection=collection.name,
             path=file,
             fingerprint=short_hash(*(repr(sorted(row.items())) for row in rows)),

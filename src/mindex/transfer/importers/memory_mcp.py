@@ -154,8 +154,8 @@ def _without_memory(known: set[str], entities: _Entities, provenance: _Provenanc
     if entities.unnamed:
         some = ", ".join(entities.unnamed[:5]) + (" …" if len(entities.unnamed) > 5 else "")
         reason = f"no memory names {len(entities.unnamed)} of them: {some}"
-        yield SkippedRow("entities", reason, row=False, table="entities")
-        yield OtherRows("entities", len(entities.unnamed), "no memory names it")
+        yield SkippedRow("entities", reason, row=False)
+        yield OtherRows("entities", len(entities.unnamed), f"no memory names it: {some}")
     strays = sum(count for key, count in entities.links.items() if key not in known)
     yield OtherRows("memory_entities", strays + entities.unusable_links, "its memory or its entity is not there")
     owned = sum(count for key, count in entities.first.items() if key not in known)

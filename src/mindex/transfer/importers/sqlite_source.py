@@ -22,7 +22,6 @@ class DatabaseImporter(Importer):
     needs: Mapping[str, Collection[str]]  # the tables and columns by which a database of this program is recognised
     needs_one_of: tuple[str, ...] = ()  # at least one of these tables, too
     tables: tuple[str, ...]  # those whose rows become records, and are counted
-    parts: tuple[str, ...] = ()  # those whose rows become parts of these records
     # Those that nothing is made of, or table.column, and why; of these, indexes, vectors and caches can be made again.
     left_out: Mapping[str, str] = {}
 
@@ -67,7 +66,9 @@ class DatabaseImporter(Importer):
 
 def with_table(row: ExportRow | SkippedRow) -> ExportRow | SkippedRow:
     """Return a row with its table, with which its place begins: `facts 12`."""
-    return row if row.table else replace(row, table=row.where.partition(" ")[0])
+    if row.table or (isinstance(row, SkippedRow) and not row.row):
+        return row
+    return replace(row, table=row.where.partition(" ")[0])
 
 
 def key_of(row: Mapping[str, Any]) -> str:
