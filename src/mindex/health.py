@@ -17,7 +17,7 @@ def status(store: Store, embedding: EmbedderSelection) -> Status:
             counts.collections[collection.name].documents,
             counts.collections[collection.name].chunks,
             collection.indexed_at,
-            missing=not Path(collection.root).is_dir(),
+            missing=not collection.imported and not Path(collection.root).is_dir(),
             context=collection.context,
         )
         for collection in store.files.collections()
@@ -41,6 +41,8 @@ def checks(store: Store, models: Models) -> tuple[Check, ...]:
     """Every check, each with what to do about a failure."""
     found = [*store.maintenance.check(), *models.check()]
     for collection in store.files.collections():
+        if collection.imported:
+            continue
         exists = Path(collection.root).is_dir()
         message = f"{collection.root} is there" if exists else f"{collection.root} is not there"
         found.append(Check(f"collection {collection.name}", exists, message, "bring the folder back, or remove it"))

@@ -108,9 +108,11 @@ class Memory:
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
         """Records by id, short id, path, `path:10-40`, glob, or a comma-separated list of these.
 
-        Also `links:ID` and `backlinks:ID` for the files that a file links to and that link to it, `profile[.path]`,
-        `history:ID`, `timeline[:FROM..TO]`, `due`, `conflicts`, and `ID±2` for a turn with its neighbours.
-        `as_of` returns entries as they were then; files are as they are now.
+        Also `ID±2` for a chunk with those around it in its file, or a turn in its session; `#5` for an entry by its
+        number; `doc://PATH` and `memory://ID`; an id of another program (`mem_a1`, or `mudpuppy:3`) from before an
+        import; `links:ID` and `backlinks:ID` for the files that a file links to and that link to it, `profile[.path]`,
+        `history:ID`, `timeline[:FROM..TO]`, `due` and `conflicts`. `as_of` returns entries as they were then; files are
+        as they are now.
         """
         return self.lookup.get(*references, as_of=as_of)
 

@@ -109,7 +109,7 @@ class Services:
             self.store, self.entries, self.profile, self.things("skill"), self.timeline, self.labels, self.agent
         )
         files = IndexedFiles(self.store.files, self.redactor.for_reading())
-        return Lookup(self.store, files, special, Links(self.store, files), self.access_log)
+        return Lookup(self.store, files, special, Links(self.store, files), self.access_log, self.agent)
 
     @cached_property
     def labels(self) -> Labels:

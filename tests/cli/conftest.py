@@ -17,10 +17,19 @@ from tests.running import Ran, run_here
 Mindex = Callable[..., Ran]
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database without a record. Made once: a test takes a copy."""
+    path = tmp_path_factory.mktemp("empty") / "memory.db"
+    Memory(path, options={"embedding.provider": "none"}).close()
+    return path
+
+
 @pytest.fixture(autouse=True)
-def no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_model(tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model, and an empty database: one that is named must exist, or reading commands refuse it."""
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
-    monkeypatch.setenv("MINDEX_DB", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("MINDEX_DB", str(shutil.copy(empty_database, tmp_path / "memory.db")))
     monkeypatch.chdir(tmp_path)
 
 

@@ -148,6 +148,7 @@ def test_a_bug_is_one_line_too(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) 
 
 def test_global_options_may_follow_the_command(mindex: Mindex, indexed: Path) -> None:
     other = str(indexed.parent / "other.db")
+    Memory(other).close()
     ways = [
         ["--json", "--db", other, "--agent", "bob", "status"],
         ["status", "--json", "--db", other, "--agent", "bob"],

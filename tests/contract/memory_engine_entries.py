@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from statistics import fmean
@@ -14,6 +14,7 @@ from mindex.errors import StoreError
 from mindex.ids import content_hash
 from mindex.model import Change, MemoryStatistics, PurgeResult, Record, Session, SessionPage
 from mindex.model.consolidation import FROM
+from mindex.store import export_rows
 from mindex.store.base import Access, AddOutcome, RetryPolicy
 from mindex.store.export_rows import (
     ExistingRecord,
@@ -61,7 +62,8 @@ class MemoryEntries:
             return rules.revise(statements, id_, change, by=by, action=action, reason=reason, unique=unique)
 
     def _statements(self, tables: Tables) -> MemoryEntryStatements:
-        return MemoryEntryStatements(tables, self._connection.moment, self._connection.batch)
+        connection = self._connection
+        return MemoryEntryStatements(tables, connection.moment, connection.batch, connection.database.accesses)
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         database = self._connection.database
@@ -197,7 +199,9 @@ class MemoryEntries:
         entries = [one for one in tables.records.values() if one.kind != "chunk" and agent in ("*", one.agent)]
         entries.sort(key=lambda one: (one.agent, one.number or 0, one.id))
         last_numbers = dict.fromkeys((one.agent for one in entries), tables.last_number)
-        yield ExportSnapshot(last_numbers, len(entries), (_export_row(tables, one, vectors) for one in entries))
+        counted = self._connection.database.accesses
+        rows = (_export_row(tables, one, counted.get(one.id), vectors) for one in entries)
+        yield ExportSnapshot(last_numbers, len(entries), rows)
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
@@ -253,8 +257,9 @@ class MemoryEntries:
 class MemoryEntryStatements:
     """Implements `EntryStatements` and `RestoreStatements` on the tables of one transaction."""
 
-    def __init__(self, tables: Tables, now: int, batch: str) -> None:
+    def __init__(self, tables: Tables, now: int, batch: str, accesses: dict[str, Accesses]) -> None:
         self._tables = tables
+        self._accesses = accesses
         self.now = now
         self.batch = batch
 
@@ -326,6 +331,13 @@ class MemoryEntryStatements:
     def append_changes(self, changes: Sequence[Change]) -> None:
         for change in changes:
             self.append_change(change)
+
+    def put_fields(self, id_: str, fields: Mapping[str, object]) -> None:
+        self._tables.records[id_] = replace(self._tables.records[id_], fields=dict(fields))
+
+    def put_accesses(self, id_: str, accesses: export_rows.Accesses) -> None:
+        """Count them. No log is stored, as for `log_access`."""
+        self._accesses[id_] = Accesses(accesses.count, accesses.last_at)
 
     def put_extraction(self, id_: str, extraction: Extraction) -> None:
         self._tables.extractions[id_] = extraction
@@ -409,7 +421,7 @@ def _is_due(failures: tuple[int, int], retry_policy: RetryPolicy) -> bool:
     return count < retry_policy.failures or last_at <= retry_policy.since
 
 
-def _export_row(tables: Tables, record: Record, vectors: bool) -> ExportRow:
+def _export_row(tables: Tables, record: Record, accesses: Accesses | None, vectors: bool) -> ExportRow:
     links = [link for (source, *_), link in tables.links.items() if source == record.id]
     links = [link for link in links if tables.records[link.target].kind != "chunk"]
     return ExportRow(
@@ -418,4 +430,5 @@ def _export_row(tables: Tables, record: Record, vectors: bool) -> ExportRow:
         tuple(sorted(links, key=lambda link: (link.kind, link.target))),
         export_vectors(tables, record.id) if vectors else (),
         tables.extractions.get(record.id),
+        accesses=export_rows.Accesses(accesses.count, accesses.last_at) if accesses else None,
     )

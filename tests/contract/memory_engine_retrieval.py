@@ -49,6 +49,16 @@ class MemoryRetrieval:
         ids = (one.id for one in records if one.id.startswith(prefix) and (retired or one.retired_at is None))
         return tuple(sorted(ids)[:limit])
 
+    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        found = []
+        for record in self._connection.read().records.values():
+            ids = record.fields.get("foreign_ids")
+            for name, value in ids.items() if isinstance(ids, dict) else ():
+                values = value if isinstance(value, list) else [value]
+                if program in ("", name) and foreign_id in values and record.id not in found:
+                    found.append(record.id)
+        return tuple(found)
+
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         tables = self._connection.read()
         position = {id_: at for ids in tables.chunks.values() for at, id_ in enumerate(ids)}

@@ -8,8 +8,16 @@ from dataclasses import replace
 import pytest
 
 from mindex.model import Change, Record
-from mindex.store.base import Store
-from mindex.store.export_rows import ExportRow, Extraction, ImportPreview, Link, RestoreOptions, RestoreOutcome
+from mindex.store.base import Access, Store
+from mindex.store.export_rows import (
+    Accesses,
+    ExportRow,
+    Extraction,
+    ImportPreview,
+    Link,
+    RestoreOptions,
+    RestoreOutcome,
+)
 from mindex.store.rules.import_entries import LAST_NUMBER
 from tests.contract.records import EVERYONE, Open, found, memory_of, turn, update
 
@@ -188,3 +196,35 @@ def test_links_are_restored_where_both_ends_exist(store: Store) -> None:
 def test_an_extraction_is_restored_with_its_turn(store: Store) -> None:
     restored(store, [ExportRow(turn("t", "s", 1), extraction=Extraction(5, 2)), ExportRow(turn("u", "s", 2))])
     assert (store.entries.is_unextracted("t"), store.entries.is_unextracted("u")) == (False, True)
+
+
+def test_accesses_are_exported_and_restored(filled: Store) -> None:
+    def counted() -> dict[str, Accesses]:
+        return {row.record.id: row.accesses for row in exported(filled) if row.accesses}
+
+    filled.entries.log_access([Access("two", 7, "get"), Access("two", 9, "search", "tea")], oldest=0, rows=100)
+    filled.settle()
+    rows = exported(filled)
+    assert counted() == {"two": Accesses(2, 9)}
+    filled.entries.purge([row.record.id for row in rows])
+    restored(filled, rows)
+    assert counted() == {"two": Accesses(2, 9)}
+    signals = filled.retrieval.ranking_signals(["two"])["two"]
+    assert (signals.access_count, signals.last_accessed) == (2, 9)
+    # Those of a duplicate are not added to what is counted already.
+    restored(filled, [replace(row, accesses=Accesses(5, 50)) for row in rows])
+    assert counted() == {"two": Accesses(2, 9)}
+
+
+def test_a_record_is_found_by_the_former_ids_of_a_row_with_its_text(filled: Store) -> None:
+    twin = ExportRow(replace(memory_of("twin"), text="text of two", fields={"foreign_ids": {"mudpuppy": "8"}}))
+    for _ in range(2):
+        assert restored(filled, [twin], ImportPreview()) == [RestoreOutcome("duplicate", "two")]
+        assert restored(filled, [twin]) == [RestoreOutcome("duplicate", "two")]
+    assert filled.retrieval.known_as("8", "mudpuppy") == ("two",)
+    third = replace(twin, record=replace(twin.record, id="third", fields={"foreign_ids": {"mudpuppy": "9"}}))
+    restored(filled, [third])
+    two = filled.retrieval.record("two")
+    assert two is not None and two.fields == {"foreign_ids": {"mudpuppy": ["8", "9"]}}
+    assert [change.action for change in filled.entries.history("two")] == ["add"]
+    assert two.updated_at == 1

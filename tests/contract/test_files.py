@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,3 +189,16 @@ def test_a_path_matches_with_its_case(store: Store) -> None:
 def test_a_pattern_of_the_law_never_fails(pattern: str, text: str) -> None:
     assert glob_matches(pattern, text) in (True, False)
     assert glob_matches("*", text)
+
+
+def test_the_fields_of_a_chunk_are_stored_and_follow_an_update(store: Store) -> None:
+    first = update("a.md", "some text")
+    (plain,) = first.records or ()
+
+    def apply(fields: dict[str, object]) -> Record | None:
+        store.files.apply([replace(first, records=(replace(plain, fields=fields),))])
+        return store.retrieval.record(plain.id)
+
+    assert apply({"chunk_index": 3}) == replace(plain, fields={"chunk_index": 3})
+    assert apply({"chunk_index": 4}) == replace(plain, fields={"chunk_index": 4})
+    assert apply({}) == plain

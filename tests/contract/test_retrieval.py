@@ -298,3 +298,24 @@ def test_many_ids_are_read_in_one_call(store: Store) -> None:
     store.entries.add([memory_of(id_) for id_ in ids], by="me")
     assert [record.id for record in store.retrieval.records(ids[::-1])] == ids[::-1]
     assert len(store.retrieval.ranking_signals(ids)) == len(store.entries.owners(ids)) == 1_200
+
+
+def test_records_are_found_by_the_ids_that_other_programs_gave_them(store: Store) -> None:
+    def told(id_: str, **fields: object) -> None:
+        store.entries.add([memory_of(id_, fields=fields)], by="me")
+
+    told("one", foreign_ids={"mudpuppy": "3", "short_id": "a1b2"})
+    told("two", mudpuppy="3")
+    told("three", foreign_ids={"memorizer": ["7", "3"]}, note="a1b2")
+    told("four", foreign_ids="no object")
+    chunk = update("a.md", "some text")
+    records = tuple(replace(one, fields={"foreign_ids": {"memory-exchange": "ff00"}}) for one in chunk.records or ())
+    store.files.apply([replace(chunk, records=records)])
+    assert store.retrieval.known_as("3") == ("one", "three")
+    assert store.retrieval.known_as("3", "mudpuppy") == ("one",)
+    assert store.retrieval.known_as("3", "memorizer") == store.retrieval.known_as("7", "memorizer") == ("three",)
+    for unknown in (("3", "short_id"), ("4", ""), ("mudpuppy", ""), ("7", "mudpuppy")):
+        assert store.retrieval.known_as(*unknown) == ()
+    assert store.retrieval.known_as("a1b2") == ("one",)
+    assert store.retrieval.known_as("ff00") == (records[0].id,)
+    assert store.retrieval.record(records[0].id) == records[0]

@@ -274,7 +274,8 @@ def test_two_processes_that_migrate_at_once_migrate_once(db: Path) -> None:
 
 
 def test_two_processes_may_create_one_database_at_once(tmp_path: Path) -> None:
-    processes = [start("--db", tmp_path / "memory.db", "status", "--json", env=NO_MODEL) for _ in range(4)]
+    command = ("add", "Herons eat fish", "--json")
+    processes = [start("--db", tmp_path / "memory.db", *command, env=NO_MODEL) for _ in range(4)]
     assert [finish(process).code for process in processes] == [0] * 4
     assert is_sound(tmp_path / "memory.db")
 
@@ -505,7 +506,8 @@ def test_a_new_database_in_a_read_only_folder_is_an_error_of_one_line(public_pat
     place = public_path / "closed"
     place.mkdir()
     open_up(place).chmod(0o555)
-    new, deeper = run_as_nobody(["--db", place / "m.db", "status"], ["--db", place / "x" / "m.db", "status"], env={})
+    add = ["add", "Herons eat fish"]
+    new, deeper = run_as_nobody(["--db", place / "m.db", *add], ["--db", place / "x" / "m.db", *add], env={})
     is_one_error(new, "read-only", "choose another --db")
     is_one_error(deeper, "cannot create")
 

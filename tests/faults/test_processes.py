@@ -300,7 +300,7 @@ def test_a_provider_nobody_knows_is_an_error_of_the_settings(tmp_path: Path) -> 
     for command in (("search", "x"), ("add", "Herons eat fish"), ("index", str(tmp_path))):
         ran = run("--db", tmp_path / "m.db", *command, env={"MINDEX_EMBEDDING_PROVIDER": "magic"})
         is_one_error(ran, "MINDEX_EMBEDDING_PROVIDER is wrong", "not 'magic'", "ollama")
-    assert run("--db", tmp_path / "m.db", "status", "--json").json["records"] == {}
+    assert not (tmp_path / "m.db").exists()
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut short", "garbage"])

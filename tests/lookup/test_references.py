@@ -124,3 +124,48 @@ def test_an_empty_path_is_an_error(memory: Memory, path: str) -> None:
 def test_a_file_that_is_not_indexed_is_not_found(memory: Memory) -> None:
     with pytest.raises(NotFoundError, match="no indexed file"):
         memory.lookup.read_file("nowhere.md")
+
+
+def test_addresses_name_files_and_records(memory: Memory) -> None:
+    note = memory.search("five").hits[0].record
+    assert texts(memory, "doc://docs/notes.md") == texts(memory, "notes.md")
+    assert texts(memory, "doc://guide/setup.md:4-5") == ["two\nthree"]
+    assert memory.get(f"memory://{note.id}").records == (note,)
+    assert texts(memory, "memory://docs/notes.md") == texts(memory, "notes.md")
+    assert memory.get("doc://nothing.md", "memory://nothing").missing == ("doc://nothing.md", "memory://nothing")
+    # The scheme of files finds no record, whatever its id.
+    assert memory.get(f"doc://{note.id}").missing == (f"doc://{note.id}",)
+
+
+def test_an_address_may_be_percent_encoded(keyword_memory: Memory, tmp_path: Path) -> None:
+    keyword_memory.index(write(tmp_path / "my docs", {"to do.md": "# To do\n\nsix\n"}))
+    assert texts(keyword_memory, "doc://my%20docs/to%20do.md") == ["# To do\n\nsix"]
+
+
+def test_an_entry_is_found_by_its_number(memory: Memory) -> None:
+    first, second = memory.add("the first memory"), memory.add("the second memory")
+    assert [record.id for record in memory.get("#1,#2").records] == [first.id, second.id]
+    assert [record.id for record in memory.get("2").records] == [second.id]
+    missing = memory.get("#7")
+    assert (missing.missing, missing.why) == (("#7",), ("main has no entry #7",))
+    memory.forget(first.id)
+    assert memory.get("#1").missing == ("#1",)
+
+
+def test_a_number_of_several_agents_names_all_of_them(memory: Memory, tmp_path: Path) -> None:
+    first, second = memory.add("mine"), memory.add("theirs", agent="other")
+    named = f"{first.id} of main, {second.id} of other"
+    with (
+        Memory(memory.status().db, agent="*", options={"embedding.provider": "none"}) as everyone,
+        pytest.raises(AmbiguousIdError, match=named),
+    ):
+        everyone.get("#1")
+    assert memory.get("#1").records[0].id == first.id
+
+
+def test_what_another_program_called_exactly_so_wins_over_the_start_of_an_id(memory: Memory) -> None:
+    chunk = memory.search("five").hits[0].record
+    added = memory.add("from elsewhere", fields={"foreign_ids": {"memory-search": chunk.id[:6]}})
+    assert [record.id for record in memory.get(chunk.id[:6]).records] == [added.id]
+    assert memory.get(chunk.id[:7]).records == (chunk,)
+    assert memory.get(chunk.id).records == (chunk,)

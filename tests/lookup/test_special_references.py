@@ -169,3 +169,41 @@ def test_a_budget_cuts_a_history_at_its_oldest_changes(memory: Memory) -> None:
     assert shown.tokens <= 1500
     assert "Version 9" in (shown.rows[0].text or "")
     assert len(shown.rows) < 10
+
+
+SECTIONS = "# Guide\n\n" + "".join(f"## Part {number}\n\nThe words of part {number}.\n\n" for number in range(1, 8))
+
+
+@pytest.mark.parametrize("sign", ["±", "+-", "~"])
+def test_a_chunk_comes_with_those_around_it_in_its_file(memory: Memory, tmp_path: Path, sign: str) -> None:
+    memory.index(write(tmp_path / "docs", {"guide.md": SECTIONS, "other.md": "# Other\n\nthe words of part 4"}))
+    (document,) = (one for one in memory.collections.documents_of("docs") if one.path == "guide.md")
+    chunks = memory.collections.chunks(document.id)
+    assert len(chunks) == 7
+    assert memory.get(f"{chunks[3].id}{sign}2").records == chunks[1:6]
+    assert memory.get(f"{chunks[0].id[:8]}{sign}1").records == chunks[:2]
+    assert memory.get(f"{chunks[6].id}{sign}99").records == chunks
+
+
+def test_a_memory_has_no_neighbours(memory: Memory) -> None:
+    added = memory.add("a memory")
+    found = memory.get(f"{added.id}±2", "nothing±2")
+    assert found.missing == (f"{added.id}±2", "nothing±2")
+    assert found.why == (
+        f"'{added.id}' is neither a chunk nor a turn of a conversation",
+        "there is no record 'nothing'",
+    )
+
+
+def test_an_entry_says_how_often_it_was_returned(memory: Memory) -> None:
+    added = memory.add("The cache lives in Redis")
+    assert "never accessed" in view_records(memory.get(added.id)).text()
+    memory.search("cache")
+    memory.store.settle()  # accesses are written in the background
+    found = memory.get(added.id)
+    usage = found.usage[added.id]
+    assert usage.count == 2 and usage.last_at is not None  # this access is not counted yet
+    shown = view_records(found)
+    assert f"accessed 2 times, last {to_iso(usage.last_at)}" in shown.text()
+    (row,) = shown.json()["records"]  # type: ignore[misc]
+    assert (row["access_count"], row["last_accessed"]) == (2, to_iso(usage.last_at))  # type: ignore[index,call-overload]

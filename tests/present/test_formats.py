@@ -1,4 +1,4 @@
-"""The output formats for other programs: JSON, markdown, CSV, names of files."""
+"""The output formats for other programs: JSON, XML, markdown, CSV, names of files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import csv
 import io
 import json
 from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mindex.model import GetResult, Record
 from mindex.present.answer_view import View, view_answer
@@ -16,7 +20,7 @@ from mindex.present.records_view import view_records
 from tests.present.values import answer, hit
 
 
-@pytest.mark.parametrize("form", ["json", "md", "csv", "files"])
+@pytest.mark.parametrize("form", ["json", "md", "csv", "files", "xml"])
 def test_every_format_names_the_file(form: str) -> None:
     out = formatted(view_answer(answer(hit(1), hit(2, 'a "quoted", text'))), form)
     assert "docs/caching.md" in out
@@ -62,3 +66,46 @@ def test_markdown_names_a_record_once() -> None:
     assert formatted(view_records(GetResult((memory,))), "md") == "## wfw2kchtxxq4\n\nPostgres it is"
     titled = formatted(view_records(GetResult((replace(memory, title="Database"),))), "md")
     assert titled == "## Database\n\n`wfw2kchtxxq4`\n\nPostgres it is"
+
+
+# ── XML ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_json(element: ElementTree.Element, like: Any) -> Any:
+    """An element as the JSON that it was made of, whose types it does not have."""
+    if isinstance(like, list):
+        return [as_json(part, value) for part, value in zip(element, like, strict=True)]
+    if isinstance(like, dict):
+        parts = {part.get("name", part.tag): part for part in element}
+        assert len(parts) == len(element)
+        return {name: as_json(parts[name], value) for name, value in like.items()}
+    text = element.text or ""
+    return type(like)(text) if not isinstance(like, bool) else text == "true"
+
+
+# All that XML 1.0 can hold.
+_XML_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufffe\uffff").filter(
+    lambda one: one >= " " or one in "\t\n\r"
+))  # fmt: skip
+
+
+@given(text=_XML_TEXT, title=_XML_TEXT, key=_XML_TEXT.filter(lambda key: key not in ("", "name", "type")))
+def test_a_parser_reads_back_from_xml_what_json_has(text: str, title: str, key: str) -> None:
+    fields: dict[str, object] = {"name": "Ada", key: {"a b": [1, 2.5, True, "<&>"]}}
+    record = Record("wfw2kchtxxq4", "contact", text, title, tags=("a & b", "c"), fields=fields)
+    shown = view_records(GetResult((record,), missing=("<nothing>",), notes=("a note",)))
+    parsed = ElementTree.fromstring(formatted(shown, "xml"))
+    assert as_json(parsed, shown.json()) == shown.json()
+
+
+def test_a_character_that_xml_cannot_hold_is_replaced() -> None:
+    record = Record("wfw2kchtxxq4", "memory", "a\x00b\x1bc\ud800d\uffffe\r\nf")
+    parsed = ElementTree.fromstring(formatted(view_records(GetResult((record,))), "xml"))
+    assert parsed.findtext("records/record/text") == "a\ufffdb\ufffdc\ufffdd\ufffde\r\nf"
+
+
+def test_xml_names_the_parts_of_a_list_like_the_list() -> None:
+    parsed = ElementTree.fromstring(formatted(view_answer(answer(hit(1), hit(2))), "xml"))
+    assert parsed.tag == "mindex"
+    assert [one.findtext("id") for one in parsed.findall("results/result")] == [hit(1).record.id, hit(2).record.id]
+    assert parsed.findtext("total") == "2"

@@ -16,6 +16,7 @@ from mindex.memory import Memory
 from mindex.model import Collection, Document, Record
 from mindex.store.base import DocumentUpdate
 from mindex.store.sqlite.migrations import MIGRATIONS
+from mindex.store.sqlite.retrieval import KNOWN_AS
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
 from tests.running import run_here
@@ -24,8 +25,18 @@ TEAS = ("Anna drinks green tea in the morning", "Anna drinks green tea in the mo
 HARBOUR = "The harbour opens at six"
 
 
+def as_schema_4(path: Path) -> None:
+    """Take from a file what the fifth schema added."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP INDEX records_of_other_programs")
+        connection.execute("PRAGMA user_version = 4")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def as_schema_3(path: Path) -> None:
     """Take from a file what the fourth schema added."""
+    as_schema_4(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("ALTER TABLE documents DROP COLUMN fields")
         connection.execute("PRAGMA user_version = 3")
@@ -181,3 +192,27 @@ def test_a_file_that_counted_for_each_agent_goes_on_above_all_of_its_numbers(tmp
         store.entries.add(new, by="me")
         assert [store.entries.by_number(*one) for one in (("ana", 1), ("ben", 1))] == ["ana", "ben"]
         assert [store.entries.by_number(*one) for one in (("ana", 8), ("ben", 9))] == ["ana2", "ben2"]
+
+
+# ── files of before imported records were found by their former ids ───────────────────────────────────────────
+
+
+def test_a_read_only_file_of_schema_4_is_read_as_it_is(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(SqliteStore(merged)) as store:
+        store.entries.add([Record("new", "memory", "new", agent="main", fields={"foreign_ids": {"x": "7"}})], by="me")
+    as_schema_4(merged)
+    with monkeypatch.context() as patch:
+        patch.setattr("mindex.store.sqlite.connection.os.access", lambda *_: False)
+        with contextlib.closing(SqliteStore(merged)) as store:
+            assert store.maintenance.status().schema == 4
+            assert store.retrieval.known_as("7") == ("new",)
+    with contextlib.closing(SqliteStore(merged)) as store:
+        assert store.maintenance.status().schema == len(MIGRATIONS)
+        assert store.retrieval.known_as("7") == ("new",)
+
+
+def test_former_ids_are_looked_up_by_their_index(merged: Path) -> None:
+    """Else every `get` of an unknown reference would read all records."""
+    with contextlib.closing(SqliteStore(merged)), contextlib.closing(sqlite3.connect(merged)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {KNOWN_AS}", ("7", "")).fetchall()
+    assert any("records_of_other_programs" in row[3] for row in plan), plan

@@ -15,6 +15,7 @@ from mindex.memory import Memory
 from mindex.store import foreign_sqlite
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import detect_importer, load_importer
+from mindex.transfer.importer_base import DocumentRows
 from tests.running import is_one_error, run_here
 from tests.transfer import foreign_programs
 from tests.transfer.foreign_programs import mudpuppy
@@ -176,8 +177,10 @@ def test_rows_without_a_time_get_the_time_of_the_file(name: str, tmp_path: Path)
     connection.commit()
     connection.close()
     os.utime(tmp_path / "old.db", (foreign_programs.NOON / 1000,) * 2)
-    (row,) = load_importer(name).read(tmp_path / "old.db")
-    assert isinstance(row, ExportRow)
+    read = list(load_importer(name).read(tmp_path / "old.db"))
+    rows = [one for one in read if isinstance(one, ExportRow)]
+    rows += [row for one in read if isinstance(one, DocumentRows) for row in one.rows]
+    (row,) = rows
     assert row.record.created_at == row.record.updated_at == foreign_programs.NOON
 
 

@@ -28,9 +28,14 @@ def export_file(tmp_path: Path) -> Path:
 def test_export_and_import_print_what_they_did(export_file: Path) -> None:
     ran = run_here("export", export_file)
     assert (ran.code, ran.out) == (0, f"2 records → {export_file}\n")
-    assert run_here("import", export_file).out == "2 read, 0 added, 2 there already\n"
+    assert run_here("import", export_file).out == (
+        "2 read, 0 added, 2 there already\n"
+        "table   read  stored  merged  dropped\n"
+        "memory     2       0       2        0\n"
+    )
     ran = run_here("--db", "other.db", "--json", "import", export_file)
-    assert (ran.code, ran.json) == (0, {"read": 2, "added": 2, "duplicates": 0, "skipped": []})
+    table = {"table": "memory", "read": 2, "stored": 2, "merged": 0, "dropped": 0}
+    assert (ran.code, ran.json) == (0, {"read": 2, "added": 2, "duplicates": 0, "skipped": [], "tables": [table]})
     shown = run_here("--json", "export", export_file).json
     assert shown == {"target": str(export_file), "format": "jsonl", "records": 2, "files": 1}
 

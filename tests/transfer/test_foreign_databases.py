@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,16 +22,19 @@ def reasons(name: str, path: Path) -> dict[str, str]:
 
 
 def test_a_piece_of_a_file_keeps_its_place(tmp_path: Path, keyword_memory: Memory) -> None:
-    piece = foreign_programs.imported_records("memory-exchange", tmp_path, keyword_memory)["00f1c2d3e4a5b6c7"]
+    path, _ = foreign_programs.make("memory-exchange", tmp_path / "from")
+    keyword_memory.transfer.import_(path)
+    (piece,) = keyword_memory.get("00f1c2d3e4a5b6c7").records
     assert piece.text == "## Redis Setup\n\nKeys live for 15 minutes.\n"
-    assert (piece.type, piece.title) == ("reference", "Architecture > Caching > Redis Setup")
-    assert piece.created_at == piece.updated_at == NOON + 123  # seven decimals, two hours east
-    assert (piece.tags, piece.context) == (("Redis", "TTL"), "domains/caching/redis.md")
+    assert (piece.kind, piece.title) == ("chunk", "Architecture > Caching > Redis Setup")
+    assert (piece.domain, piece.instruction) == ("caching", True)
+    assert piece.created_at == NOON + 123  # seven decimals, two hours east
+    assert (piece.tags, piece.path) == (("Redis", "TTL"), "domains/caching/redis.md")
     assert piece.fields == {
-        "domain": "caching",
-        "related_files": ["domains/caching/eviction.md"],
-        "is_instruction": True,
+        "foreign_ids": {"memory-exchange": "00f1c2d3e4a5b6c7"},
         "chunk_index": 2,
+        "related_files": ["domains/caching/eviction.md"],
+        "last_updated": "2026-03-01T14:00:00.1234567+02:00",
     }
 
 
@@ -46,24 +50,37 @@ def test_personal_files_are_skipped_by_name(tmp_path: Path) -> None:
 
 
 def test_a_memory_keeps_its_entities_and_metadata(tmp_path: Path, keyword_memory: Memory) -> None:
-    ada = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
+    ada = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["memories mem_a"]
     assert (ada.text, ada.type, ada.summary) == ("Ada leads the parser team.", "relationship", "Ada leads it.")
     assert (ada.tags, ada.entities, ada.context) == (("team", "people"), ("Ada", "Parser"), "from the stand-up")
     # Being looked at is no change.
     assert (ada.created_at, ada.updated_at, ada.expires_at) == (NOON, NOON + DAY, NOON + 90_000 * DAY)
     assert ada.importance == 8
+    noon = "2026-03-01T12:00:00Z"
+    changes = memory_mcp.PROVENANCE[1]["changes"]
+    assert isinstance(changes, str)
+    assert ada.source == "chat"
     assert ada.fields == {
+        "foreign_ids": {"memory-mcp": ["mem_a", "mem_e"]},  # of the row with the same text, too
         "metadata": {"ticket": {"no": 7}},
-        "provenance": {"user_id": "eve", "timestamp": "2026-03-01T12:00:00Z"},
+        "provenance": {  # of the last change
+            "id": "prov_2",
+            "source": "user",
+            "timestamp": "2026-03-02T12:00:00Z",
+            "changes": json.loads(changes),
+        },
         "exact_importance": 7.5,
-        "entities": {"Ada": {"role": "lead", "type": "person"}},
-        "access_count": 12,
-        "last_accessed": "2026-03-10T12:00:00Z",
+        "entities": {
+            "Ada": {"id": "ent_1", "role": "lead", "type": "person", "created_at": noon, "linked_at": noon},
+            "Parser": {"id": "ent_2", "type": "other", "created_at": noon, "linked_at": noon},
+        },
     }
+    usage = keyword_memory.entries.usage([ada.id])[ada.id]
+    assert (usage.access_count, usage.last_accessed) == (12, NOON + 9 * DAY)
 
 
 def test_provenance_becomes_history(tmp_path: Path, keyword_memory: Memory) -> None:
-    ada = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["mem_a:chat"]
+    ada = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["memories mem_a"]
     made, changed = keyword_memory.history(ada.id)
     assert (made.action, made.at, made.by, made.reason) == ("add", NOON, "eve", "from the stand-up")
     assert (changed.action, changed.at, changed.by) == ("update", NOON + DAY, "user")
@@ -75,7 +92,7 @@ def test_provenance_becomes_history(tmp_path: Path, keyword_memory: Memory) -> N
 
 
 def test_a_deleted_memory_is_imported_as_forgotten_and_can_be_restored(tmp_path: Path, keyword_memory: Memory) -> None:
-    builds = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["mem_b:user"]
+    builds = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["memories mem_b"]
     assert builds.retired_at == NOON + 2 * DAY
     assert not keyword_memory.search("builds Fridays").hits
     forgotten = keyword_memory.history(builds.id)[-1]
@@ -101,7 +118,7 @@ def test_an_incomplete_provenance_becomes_as_much_history_as_it_has(tmp_path: Pa
 
 
 def test_an_expired_memory_is_imported_as_expired(tmp_path: Path, keyword_memory: Memory) -> None:
-    port = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["mem_c"]
+    port = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["memories mem_c"]
     assert port.expires_at == NOON - DAY
     assert not keyword_memory.search("old port 8080").hits
     assert keyword_memory.search("old port 8080", include_expired=True).hits
@@ -128,24 +145,26 @@ def test_entities_are_read_from_the_table_of_the_programs_document(tmp_path: Pat
 
 
 def test_an_entry_keeps_all_its_values(tmp_path: Path, keyword_memory: Memory) -> None:
-    mode = foreign_programs.imported_records("mudpuppy", tmp_path, keyword_memory)["3:chat"]
+    mode = foreign_programs.imported_records("mudpuppy", tmp_path, keyword_memory)["memory_entries 3"]
     assert mode.text == "The user prefers dark mode.\n\n  Always."
     assert (mode.number, mode.type, mode.context) == (3, "preference", "settings page")
     assert (mode.tags, mode.importance, mode.confidence) == (("ui", "theme"), 9, 0.8)
     assert (mode.created_at, mode.updated_at, mode.expires_at) == (NOON, NOON + DAY, NOON + 90_000 * DAY)
-    assert mode.fields == {"access_count": 4, "last_accessed": "2026-03-03T12:00:00Z"}
+    assert (mode.source, mode.fields) == ("chat", {"foreign_ids": {"mudpuppy": ["3", "12"]}})
+    usage = keyword_memory.entries.usage([mode.id])[mode.id]
+    assert (usage.access_count, usage.last_accessed) == (4, NOON + 2 * DAY)
 
 
 def test_an_expiry_in_seconds_is_converted(tmp_path: Path, keyword_memory: Memory) -> None:
     assert (
-        foreign_programs.imported_records("mudpuppy", tmp_path, keyword_memory)["5:manual"].expires_at
+        foreign_programs.imported_records("mudpuppy", tmp_path, keyword_memory)["memory_entries 5"].expires_at
         == 1_900_000_000_000
     )
 
 
 def test_only_the_newest_row_of_an_indexed_file_is_found(tmp_path: Path, keyword_memory: Memory) -> None:
     records = foreign_programs.imported_records("mudpuppy", tmp_path, keyword_memory)
-    old, new = records["7:file-index"], records["8:file-index"]
+    old, new = records["memory_entries 7"], records["memory_entries 8"]
     assert (old.superseded_by, old.retired_at) == (new.id, new.created_at)
     assert (new.type, new.tags, new.retired_at) == ("reference", ("notes.md",), None)
     assert [hit.record.id for hit in keyword_memory.search("draft").hits] == [new.id]
@@ -166,10 +185,17 @@ def test_a_number_that_is_taken_is_replaced_and_reported(tmp_path: Path, keyword
 @pytest.mark.parametrize("name", ["memory-search", "memory-search export"])
 def test_chunks_and_sessions_keep_their_metadata(name: str, tmp_path: Path, keyword_memory: Memory) -> None:
     records = foreign_programs.imported_records(name, tmp_path, keyword_memory)
-    piece = records["chunks:/home/eve/log.md#0"]
+    piece = records["chunks 10" if name == "memory-search" else "chunks[0]"]
     assert (piece.text, piece.type, piece.created_at) == ("We chose SQLite.\n", "decision", NOON)
     assert (piece.tags, piece.context) == (("storage", "sqlite"), "/home/eve/log.md")
+    only_in_the_database = {"foreign_ids": {"memory-search": "10"}} if name == "memory-search" else {}
+    when = {} if name == "memory-search" else {"collection_times": {"journal": "2026-03-01T12:00:00Z"}}
     assert piece.fields == {
+        **only_in_the_database,
+        **when,
+        "chunk_index": 0,
+        "file_time": NOON + 0.75,
+        "file_indexed_at": "2026-03-01T12:00:00Z",
         "observation_type": "decision",
         "collections": ["journal"],
         "line_start": 3,
@@ -178,15 +204,16 @@ def test_chunks_and_sessions_keep_their_metadata(name: str, tmp_path: Path, keyw
         "session_id": "s1",
         "context_prefix": "From the log of March.",
     }
-    session = records["sessions:s1"]
+    session = records["sessions s1"]
     assert (session.text, session.type, session.context) == ("Moved to SQLite.", "event", "/src/app")
-    assert (session.created_at, session.fields) == (NOON, {"session_id": "s1", "capture_count": 3})
+    ids = {"foreign_ids": {"memory-search": "s1"}}
+    assert (session.created_at, session.fields) == (NOON, {**ids, "session_id": "s1", "capture_count": 3})
 
 
 def test_a_fact_of_memory_search_is_its_key_and_value(tmp_path: Path, keyword_memory: Memory) -> None:
-    fact = foreign_programs.imported_records("memory-search", tmp_path, keyword_memory)["facts:editor"]
+    fact = foreign_programs.imported_records("memory-search", tmp_path, keyword_memory)["facts editor"]
     assert (fact.text, fact.type, fact.updated_at) == ("editor: helix", "fact", NOON + DAY)
-    assert fact.fields == {"key": "editor", "value": "helix"}
+    assert fact.fields == {"foreign_ids": {"memory-search": "editor"}, "key": "editor", "value": "helix"}
 
 
 def test_named_indexes_are_imported_with_their_folder(tmp_path: Path, keyword_memory: Memory) -> None:

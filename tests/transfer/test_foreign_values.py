@@ -74,4 +74,4 @@ def test_numbers_are_limited_to_our_ranges() -> None:
 
 
 def test_empty_values_are_not_among_the_extra_fields() -> None:
-    assert foreign.extra_fields(a="", b=None, c=0, d=(), e={}, f=("x",), g=1) == {"f": ["x"], "g": 1}
+    assert foreign.extra_fields(a="", b=None, c=0, d=(), e={}, f=("x",), g=1) == {"c": 0, "f": ["x"], "g": 1}

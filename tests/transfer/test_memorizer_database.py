@@ -12,30 +12,32 @@ from tests.transfer.foreign_programs import DAY, NOON, memorizer
 
 def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memory: Memory) -> None:
     records = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)
-    tea, of_work = records["facts:1:conv_1"], records["facts:2"]
+    tea, of_work = records["facts 1"], records["facts 2"]
     assert (tea.text, tea.type, tea.number, tea.confidence) == ("Eve prefers tea.", "preference", 1, 0.9)
     assert (tea.created_at, tea.updated_at) == (NOON, NOON + DAY)
-    assert tea.fields == {"last_accessed": "2026-03-03T12:00:00Z"}
+    assert (tea.source, tea.fields) == ("conv_1", {"foreign_ids": {"memorizer": ["1", "3"]}})
+    assert keyword_memory.entries.usage([tea.id])[tea.id].last_accessed == NOON + 2 * DAY
     assert (of_work.agent, of_work.text, of_work.type) == ("work", tea.text, "pattern")
     with keyword_memory.store.entries.export_snapshot("*", vectors=False) as dump:
         links = {row.record.id: row.links for row in dump.rows}
-    assert [link.target for link in links[tea.id]] == [records["conversations:conv_1"].id]
-    odd = records["facts:4:conv_gone"]
+    assert [link.target for link in links[tea.id]] == [records["conversations conv_1"].id]
+    odd = records["facts 4"]
     assert (odd.type, odd.fields["category"]) == ("fact", "weather")
 
 
 def test_conversations_become_turns(tmp_path: Path, keyword_memory: Memory) -> None:
-    turn = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)["conversations:conv_1"]
+    turn = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)["conversations conv_1"]
     assert (turn.kind, turn.created_at, turn.tags) == ("turn", NOON, ("drinks",))
     assert turn.fields == {
         "session_id": "s1",
         "user_message": "Tea or coffee?\n",
         "agent_response": "You said: tea.",
+        "foreign_ids": {"memorizer": "conv_1"},
     }
 
 
 def test_a_profile_can_be_rolled_back_to_any_version_it_had(tmp_path: Path, keyword_memory: Memory) -> None:
-    profile = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)["profiles:main"]
+    profile = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)["profiles main"]
     assert profile.fields["data"] == memorizer.VERSIONS[2]
     assert (profile.created_at, profile.updated_at) == (NOON, NOON + 4 * DAY)
     history = keyword_memory.history(profile.id)
@@ -71,20 +73,20 @@ def test_profiles_and_tables_that_cannot_be_imported_are_named(tmp_path: Path, k
 
 def test_contacts_projects_and_skills_keep_their_fields(tmp_path: Path, keyword_memory: Memory) -> None:
     records = foreign_programs.imported_records("memorizer", tmp_path, keyword_memory)
-    ada, bob, parser = records["contacts:1"], records["contacts:2"], records["projects:1"]
+    ada, bob, parser = records["contacts 1"], records["contacts 2"], records["projects 1"]
     assert ada.fields == {
         "name": "Ada", "email": "ada@example.org", "company": "ACME", "role": "lead", "type": "work",
-        "notes": "likes tea",
+        "notes": "likes tea", "foreign_ids": {"memorizer": "1"},
     }  # fmt: skip
     assert bob.context == "email: n/a\ntype: client"  # what our fields do not allow
     assert parser.fields["primary_contact_id"] == ada.id
     assert parser.fields["participants"] == [ada.id, bob.id, "77"]
     assert (parser.fields["status"], parser.context) == ("paused", "priority: urgent")
-    brief = records["skills:1"]
+    brief = records["skills 1"]
     assert brief.fields["trigger_config"] == {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}
     assert (brief.fields["required_tools"], brief.fields["max_steps"]) == (["mail"], 5)
     assert brief.fields["last_run_at"] == "2026-03-01T12:00:00Z"
-    assert (records["skills:2"].fields["trigger_type"], records["skills:2"].context) == ("manual", "trigger_type: cron")
+    assert (records["skills 2"].fields["trigger_type"], records["skills 2"].context) == ("manual", "trigger_type: cron")
     assert keyword_memory.skills.due() is not None
 
 

@@ -76,7 +76,7 @@ def _group(kind: ThingKind, about: str) -> click.Group:
         if named is not None and options["name"] is not None:
             raise UsageError("the name is given twice", "give it once")
         options["name"] = options["name"] if named is None else named
-        with context.memory() as memory:
+        with context.memory(creates=True) as memory:
             things = memory.things(kind)
             record = things.add(**_field_values(kind, options))
             notes = things.notes(record)

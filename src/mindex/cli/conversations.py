@@ -45,7 +45,7 @@ def add(context: Context, /, user: str, agent_response: str, **options: Any) -> 
     """Keep one exchange: what the user said, and what the agent answered; `-` reads one of them from standard input."""
     if user == agent_response == "-":
         raise UsageError("only one of the two can come from standard input", "give the other as an argument")
-    with context.memory() as memory:
+    with context.memory(creates=True) as memory:
         turn, redacted = memory.conversations.add(
             text_or_stdin(user), text_or_stdin(agent_response), extract=False, **options
         )

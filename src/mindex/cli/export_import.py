@@ -64,7 +64,7 @@ def import_command(
     What is there already is not added again, so an import that was stopped goes on when it is repeated. --agent gives
     everything to that agent.
     """
-    with context.memory() as memory, ProgressBar() as bar:
+    with context.memory(creates=True) as memory, ProgressBar() as bar:
         report = memory.transfer.import_(
             path,
             source=source or "",

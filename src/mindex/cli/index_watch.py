@@ -48,7 +48,7 @@ def index_command(
         raise UsageError("--remove goes alone", f"`mindex index --remove {remove}` forgets that folder")
     if options["exclude"] and not folders:
         raise UsageError("--exclude goes with a folder", "name the folder, or set index.exclude for all of them")
-    with context.memory() as memory:
+    with context.memory(creates=bool(folders)) as memory:
         if remove is not None:
             chunks = memory.collections.remove(remove)
             context.emit({"removed": remove, "chunks": chunks}, lambda: f"removed {remove}: {amount(chunks, 'chunk')}")
@@ -85,11 +85,11 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
             context.emit(report, lambda: index_text(report))
 
     options = {"workspace.path": str(workspace), "workspace.auto_index": True} if workspace is not None else {}
-    with contextlib.suppress(KeyboardInterrupt), context.memory(options) as memory:
+    with contextlib.suppress(KeyboardInterrupt), context.memory(options, creates=True) as memory:
         collection = memory.collections.workspace()
         if chosen := [*folders, *([Path(collection.root)] if collection else [])]:
             with ProgressBar() as bar:
                 refreshed(memory.index(*chosen, report=bar))
-        roots = ", ".join(collection.root for collection in memory.collections.list())
+        roots = ", ".join(one.root for one in memory.collections.list() if not one.imported)
         click.echo(f"watching {roots or 'nothing yet: index a folder first'}", err=True)
         memory.watch(stop, refreshed=refreshed, poll=poll)

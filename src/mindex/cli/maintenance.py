@@ -94,7 +94,7 @@ def models_command(context: click.Context, measure: bool) -> None:
 @click.argument("name")
 @click.option("--revision", default="", metavar="R", help="A branch, tag or commit; default: main, later the same one.")
 @click.option("--file", default="", metavar="F", help="Which ONNX file of the repository, when it has several.")
-@prints(pull_text)
+@prints(pull_text, creates=True)
 def models_pull_command(memory: Memory, **options: Any) -> PullReport:
     """Download a model of the Hugging Face hub: one that `mindex models` lists, or ORG/NAME with an ONNX export.
 

@@ -63,7 +63,7 @@ def _properties(options: dict[str, Any]) -> dict[str, Any]:
 @click.command("add")
 @click.argument("text", metavar="TEXT|-")
 @_property_options
-@prints(entries.add_text)
+@prints(entries.add_text, creates=True)
 def add_command(memory: Memory, /, text: str, **options: Any) -> AddResult:
     """Remember something; `-` reads it from standard input.
 

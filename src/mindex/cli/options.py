@@ -68,7 +68,7 @@ offset_option = click.option("--offset", default=0, show_default=True, help="How
 
 
 def limit_option(default: int, what: str) -> Callable[[F], F]:
-    return click.option("--limit", default=default, show_default=True, help=what)
+    return click.option("-l", "--limit", default=default, show_default=True, help=what)
 
 
 def text_or_stdin(text: str) -> str:

@@ -8,12 +8,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from mindex.errors import MindexError
+from mindex.config import Settings, load_settings
+from mindex.errors import MindexError, NotFoundError
 from mindex.memory import Memory
 from mindex.model import Progress
 from mindex.present.to_json import compact_json
@@ -44,16 +46,32 @@ class Context:
     agent: str | None
     as_json: bool
 
-    def memory(self, options: Mapping[str, object] | None = None) -> Memory:
-        """Open the memory; notes about its settings go to stderr."""
-        memory = Memory(self.db, agent=self.agent, options=options, guidance=_GUIDANCE)
-        for text in memory.settings.notes:
+    def memory(self, options: Mapping[str, object] | None = None, *, creates: bool = False) -> Memory:
+        """Open the memory; notes about its settings go to stderr.
+
+        Raises NotFoundError for a file that was named and is not there, unless the command `creates` it.
+        """
+        settings = load_settings({**(options or {}), "db": self.db, "agent": self.agent})
+        if not creates:
+            _refuse_missing(settings)
+        for text in settings.notes:
             note(text)
-        return memory
+        return Memory(settings=settings, guidance=_GUIDANCE)
 
     def emit(self, value: Printable, text: Callable[[], str]) -> None:
         """Print a result: the value as JSON, or the text."""
         click.echo(compact_json(value) if self.as_json else text())
+
+
+def _refuse_missing(settings: Settings) -> None:
+    """Raise NotFoundError for a mistyped file. The default one is made where it belongs, empty, by any command."""
+    database = settings.database
+    if settings.text("db") and "://" not in database and not Path(database).exists():
+        origin = settings.origin("db")
+        raise NotFoundError(
+            f"there is no database {Path(database).absolute()} ({'--db' if origin == 'flag' else origin})",
+            "check the path; `mindex index DIR`, `add` and `import` create it",
+        )
 
 
 def prints(
@@ -61,16 +79,18 @@ def prints(
     json: Callable[[Any], Printable] = lambda result: result,
     *,
     fails: Callable[[Any], bool] = lambda _: False,
+    creates: bool = False,
 ) -> Callable[[Callable[..., object]], Callable[..., None]]:
     """Make a command of a function that takes the memory and the options, and returns the result to print.
 
     `text` and `json` present the result; without `json`, it is printed as the JSON of its dataclass. The exit code is
-    1 when `fails` returns True. A command that checks its options before the memory is opened does without this.
+    1 when `fails` returns True; `creates`: see `Context.memory`. A command that checks its options before the memory is
+    opened does without this.
     """
 
     def decorate(function: Callable[..., object]) -> Callable[..., None]:
         def command(context: Context, /, **options: Any) -> None:
-            with context.memory() as memory:
+            with context.memory(creates=creates) as memory:
                 result = function(memory, **options)
             context.emit(json(result), lambda: text(result))
             if fails(result):

@@ -46,7 +46,7 @@ def set_(context: Context, path: str | None, value: str | None, remove: str | No
         raise UsageError("a path and a value are needed", "write `mindex profile set user.name Anna --reason …`")
     else:
         changes = {path: _json_or_text(value)}
-    with context.memory() as memory:
+    with context.memory(creates=True) as memory:
         change = memory.profile.set(changes, reason, replace=replace)
     context.emit(present.fields_changed_json(change), lambda: present.fields_changed_text(change, "changed"))
 

@@ -18,10 +18,10 @@ from mindex.cli.options import (
 from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
 from mindex.model import MODES
-from mindex.present.answer_view import VIEWS, AnswerView, View, view_answer
-from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, formatted
+from mindex.present.answer_view import VIEWS, View, view_answer
+from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted
 from mindex.present.record_view import view_record
-from mindex.present.records_view import RecordsView, list_json, list_text, view_in_conflict, view_records
+from mindex.present.records_view import view_in_conflict, view_page, view_records
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
 
@@ -29,6 +29,7 @@ from mindex.search.pipeline import MAX_LIMIT
 _scope_options = combine(
     kind_option,
     click.option(
+        "-t",
         "--type",
         "types",
         multiple=True,
@@ -37,7 +38,7 @@ _scope_options = combine(
         shell_complete=completed_by("types"),
     ),
     collection_option,
-    click.option("--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
+    click.option("-p", "--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
     click.option(
         "--tag",
         "tags",
@@ -62,12 +63,12 @@ _scope_options = combine(
     click.option("--as-of", metavar="T", help="What was told as it stood then."),
 )
 
+_format_option = click.option(
+    "-f", "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
+)
 # How `search` and `get` print.
 _format_options = combine(
-    click.option(
-        "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
-    ),
-    click.option("--budget", type=int, metavar="N", help="Never print more than N tokens."),
+    _format_option, click.option("-b", "--budget", type=int, metavar="N", help="Never print more than N tokens.")
 )
 
 
@@ -79,14 +80,16 @@ _format_options = combine(
 @click.option("--digest", "view", flag_value="digest", help="Ids and places or first words, ~10-20 tokens a result.")
 @click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
 @_format_options
-@click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask.")
+@click.option(
+    "-m", "--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask."
+)
 @click.option("--fusion", type=click.Choice(list(FUSIONS)), help="How to make one score of two.")
 @click.option("--current-file", default="", metavar="PATH", help="The file you work on: lifts results of its domain.")
 @click.option(
     "--rerank/--no-rerank", default=None, help="Have a cross-encoder read the first 40 (default: if configured)."
 )
 @click.option("--weak/--no-weak", default=None, help="Also show hits below the floor, marked as weak (default: yes).")
-@click.option("--expand", is_flag=True, help="Have the language model put the question in other words, too.")
+@click.option("-e", "--expand", is_flag=True, help="Have the language model put the question in other words, too.")
 @click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
 @_scope_options
 @click.pass_obj
@@ -130,7 +133,7 @@ def _check_formats(context: Context, form: str) -> None:
         raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
 
 
-def _print(context: Context, shown: AnswerView | RecordsView, form: str) -> None:
+def _print(context: Context, shown: Shown, form: str) -> None:
     if form != "text":
         click.echo(formatted(shown, form))
         for text in shown.notes if form in WITHOUT_NOTES else ():
@@ -155,9 +158,11 @@ def get_command(
 ) -> None:
     """Show records by id (a unique start is enough), file, lines of a file, or glob.
 
-    Also links:ID and backlinks:ID (the files that a file links to, and that link to it), profile or profile.user.name,
-    history:ID, timeline:yesterday..today, due, conflicts, tags, types, sessions, and ID±2 (or ID~2) for an exchange
-    with its neighbours.
+    Also ID±2 (or ID+-2, ID~2) for a chunk with the two before and after it in its file, or a turn in its conversation;
+    '#5' for an entry by its number; doc://PATH and memory://ID as other programs write them; an id that another program
+    knew before an import (mem_a1, or mudpuppy:3); links:ID and backlinks:ID (the files that a file links to, and that
+    link to it), profile or profile.user.name, history:ID, timeline:yesterday..today, due, conflicts, tags, types,
+    sessions.
     """
     _check_formats(context, form)
     with context.memory() as memory:
@@ -179,17 +184,20 @@ def get_command(
 @click.command("list")
 @limit_option(20, f"How many, at most {MAX_LIMIT}.")
 @offset_option
+@_format_option
 @click.option("--conflicts", is_flag=True, help="Only memories that cannot hold beside another one, with those.")
 @_scope_options
 @click.pass_obj
-def list_command(context: Context, /, limit: int, offset: int, conflicts: bool, **scope: Any) -> None:
+def list_command(context: Context, /, limit: int, offset: int, form: str, conflicts: bool, **scope: Any) -> None:
     """List records, newest first."""
+    _check_formats(context, form)
     if conflicts and scope["as_of"]:
         raise UsageError("--conflicts shows the conflicts of now", "leave out --as-of")
     with context.memory() as memory:
         filters = memory.filters(**scope)
         page = memory.list(filters, limit=limit, offset=offset)  # also checks the limit and the offset
         found = memory.entries.in_conflict(filters) if conflicts else ()
+        several = _names_files("full", form) and memory.collections.several()
     rows, total = [view_record(record) for record in page.records], page.total
     if conflicts:
         rows, total = [view_in_conflict(one) for one in found][offset : offset + min(limit, MAX_LIMIT)], len(found)
@@ -197,4 +205,4 @@ def list_command(context: Context, /, limit: int, offset: int, conflicts: bool, 
         note(f"limit cut to {MAX_LIMIT}")
     if total and offset >= total:
         note(f"nothing is left after {offset}: there are {total}")
-    context.emit(list_json(rows, total, offset), lambda: list_text(rows, total, colour=colour()))
+    _print(context, view_page(rows, total, offset, several_collections=several), form)

@@ -104,7 +104,7 @@ def collection_for(
                 "index its other folders one by one, or forget that collection first with"
                 f" `mindex index --remove {collection.name}`",
             )
-    return Collection(_free_name(name or root.name or "root", known), str(root), tuple(exclude), context or "")
+    return Collection(free_name(name or root.name or "root", known), str(root), tuple(exclude), context or "")
 
 
 def _real_folder(folder: Path) -> Path:
@@ -131,7 +131,8 @@ def _known_collection(
     return changed if context is None else replace(changed, context=context)
 
 
-def _free_name(name: str, known: Sequence[Collection]) -> str:
+def free_name(name: str, known: Sequence[Collection]) -> str:
+    """Return the name, or the first of `name-2`, `name-3` … that no known collection has."""
     taken = {collection.name for collection in known}
     if name not in taken:
         return name

@@ -100,7 +100,8 @@ class IndexService:
                 contexts = self._contextualize(names, embed, report)
                 pending = self._queue.pending()
             notes += contexts.notes
-        missing = [] if folders else [collection.name for collection in known if collection not in chosen]
+        folders_known = [] if folders else [collection for collection in known if not collection.imported]
+        missing = [collection.name for collection in folders_known if collection not in chosen]
         notes += (f"the folder of '{other}' is not there; its index is left as it was" for other in missing)
         reports = tuple(outcome for outcome, _ in done)
         if dry_run and self._selection.embedder is not None:
@@ -120,12 +121,12 @@ class IndexService:
             raise UsageError("a context goes with one folder", "index one folder at a time to describe it")
         context = None if context is None else " ".join(self._redactor.redact_text(context).split())
         known = list(self._store.files.collections())
-        chosen = [] if folders else [collection for collection in known if Path(collection.root).is_dir()]
+        chosen = [] if folders else [one for one in known if not one.imported and Path(one.root).is_dir()]
         for folder in folders:
             collection = collection_for(Path(folder), known, name=name, context=context, exclude=exclude)
             known = [*(other for other in known if other.name != collection.name), collection]
             chosen.append(collection)
-        if not known:
+        if all(collection.imported for collection in known):
             raise UsageError("nothing is indexed yet", "name a folder: `mindex index docs`")
         return known, list(dict.fromkeys(chosen))
 
@@ -144,7 +145,8 @@ class IndexService:
         """See `Memory.watch`."""
 
         def watched() -> Sequence[Collection]:
-            return [collection for collection in self._store.files.collections() if only in ("", collection.name)]
+            known = self._store.files.collections()
+            return [one for one in known if only in ("", one.name) and not one.imported]
 
         def refresh(collections: Sequence[Collection]) -> None:
             roots = [collection.root for collection in collections if Path(collection.root).is_dir()]

@@ -1,4 +1,7 @@
-"""Indexed files, read from disk as they are now and redacted, and never from outside a collection's root."""
+"""Indexed files, read from disk as they are now and redacted, and never from outside a collection's root.
+
+A file of an imported collection is on no disk: it is put together from its chunks.
+"""
 
 import re
 from collections.abc import Sequence
@@ -78,9 +81,12 @@ class IndexedFiles:
         return document.record(document.id, text, document.title, document.tags, first, last)
 
     def _lines(self, document: Document) -> list[str]:
-        root = next((Path(c.root) for c in self._files.collections() if c.name == document.collection), None)
-        if root is None:  # removed since the document was looked up
+        collection = next((one for one in self._files.collections() if one.name == document.collection), None)
+        if collection is None:  # removed since the document was looked up
             raise NotFoundError(f"the collection '{document.collection}' is gone", "`mindex status` lists them")
+        if collection.imported:
+            return "\n\n".join(chunk.text.strip("\r\n") for chunk in self._files.chunks(document.id)).split("\n")
+        root = Path(collection.root)
         try:
             real = (root / document.path).resolve(strict=True)
             if not real.is_relative_to(root.resolve()):

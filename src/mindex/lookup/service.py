@@ -1,15 +1,16 @@
-"""Looks up references: ids, short ids, paths, line spans, globs and special references become records."""
+"""Looks up references: ids, numbers, addresses, paths, line spans, globs and special references become records."""
 
 import re
 from collections.abc import Iterator, Sequence
+from urllib.parse import unquote
 
 from mindex.access_log import AccessLog
-from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
+from mindex.errors import AmbiguousIdError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.lookup.indexed_files import IndexedFiles
 from mindex.lookup.links import Links
 from mindex.lookup.special_references import SpecialReferences
 from mindex.memories.entries import resolve_id
-from mindex.model import GetResult, Record
+from mindex.model import KINDS, GetResult, Record, Usage
 from mindex.search.service import current_anchor
 from mindex.store.base import Store
 from mindex.time_parser import parse_time
@@ -17,6 +18,9 @@ from mindex.values import dataclass
 
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 _ID = re.compile(r"[a-z0-9]{3,64}", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?P<scheme>doc|memory)://(?P<name>.+)", re.IGNORECASE)
+_NUMBER = re.compile(r"#?(?P<number>\d{1,18})")
+_FOREIGN = re.compile(r"(?P<program>[a-z][a-z_-]*):(?P<id>.+)")
 _MOST_MATCHES = 100
 _LONGEST_REASON = 200
 
@@ -30,6 +34,7 @@ class Lookup:
     _special: SpecialReferences
     _links: Links
     _access_log: AccessLog
+    _agent: str
 
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
         """See `Memory.get`. References without a record are listed as missing, not raised."""
@@ -58,8 +63,16 @@ class Lookup:
                 missing.append(reference)
             for record in found:
                 records.setdefault(f"{record.id}:{record.first_line}-{record.last_line}", record)
-        self._access_log.log_get(list(records.values()))
-        return GetResult(tuple(map(current_anchor, records.values())), tuple(missing), tuple(notes), tuple(why))
+        shown = tuple(map(current_anchor, records.values()))
+        usage = self._usage(shown)  # as it was before this access
+        self._access_log.log_get(shown)
+        return GetResult(shown, tuple(missing), tuple(notes), tuple(why), usage)
+
+    def _usage(self, records: Sequence[Record]) -> dict[str, Usage]:
+        """How often each entry was returned, and when last; chunks are not counted."""
+        entries = [record.id for record in records if record.kind in KINDS and record.kind != "chunk"]
+        signals = self._store.retrieval.ranking_signals(entries) if entries else {}
+        return {id_: Usage(one.access_count, one.last_accessed) for id_, one in signals.items()}
 
     def read_file(self, path: str) -> Record:
         """One indexed file, whole, as it is on disk now. Raises NotFoundError and ForbiddenPathError."""
@@ -74,11 +87,61 @@ class Lookup:
             else:
                 yield from (part.strip() for part in printable.split(",") if part.strip())
 
-    def _resolve(self, reference: str, as_of: int | None) -> Iterator[Record]:
-        if _ID.fullmatch(reference) and (id_ := resolve_id(self._store, reference)):
-            if record := self._record(id_, as_of):
-                yield record
-            return
+    def _resolve(self, reference: str, as_of: int | None) -> Sequence[Record]:
+        """The records of an id, a number, a file or its lines; else those that another program knew by this id.
+
+        Raises NotFoundError, ForbiddenPathError and AmbiguousIdError.
+        """
+        if reference.startswith("#"):
+            if found := self._live(self._numbered(reference), as_of):
+                return found
+            raise NotFoundError(f"{self._agent} has no entry {reference}", "search for it first")
+        address = _ADDRESS.fullmatch(reference)
+        name = unquote(address["name"]) if address else reference
+        is_file = address is not None and address["scheme"].lower() == "doc"
+        if not is_file and _ID.fullmatch(name):
+            # What another program called exactly so wins over ids that only begin so.
+            exact = not name.isdecimal() and self._store.retrieval.record(name.lower()) is None
+            if not (exact and self._foreign(name)) and (id_ := resolve_id(self._store, name)):
+                return self._live([id_], as_of)
+        refused = None
+        try:
+            found = list(self._file_records(name))
+        except ForbiddenPathError as error:  # the other program may have called it by an absolute path
+            found, refused = [], error
+        if not found and not is_file:
+            found = self._live([*self._numbered(name), *self._foreign(reference, name)], as_of)
+        if not found and refused is not None:
+            raise refused
+        return found
+
+    def _numbered(self, reference: str) -> Sequence[str]:
+        """The id of the agent's entry with a number (`#5`). Raises AmbiguousIdError when several agents have one."""
+        match = _NUMBER.fullmatch(reference)
+        if match is None:
+            return ()
+        entries, number = self._store.entries, int(match["number"])
+        agents = entries.agents() if self._agent == "*" else (self._agent,)
+        found = {agent: id_ for agent in agents if (id_ := entries.by_number(agent, number))}
+        if len(found) > 1:
+            names = ", ".join(f"{id_} of {agent}" for agent, id_ in found.items())
+            raise AmbiguousIdError(f"{len(found)} agents have an entry {number}: {names}", "give the id")
+        return tuple(found.values())
+
+    def _foreign(self, *references: str) -> Sequence[str]:
+        """Ids of the records that another program knew by one of these, alone or as PROGRAM:ID."""
+        known_as = self._store.retrieval.known_as
+        for reference in dict.fromkeys(references):
+            match = _FOREIGN.fullmatch(reference)
+            if found := known_as(reference) or (known_as(match["id"], match["program"]) if match else ()):
+                return found[:_MOST_MATCHES]
+        return ()
+
+    def _live(self, ids: Sequence[str], as_of: int | None) -> list[Record]:
+        return [record for id_ in dict.fromkeys(ids) if (record := self._record(id_, as_of))]
+
+    def _file_records(self, reference: str) -> Iterator[Record]:
+        """Whole files by path or glob, or lines of them."""
         span = _SPAN.fullmatch(reference)
         if span and (documents := self._files.find(span["path"])):
             first = max(1, int(span["first"]))

@@ -1,6 +1,8 @@
 """Special references of `get`: `profile.user.name`, `history:ID`, `timeline[:FROM..TO]`, `due`, `conflicts`, `tags`,
 `types`, `sessions`, `ID±2`.
 
+`ID±2` is a turn with the two before and after it in its session, or a chunk with those around it in its file.
+
 Each resolves to records, so that every output shows it like any other record.
 """
 
@@ -15,7 +17,7 @@ from mindex.lookup.labels import Labels
 from mindex.memories import json_paths
 from mindex.memories.contacts_projects_skills import Things
 from mindex.memories.conversations import MOST_SESSIONS
-from mindex.memories.entries import Entries
+from mindex.memories.entries import Entries, resolve_id
 from mindex.memories.profile import Profile
 from mindex.memories.timeline import MOST_EVENTS, Timeline
 from mindex.model import Filters, Record
@@ -68,15 +70,26 @@ class SpecialReferences:
             types = self._labels.types()
             return [Record(reference, "types", labels_text(types), amount(len(types), "type"))]
         if around := _AROUND.fullmatch(reference):
-            return self._turns_around(around["id"], int(around["count"]))
+            return self._around(around["id"], int(around["count"]))
         if (match := _PROFILE.fullmatch(reference)) and not self._store.files.find_documents(reference):
             return [self._profile_record(match["path"] or "", as_of)]
         return None
 
-    def _turns_around(self, id_: str, count: int) -> tuple[Record, ...]:
-        found = self._store.entries.surrounding_turns(self._entries.find(id_).id, count, count)
+    def _around(self, id_: str, count: int) -> tuple[Record, ...]:
+        """A chunk or turn with so many before and after it. Raises NotFoundError for any other record."""
+        whole = resolve_id(self._store, id_)
+        record = self._store.retrieval.record(whole) if whole else None
+        if record is None:
+            raise NotFoundError(f"there is no record '{id_}'", "search for it first")
+        if record.kind == "chunk":
+            chunks = self._store.files.chunks(record.document)
+            at = [chunk.id for chunk in chunks].index(record.id)
+            return chunks[max(0, at - count) : at + count + 1]
+        found = self._store.entries.surrounding_turns(record.id, count, count)
         if not found:
-            raise NotFoundError(f"'{id_}' is not part of a conversation", "only exchanges have neighbours")
+            raise NotFoundError(
+                f"'{id_}' is neither a chunk nor a turn of a conversation", "only these have neighbours"
+            )
         return found
 
     def _history(self, id_: str) -> list[Record]:

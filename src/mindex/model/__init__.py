@@ -30,7 +30,7 @@ from mindex.model.records import (
     Kind,
     Record,
 )
-from mindex.model.results import Answer, GetResult, Hit, Progress, Report, Stage, Tier, Trace
+from mindex.model.results import Answer, GetResult, Hit, Progress, Report, Stage, Tier, Trace, Usage
 from mindex.model.vectors import Model, RecordVectors, Role, VectorArray
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ __all__ = [
     "KeywordNode", "Kind", "LabelCount", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase", "Prefix",
     "Progress", "ProjectSource", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors",
     "Report", "Role", "SecretFinding", "Session", "SessionPage", "SimilarMemory", "SkippedFile", "Stage", "Status",
-    "Term", "Tier", "TimelineEvent", "Trace", "VectorArray", "Without",
+    "Term", "Tier", "TimelineEvent", "Trace", "Usage", "VectorArray", "Without",
 ]  # fmt: skip
 
 # Making a dataclass takes longer than many a query: those that a search does not need are made when first used.

@@ -26,15 +26,24 @@ DESCRIPTIVE_FIELDS = frozenset(
 )
 
 
+# The root of a collection that was imported begins so, and goes on with the program and its database.
+IMPORTED = "import:"
+
+
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A named folder that is indexed."""
+    """A named folder that is indexed, or files that were imported."""
 
     name: str
     root: str
     exclude: tuple[str, ...] = ()
     context: str = ""
     indexed_at: int | None = None
+
+    @property
+    def imported(self) -> bool:
+        """Whether its documents come from another program's database: it has no folder that could be indexed again."""
+        return self.root.startswith(IMPORTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Results of `search` and `get`: hits with their explanation, records by name; and the progress of a long job."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias
 
@@ -65,6 +65,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """How often a record was returned by `search` or `get`, and when last."""
+
+    count: int
+    last_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GetResult:
     """What `get` found: records in the order of the references, and the references without a record."""
 
@@ -72,6 +80,7 @@ class GetResult:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     why: tuple[str, ...] = ()  # reasons why some are missing, where one is known
+    usage: Mapping[str, Usage] = field(default_factory=dict)  # of the entries, by id, before this access
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """What an export wrote and what an import read."""
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from mindex.model.records import Collection
@@ -15,11 +17,40 @@ class SkippedRow:
     where: str
     reason: str
     row: bool = True  # False: the reason is about the whole source, not about one row
+    table: str = ""  # of the source; '' where `where` begins with it
+    parts: Mapping[str, int] = field(default_factory=dict)  # rows of other tables that are dropped with it
+
+
+@dataclass(frozen=True, slots=True)
+class MergedRow:
+    """A row whose text a record has already: its place in the source, and the id of that record."""
+
+    where: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What became of one table of the source: each row that was read is stored, merged or dropped.
+
+    Merged: a record that was there has the same text, or was made of the same row by an earlier import. `why` has the
+    reasons for what was dropped and for values that are not imported.
+    """
+
+    table: str
+    read: int
+    stored: int
+    merged: int
+    dropped: int
+    why: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """How many rows were read; each is added, a duplicate, or skipped. `renumbered` pairs old and new numbers."""
+    """How many rows were read; each is added, a duplicate, or skipped. `renumbered` pairs old and new numbers.
+
+    `tables` accounts for all rows of the source, `merged` names the rows that are no records of their own.
+    """
 
     read: int
     added: int
@@ -28,11 +59,16 @@ class ImportReport:
     renumbered: tuple[tuple[int, int], ...] = ()
     dry_run: bool = False
     notes: tuple[str, ...] = ()
+    merged: tuple[MergedRow, ...] = ()
+    tables: tuple[TableReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """How much was exported. `left_out`: records that markdown cannot hold; `collections`: folders to index again."""
+    """How much was exported. `left_out`: records that markdown cannot hold; `collections`: folders to index again.
+
+    `chunks` are those of imported collections, which no folder could bring back.
+    """
 
     target: str
     format: Format
@@ -41,3 +77,4 @@ class ExportReport:
     left_out: int = 0
     collections: tuple[Collection, ...] = ()
     notes: tuple[str, ...] = ()
+    chunks: int = 0

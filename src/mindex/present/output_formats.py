@@ -1,33 +1,37 @@
-"""The output formats of `search` and `get` beside text: JSON, markdown, CSV, or only the names of the files."""
+"""The output formats of `search`, `get` and `list` beside text: JSON, XML, markdown, CSV, or only names of files."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 from mindex.present.answer_view import AnswerView
 from mindex.present.csv_format import csv_text
 from mindex.present.record_view import RecordView, file_name
-from mindex.present.records_view import RecordsView
+from mindex.present.records_view import PageView, RecordsView
 from mindex.present.text import marked_text
-from mindex.present.to_json import compact_json
+from mindex.present.to_json import Json, compact_json
+
+Shown: TypeAlias = AnswerView | RecordsView | PageView
 
 WITHOUT_NOTES = ("csv", "files")  # formats that cannot hold a note: the caller prints it elsewhere
 
 
-def formatted(shown: AnswerView | RecordsView, form: str) -> str:
+def formatted(shown: Shown, form: str) -> str:
     """Return the output in one of `FORMATS`."""
     return FORMATS[form](shown)
 
 
-def _files(shown: AnswerView | RecordsView) -> str:
+def _files(shown: Shown) -> str:
     paths = (_path(row, shown) or (row.at.rsplit(":", 1)[0] if row.at else row.id) for row in shown.rows)
     return "\n".join(dict.fromkeys(paths))
 
 
-def _path(row: RecordView, shown: AnswerView | RecordsView) -> str:
+def _path(row: RecordView, shown: Shown) -> str:
     """The path of a row, with its collection where there are several; empty in a view without paths."""
     return file_name(row.path, row.collection if shown.several_collections else "")
 
 
-def _markdown(shown: AnswerView | RecordsView) -> str:
+def _markdown(shown: Shown) -> str:
     blocks = []
     for row in shown.rows:
         path = _path(row, shown)
@@ -40,14 +44,54 @@ def _markdown(shown: AnswerView | RecordsView) -> str:
     return "\n\n".join([*blocks, *(f"> {note}" for note in shown.notes)])
 
 
-def _csv(shown: AnswerView | RecordsView) -> str:
+def _csv(shown: Shown) -> str:
     hits = isinstance(shown, AnswerView)
     return csv_text(shown.rows, hits=hits, several_collections=shown.several_collections)
 
 
-FORMATS: Mapping[str, Callable[[AnswerView | RecordsView], str]] = {
+_XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
+_XML_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+# What XML 1.0 cannot hold, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+_XML_ATTRIBUTE_ESCAPES = _XML_ESCAPES | {'"': "&quot;", "\n": "&#10;", "\t": "&#9;"}  # a parser makes blanks of these
+
+
+def _xml(shown: Shown) -> str:
+    """The content of the JSON: an element for each key, and for each part of a list one named like the list."""
+    return "\n".join([_XML_HEAD, *_elements("mindex", shown.json(), 0)])
+
+
+def _elements(name: str, value: Json, depth: int) -> Iterator[str]:
+    """The lines of one element, indented by its depth."""
+    indent = "  " * depth
+    # A key that a user chose may be no name of XML.
+    start = end = name
+    if not _XML_NAME.fullmatch(name):
+        start, end = f'value name="{_escaped(name, _XML_ATTRIBUTE_ESCAPES)}"', "value"
+    if isinstance(value, dict | list) and value:
+        yield f"{indent}<{start}>"
+        part = name[:-1] if name.endswith("s") else "item"
+        for key, inner in value.items() if isinstance(value, dict) else ((part, inner) for inner in value):
+            yield from _elements(key, inner, depth + 1)
+        yield f"{indent}</{end}>"
+    else:
+        text = "" if value is None or isinstance(value, dict | list) else _escaped(_plain(value))
+        yield f"{indent}<{start}>{text}</{end}>" if text else f"{indent}<{start}/>"
+
+
+def _plain(value: str | int | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _escaped(text: str, escapes: Mapping[str, str] = _XML_ESCAPES) -> str:
+    return "".join(escapes.get(character, character) for character in _NOT_XML.sub("\ufffd", text))
+
+
+FORMATS: Mapping[str, Callable[[Shown], str]] = {
     "text": lambda shown: shown.text(),
     "json": compact_json,
+    "xml": _xml,
     "md": _markdown,
     "csv": _csv,
     "files": _files,

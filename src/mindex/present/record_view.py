@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
-from mindex.model import Conflict, Hit, Range, Record
+from mindex.model import Conflict, Hit, Range, Record, Usage
 from mindex.present.passage import best_passage, telling_matches
 from mindex.present.tokens import count_tokens
 from mindex.values import dataclass
@@ -57,6 +57,8 @@ class RecordView:
     agent: str | None = None
     created_at: str | None = None
     expires_at: str | None = None
+    access_count: int | None = None
+    last_accessed: str | None = None
     source: str | None = None
     superseded_by: str | None = None
     context: str | None = None
@@ -79,8 +81,8 @@ class RecordView:
 
     @property
     def place(self) -> str | None:
-        """`path:first-last`, which `get` accepts; None for an entry."""
-        return self.at or (f"{self.path}:{self.first_line}-{self.last_line}" if self.path else None)
+        """`path:first-last`, which `get` accepts; only the path where lines are unknown; None for an entry."""
+        return self.at or (with_lines(self.path, self.first_line, self.last_line) if self.path else None)
 
 
 def view_record(
@@ -116,12 +118,23 @@ def _neighbour_view(turn: Record) -> RecordView:
     return RecordView(id=turn.id, created_at=to_iso(turn.created_at), text=turn.text)
 
 
+def with_usage(row: RecordView, record: Record, usage: Usage | None) -> RecordView:
+    """The row as `get` shows it: with how often it was returned, and the ids by which other programs knew it."""
+    foreign = stored_fields(record).get("foreign_ids")
+    return replace(
+        row,
+        access_count=usage.count if usage else None,
+        last_accessed=to_iso(usage.last_at) if usage and usage.last_at else None,
+        fields={**(row.fields or {}), "foreign_ids": foreign} if foreign else row.fields,
+    )
+
+
 def without_description(row: RecordView) -> RecordView:
     """The row without the fields that only describe it, for a budget that the text needs."""
     return replace(
         row, kind=None, score=None, date=None, collection=None, domain=None, instruction=None, importance=None,
-        confidence=None, agent=None, expires_at=None, source=None, context=None, tags=None,
-        fields=None, summary=None,
+        confidence=None, agent=None, expires_at=None, access_count=None, last_accessed=None, source=None, context=None,
+        tags=None, fields=None, summary=None,
     )  # fmt: skip
 
 
@@ -187,7 +200,7 @@ def own_fields(record: Record) -> dict[str, Json]:
     return {
         name: value
         for name, value in fields.items()
-        if name != "type" and value != [] and f"{name}: {field_text(value)}" not in record.text
+        if name not in ("type", "foreign_ids") and value != [] and f"{name}: {field_text(value)}" not in record.text
     }
 
 
@@ -211,9 +224,16 @@ def field_text(value: Json) -> str:
 
 
 def place(record: Record, *, with_collection: bool = False) -> str:
-    """`path:first-last` or `collection/path:first-last`, which `get` accepts; empty for an entry."""
+    """`path:first-last` or `collection/path:first-last`, which `get` accepts; empty for an entry.
+
+    Only the path where lines are unknown.
+    """
     path = file_name(record.path, record.collection if with_collection else "")
-    return f"{path}:{record.first_line}-{record.last_line}" if path else ""
+    return with_lines(path, record.first_line, record.last_line) if path else ""
+
+
+def with_lines(path: str, first: int | None, last: int | None) -> str:
+    return f"{path}:{first}-{last}" if first else path
 
 
 def file_name(path: str | None, collection: str | None) -> str:

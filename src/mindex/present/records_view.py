@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mindex.model import GetResult
 from mindex.present.budget import check_budget, cost_of, fit_records
 from mindex.present.csv_format import csv_text
-from mindex.present.record_view import RecordView, view_record
+from mindex.present.record_view import RecordView, view_record, with_usage
 from mindex.present.text import note_lines, record_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.tokens import count_tokens
@@ -52,17 +52,34 @@ def view_records(
     no longer fits is cut and marked, and a note says so. Raises UsageError for a budget below `LEAST_BUDGET`.
     """
     check_budget(budget)
-    rows, notes = tuple(map(view_record, found.records)), (*found.notes, *found.why, *notes)
-    whole = RecordsView(rows, found.missing, notes, several_collections)
+    rows = tuple(with_usage(view_record(record), record, found.usage.get(record.id)) for record in found.records)
+    whole = RecordsView(rows, found.missing, (*found.notes, *found.why, *notes), several_collections)
     return whole if budget is None or whole.tokens <= budget else fit_records(whole, budget)
 
 
-def list_json(rows: Sequence[RecordView], total: int, offset: int) -> dict[str, Json]:
-    return to_json({"records": tuple(rows), "total": total, "has_more": offset + len(rows) < total})
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """Some of the records in scope: the same content as JSON and as text."""
+
+    rows: tuple[RecordView, ...]
+    total: int
+    has_more: bool
+    several_collections: bool = False  # then the name of a file says which one it is in; not part of the JSON
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def json(self) -> dict[str, Json]:
+        return to_json(self)
+
+    def text(self, *, colour: bool = False) -> str:
+        blocks = [record_text(row, colour=colour) for row in self.rows]
+        return "\n\n".join([f"{len(self.rows)} of {self.total}", *blocks])
 
 
-def list_text(rows: Sequence[RecordView], total: int, *, colour: bool = False) -> str:
-    return "\n\n".join([f"{len(rows)} of {total}", *(record_text(row, colour=colour) for row in rows)])
+def view_page(rows: Sequence[RecordView], total: int, offset: int, *, several_collections: bool = False) -> PageView:
+    return PageView(tuple(rows), total, offset + len(rows) < total, several_collections)
 
 
 def view_in_conflict(one: MemoryInConflict) -> RecordView:

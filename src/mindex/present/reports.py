@@ -5,6 +5,7 @@ from itertools import groupby
 
 from mindex.clock import to_iso
 from mindex.model import Check, IndexReport, Status
+from mindex.model.records import IMPORTED
 from mindex.model.reports import ListedModel, PullReport, ReembedReport
 from mindex.model.spaces import model_title, visible
 from mindex.present.text import aligned, amount, note_lines
@@ -59,8 +60,9 @@ def status_text(status: Status) -> str:
         when = f", indexed {to_iso(one.indexed_at)}" if one.indexed_at is not None else ""
         missing = ", FOLDER MISSING" if one.missing else ""
         context = f", context: {one.context}" if one.context else ""
+        root = one.root.replace(IMPORTED, "imported from ", 1)
         lines.append(
-            f"collection {one.name}: {one.root}, {amount(one.documents, 'document')}, {amount(one.chunks, 'chunk')}"
+            f"collection {one.name}: {root}, {amount(one.documents, 'document')}, {amount(one.chunks, 'chunk')}"
             f"{when}{missing}{context}"
         )
     return "\n".join(lines)

@@ -91,7 +91,8 @@ def record_text(row: RecordView, colour: bool = False) -> str:
     """A record with its text: what it is and where, then the text unchanged."""
     shown = replace(row, kind=None) if row.kind == "chunk" else row
     tags = [f"tags {', '.join(row.tags)}"] if row.tags else []
-    facts = (*_facts(shown, _HEAD), *tags, *_facts(row, {"tokens": "{} tokens", "passage": "shown: {}"}))
+    used = [] if row.access_count is None else [_accesses(row.access_count, row.last_accessed)]
+    facts = (*_facts(shown, _HEAD), *used, *tags, *_facts(row, {"tokens": "{} tokens", "passage": "shown: {}"}))
     lines = [" · ".join(filter(None, (paint(row.id, _BOLD, colour), paint(row.place or "", _GREEN, colour), *facts)))]
     described = {"summary": row.summary, "context": row.context}
     lines += [f"{name}: {value}" for name, value in described.items() if value and value != row.text]
@@ -121,6 +122,13 @@ def _painted(text: str, ranges: Sequence[Range]) -> str:
     for start, end in reversed(ranges):
         text = f"{text[:start]}{paint(text[start:end], _MATCH, True)}{text[end:]}"
     return text
+
+
+def _accesses(count: int, last: str | None) -> str:
+    if not count:
+        return f"last accessed {last}" if last else "never accessed"
+    times = "once" if count == 1 else f"{count:,} times"
+    return f"accessed {times}, last {last}" if last else f"accessed {times}"
 
 
 def _anchor(anchor: Mapping[str, Json]) -> str:

@@ -60,6 +60,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights}),
     "RecordsView": Rule(shown=("rows", "missing", "notes"), rename={"rows": "records"}, always=("missing",)),
+    "PageView": Rule(shown=("rows", "total", "has_more"), rename={"rows": "records"}),
     "Hit": Rule(  # as `explain` shows it; the stages sum to the score
         shown=("trace", "relevance", "stages"), flat=("trace",), digits={"relevance": 4},
         views={"stages": lambda hit: hit.trace.stages},

@@ -219,9 +219,10 @@ class EntryStore(Protocol):
     ) -> tuple[RestoreOutcome, ...]:
         """Store rows as they are, with ids, times and history, in one transaction. Returns what became of each.
 
-        A row that exists is a duplicate, one whose id or unique field belongs to another record a conflict; what is
-        stored stays as it is. Numbers that are free are kept. With a preview nothing is stored: the outcomes say what
-        would be, and the preview remembers the rows, so that later ones are judged as if they had been stored.
+        A row that exists is a duplicate, one whose id or unique field belongs to another record a conflict. What is
+        stored stays as it is, but that a record with the text of a row is found by the row's `foreign_ids`, too.
+        Numbers that are free are kept. With a preview nothing is stored: the outcomes say what would be, and the
+        preview remembers the rows, so that later ones are judged as if they had been stored.
         """
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
@@ -266,6 +267,13 @@ class RetrievalStore(Protocol):
 
     def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
         """The first ids that start with a prefix, in order; with `retired` also those of retired records."""
+
+    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        """Ids of the records, live or retired, that another program knew by this id, in the order they were added.
+
+        The field `foreign_ids` of a record has those ids: an object of texts, or lists of texts, by the name of the
+        program or of the kind of id (`short_id`). With `program`, only ids of that name count.
+        """
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         """Records in scope, newest first; of one moment, by path, then by their place in the file, then as added."""

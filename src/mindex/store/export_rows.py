@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mindex.model import Change, Record
+from mindex.store.results import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,20 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportRow:
-    """One record, its changes (oldest first), its links and, if wanted, its vectors.
+class Accesses:
+    """How often a record was returned, and when last. `log` has single accesses, of any record: exports have none."""
 
-    Without a history, its import becomes its first change. `where` says where it was read, for reports.
+    count: int
+    last_at: int
+    log: tuple[Access, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRow:
+    """One record, its changes (oldest first), its links, its accesses and, if wanted, its vectors.
+
+    Without a history, its import becomes its first change. `where` says where it was read, for reports, `table` in
+    which table, and `parts` how many rows of other tables are part of it.
     """
 
     record: Record
@@ -50,6 +61,9 @@ class ExportRow:
     vectors: tuple[ExportedVectors, ...] = ()
     extraction: Extraction | None = None
     where: str = field(default="", compare=False)
+    accesses: Accesses | None = None
+    table: str = field(default="", compare=False)
+    parts: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     def states(self) -> list[Record]:
         """Return the record as it is and as its changes found and left it, each state once, the newest first."""
@@ -88,7 +102,7 @@ class ExportSnapshot:
 
 
 # The version of what rows hold, written at the head of an export. Not that of the database they come from.
-EXPORT_SCHEMA = 2
+EXPORT_SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)

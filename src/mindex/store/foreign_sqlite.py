@@ -43,11 +43,12 @@ class ForeignDatabase:
                 # Nothing is written: this lets SQLite look into a file that is shorter than it says.
                 self._connection.execute("PRAGMA writable_schema = ON")
                 self._connection.execute("BEGIN")
-                names = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+                found = self._connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
         except MindexError:
             self._connection.close()
             raise
-        self.tables = frozenset(str(row[0]) for row in names)
+        self.tables = frozenset(str(row[0]) for row in found)
+        self._virtual = tuple(str(row[0]) for row in found if str(row[1]).lower().startswith("create virtual"))
         self.modified = int(path.stat().st_mtime * 1000)  # for rows that do not know their own time
 
     def __enter__(self) -> ForeignDatabase:
@@ -55,6 +56,11 @@ class ForeignDatabase:
 
     def __exit__(self, *error: object) -> None:
         self._connection.close()
+
+    def own_tables(self) -> list[str]:
+        """The tables that the program made, by name: without SQLite's own and those that hold a virtual table."""
+        hidden = ("sqlite_", *(f"{name}_" for name in self._virtual))
+        return sorted(name for name in self.tables if not name.startswith(hidden))
 
     def columns(self, table: str) -> frozenset[str]:
         if table not in self.tables:

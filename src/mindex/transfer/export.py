@@ -4,7 +4,8 @@ import contextlib
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +16,7 @@ from mindex.model.transfer import ExportReport, Format
 from mindex.store.base import Store
 from mindex.store.export_rows import ExportRow, ExportSnapshot
 from mindex.transfer import jsonl_export, markdown_export
+from mindex.transfer.imported_collections import ImportedCollection, imported_collections
 
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
 
@@ -34,13 +36,18 @@ def export(
         raise UsageError(f"unknown format '{format_}'", f"use one of {', '.join(FORMATS)}")
     if format_ == "markdown" and (vectors or not isinstance(target, Path)):
         raise UsageError("markdown is a folder of texts", "leave --vectors out and name a folder, or use jsonl")
-    collections = store.files.collections()
+    collections = tuple(one for one in store.files.collections() if not one.imported)
+    imported = imported_collections(store)
+    # Chunks belong to every agent: they are no part of what one agent takes along.
+    taken = imported if agent == "*" and format_ == "jsonl" else ()
     with store.entries.export_snapshot(agent, vectors=vectors) as snapshot:
         reported = _with_progress(snapshot, report)
         try:
             if isinstance(target, Path) and format_ == "markdown":
-                return _export_markdown(reported, target, collections)
-            return _export_jsonl(reported, target, collections)
+                made = _export_markdown(reported, target, collections)
+            else:
+                made = _export_jsonl(reported, target, collections, taken)
+            return replace(made, notes=(*made.notes, *_left_behind(imported if not taken else ())))
         except BrokenPipeError:  # the reader of a pipe has closed it
             raise
         except OSError as error:
@@ -59,6 +66,13 @@ def _with_progress(snapshot: ExportSnapshot, report: Report | None) -> ExportSna
     return ExportSnapshot(snapshot.last_numbers, snapshot.total, rows())
 
 
+def _left_behind(imported: Sequence[ImportedCollection]) -> tuple[str, ...]:
+    if not imported:
+        return ()
+    names = ", ".join(f"{one.collection.name} ({one.chunks:,} chunks)" for one in imported)
+    return (f"imported collections are left out: {names}; a jsonl export of all agents has them",)
+
+
 def _name(target: Path | IO[bytes]) -> str:
     return str(target) if isinstance(target, Path) else "-"
 
@@ -67,14 +81,18 @@ def _name(target: Path | IO[bytes]) -> str:
 
 
 def _export_jsonl(
-    snapshot: ExportSnapshot, target: Path | IO[bytes], collections: tuple[Collection, ...]
+    snapshot: ExportSnapshot,
+    target: Path | IO[bytes],
+    collections: tuple[Collection, ...],
+    imported: Sequence[ImportedCollection],
 ) -> ExportReport:
     opened = _opened(target) if isinstance(target, Path) else contextlib.nullcontext(target)
     with opened as file:
-        for lines in jsonl_export.export_lines(snapshot):
+        for lines in jsonl_export.export_lines(snapshot, imported):
             file.write(lines)
         file.flush()
-    return ExportReport(_name(target), "jsonl", snapshot.total, collections=collections)
+    chunks = sum(one.chunks for one in imported)
+    return ExportReport(_name(target), "jsonl", snapshot.total, collections=collections, chunks=chunks)
 
 
 @contextlib.contextmanager

@@ -26,15 +26,19 @@ def check_row(row: ExportRow) -> None:
     record = row.record
     if not _ID.fullmatch(record.id):
         raise InvalidRow(f"'{record.id:.40}' is no id of ours: letters and digits, at least four")
-    if record.kind not in KINDS or record.kind == "chunk":
+    if record.kind not in KINDS or (record.kind == "chunk") != bool(record.document):
         raise InvalidRow(f"'{record.kind:.40}' is no kind of what is told")
     if record.agent == "*" or (record.agent and not record.agent.strip()):
         raise InvalidRow("it belongs to nobody in particular")
     _check_kind(record)
     for state in row.states():
         _check_state(state)
-    for moment in (*(change.at for change in row.history), *(link.created_at for link in row.links)):
+    log = row.accesses.log if row.accesses else ()
+    logged = (*((row.accesses.last_at,) if row.accesses else ()), *(one.at for one in log))
+    for moment in (*(change.at for change in row.history), *(link.created_at for link in row.links), *logged):
         _check_time(moment)
+    if not all(one.score is None or isfinite(one.score) for one in log):
+        raise InvalidRow("an access has a score that is no number")
     if not all(isfinite(link.weight) for link in row.links):
         raise InvalidRow("a link has a weight that is no number")
     _check_texts(row)
@@ -46,7 +50,7 @@ def _check_kind(record: Record) -> None:
     elif record.kind == "profile" and not isinstance(record.fields.get("data"), Mapping):
         raise InvalidRow("a profile without data is none")
     elif record.kind in FIELDS and record.retired_at is None:
-        validate_fields(record.kind, record.fields)
+        validate_fields(record.kind, {name: value for name, value in record.fields.items() if name != "foreign_ids"})
         if record.kind == "skill":
             validate_trigger(str(record.fields.get("trigger_type")), record.fields.get("trigger_config"))
 

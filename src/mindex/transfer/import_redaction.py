@@ -1,6 +1,6 @@
 """Secrets are removed from every row before it is stored, from all of its states."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import isfinite
@@ -12,7 +12,7 @@ from mindex.model import Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
 from mindex.redaction.json_values import redact_value
 from mindex.redaction.redactor import Redactor
-from mindex.store.export_rows import ExportRow
+from mindex.store.export_rows import Accesses, ExportRow
 from mindex.transfer.jsonl_rows import InvalidRow
 
 _TEXTS = tuple(one.name for one in ENTRY_PROPERTIES if one.redacted and one.value == "text")
@@ -60,10 +60,18 @@ def redact_row(row: ExportRow, mode: SecretsMode) -> tuple[ExportRow, tuple[str,
     clean = row.with_states(redacted_state)
     history = tuple(replace(one, by=redacted(one.by), reason=redacted(one.reason)) for one in clean.history)
     same_text = (clean.record.title, clean.record.text) == (row.record.title, row.record.text)
-    clean = replace(clean, history=history, vectors=row.vectors if same_text else ())
+    clean = replace(
+        clean, history=history, vectors=row.vectors if same_text else (), accesses=_redacted_log(row, redacted)
+    )
     if clean.record.kind == "memory":
         validate_text(clean.record.text)
     return clean, tuple(kinds)
+
+
+def _redacted_log(row: ExportRow, redacted: Callable[[str], str]) -> Accesses | None:
+    if row.accesses is None:
+        return None
+    return replace(row.accesses, log=tuple(replace(one, query=redacted(one.query)) for one in row.accesses.log))
 
 
 def free_texts(row: ExportRow) -> Iterator[str]:
@@ -85,6 +93,8 @@ def free_texts(row: ExportRow) -> Iterator[str]:
             yield from _texts_within(state.fields)
     for change in row.history:
         yield from filter(None, (change.by, change.reason))
+    if row.accesses is not None:
+        yield from (one.query for one in row.accesses.log if one.query)
 
 
 def _texts_within(value: object, name: str = "", depth: int = 0) -> Iterator[str]:

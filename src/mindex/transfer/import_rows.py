@@ -5,25 +5,31 @@ only what is missing.
 """
 
 import contextlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from mindex.config import SecretsMode
 from mindex.errors import MindexError, StoreError
 from mindex.memories.field_specs import UNIQUE
 from mindex.model import Progress, Report
-from mindex.model.transfer import ImportReport
+from mindex.model.transfer import ImportReport, MergedRow, TableReport
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.transfer.import_agents import AgentMapping, NewOwner, referenced_ids
 from mindex.transfer.import_checks import check_row
 from mindex.transfer.import_redaction import redact_row, rows_with_secrets
-from mindex.transfer.importer_base import ExportRow, Importer, ReadRow, SkippedRow
+from mindex.transfer.imported_collections import DocumentRows, DocumentWriter
+from mindex.transfer.importer_base import ExportRow, Importer, OtherRows, ReadRow, SkippedRow
 from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 
 _BATCH = 500
 _BATCH_CHARACTERS = 4_000_000
+_MOST_REASONS = 5  # of a table
+_UNREADABLE = "unreadable"  # stands for the table of rows that are in none
+_Outcome = Literal["stored", "merged", "dropped"]
 _SEARCHED_TOGETHER = 50  # rows that are searched for secrets at once
 
 
@@ -40,12 +46,15 @@ def import_rows(
 ) -> ImportReport:
     """Store what an importer reads. Each row is added, a duplicate, or skipped with the reason in the report.
 
+    The report accounts for every table of the source: how many rows were read, stored, merged and dropped, and why.
     A dry run reports the same and stores nothing. Raises StoreError when the store fails; what was stored stays.
     """
     before = _file_state(path)
     total = importer.count(path)
     options = _restore_options(importer, agents, importer.last_numbers(path), by)
-    run = _ImportRun(store, agents, secrets, options, ImportPreview() if dry_run else None)
+    preview = ImportPreview() if dry_run else None
+    order = (*importer.tables, *importer.parts)
+    run = _ImportRun(store, agents, secrets, options, preview, DocumentWriter(store, dry_run), order)
     try:
         for batch in _batches(importer.read(path)):
             run.store_batch(batch)
@@ -87,13 +96,35 @@ def _batches(rows: Iterable[ReadRow]) -> Iterator[list[ReadRow]]:
     size = 0
     for row in rows:
         batch.append(row)
-        if isinstance(row, ExportRow):
-            size += len(row.record.text) * (1 + len(row.history))
+        for one in row.rows if isinstance(row, DocumentRows) else [row] if isinstance(row, ExportRow) else []:
+            size += len(one.record.text) * (1 + len(one.history))
         if len(batch) == _BATCH or size > _BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
+
+
+@dataclass(slots=True)
+class _TableCounts:
+    """What became of the rows of one table so far."""
+
+    read: int = 0
+    stored: int = 0
+    merged: int = 0
+    dropped: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    remarks: dict[str, None] = field(default_factory=dict)
+
+    def report(self, table: str) -> TableReport:
+        reasons = [f"{reason} ({count:,})" for reason, count in self.reasons.items()]
+        why = (*_first(reasons), *self.remarks)
+        return TableReport(table, self.read, self.stored, self.merged, self.dropped, why)
+
+
+def _first(reasons: list[str]) -> list[str]:
+    """The first reasons of a table; `skipped` has all of them, row by row."""
+    return reasons if len(reasons) <= _MOST_REASONS else [*reasons[:_MOST_REASONS], "…"]
 
 
 @dataclass(slots=True)
@@ -105,6 +136,8 @@ class _ImportRun:
     secrets: SecretsMode
     restore_options: RestoreOptions
     preview: ImportPreview | None
+    documents: DocumentWriter
+    order: tuple[str, ...]  # of the tables in the report
     open_links: list[tuple[str, Link]] = field(default_factory=list)  # whose target is not stored yet
     skipped: list[SkippedRow] = field(default_factory=list)
     renumbered: list[tuple[int, int]] = field(default_factory=list)
@@ -113,10 +146,21 @@ class _ImportRun:
     duplicates: int = 0
     read: int = 0
     added: int = 0
+    removed: int = 0  # chunks of earlier imports that the source has no more
+    merged: list[MergedRow] = field(default_factory=list)
+    tables: defaultdict[str, _TableCounts] = field(default_factory=lambda: defaultdict(_TableCounts))
 
     def store_batch(self, batch: Iterable[ReadRow]) -> None:
-        """Store the rows of a batch, in one transaction."""
-        rows = self._assigned(self._redacted(self._valid(batch)))
+        """Store the rows of a batch, in one transaction, and each document of it in one of its own."""
+        entries: list[ExportRow | SkippedRow] = []
+        for row in batch:
+            if isinstance(row, DocumentRows):
+                self._store_document(row)
+            elif isinstance(row, OtherRows):
+                self._count_others(row)
+            else:
+                entries.append(row)
+        rows = self._assigned(self._redacted(self._valid(entries)))
         outcomes = self.store.entries.restore_rows(rows, self.restore_options, self.preview)
         links = []
         for row, outcome in zip(rows, outcomes, strict=True):
@@ -125,12 +169,50 @@ class _ImportRun:
                 links += [(row.record.id, link) for link in row.links]
         self._link(links)
 
-    def _valid(self, batch: Iterable[ReadRow]) -> list[ExportRow]:
+    def _store_document(self, read: DocumentRows) -> None:
+        """Store a document with those of its chunks that pass the checks."""
+        rows = self._redacted(self._valid(read.rows))
+        outcome = self.documents.put(read, rows)
+        self.removed += outcome.removed
+        for row in rows:
+            if row.record.id in outcome.taken:
+                self._drop(row, f"another record has the id {row.record.id}")
+                continue
+            new = row.record.id in outcome.added
+            self.added += new
+            self.duplicates += not new
+            self._account(row, "stored" if new else "merged")
+
+    def _count_others(self, others: OtherRows) -> None:
+        if not (others.dropped or others.remark):
+            return
+        counts = self.tables[others.table]
+        counts.read += others.dropped
+        counts.dropped += others.dropped
+        if others.dropped:
+            counts.reasons[others.why] += others.dropped
+        if others.remark:
+            counts.remarks[others.remark] = None
+
+    def _account(self, row: ExportRow | SkippedRow, became: _Outcome, why: str = "") -> None:
+        """Count a row for its table, and its parts for theirs."""
+        for table, count in {_table_of(row): 1, **row.parts}.items():
+            counts = self.tables[table]
+            counts.read += count
+            setattr(counts, became, getattr(counts, became) + count)
+            if why:
+                counts.reasons[why if table == _table_of(row) else "what they belong to was dropped"] += count
+
+    def _valid(self, batch: Iterable[ExportRow | SkippedRow]) -> list[ExportRow]:
         rows = []
         for row in batch:
             if isinstance(row, SkippedRow):
                 self.read += row.row
                 self.skipped.append(row)
+                if row.row:
+                    self._account(row, "dropped", row.reason)
+                elif row.table:
+                    self.tables[row.table].remarks[row.reason] = None
                 continue
             self.read += 1
             with self._skip_invalid(row):
@@ -160,7 +242,7 @@ class _ImportRun:
         try:
             yield
         except (InvalidRow, RecursionError, MindexError) as error:
-            self.skip(_where(row), reason_of(error))
+            self._drop(row, reason_of(error))
 
     def _assigned(self, rows: list[ExportRow]) -> list[ExportRow]:
         """Return the rows as those of their agents here; ids that other agents have in this store stay theirs."""
@@ -178,10 +260,14 @@ class _ImportRun:
         old = row.record.number
         if outcome.outcome == "duplicate":
             self.duplicates += 1
+            self._account(row, "merged")
+            if outcome.id != row.record.id:
+                self.merged.append(MergedRow(_where(row), outcome.id))
         elif outcome.outcome == "conflict":
-            self.skip(_where(row), _conflict(row, outcome, self.restore_options))
+            self._drop(row, _conflict(row, outcome, self.restore_options))
         else:
             self.added += 1
+            self._account(row, "stored")
             if old is not None and outcome.number is not None and old != outcome.number:
                 self.renumbered.append((old, outcome.number))
 
@@ -194,17 +280,42 @@ class _ImportRun:
         self.open_links += [one for one in links if one[1].target not in stored]
 
     def skip(self, where: str, reason: str) -> None:
+        """Report a reason that is about no single row."""
         self.skipped.append(SkippedRow(where, reason))
+
+    def _drop(self, row: ExportRow, reason: str) -> None:
+        self.skipped.append(SkippedRow(_where(row), reason))
+        self._account(row, "dropped", reason)
 
     def finish(self) -> None:
         if self.open_links:
             self.store.entries.restore_links(self.open_links)
 
+    def _place_in_report(self, table: str) -> int:
+        """Tables of records first, then those of their parts, then the others, each group in its own order."""
+        return self.order.index(table) if table in self.order else len(self.order)
+
     def report(self) -> ImportReport:
         kinds = ", ".join(self.redacted_kinds)
-        notes = (f"secrets were left out of {self.redacted_rows:,} records: {kinds}",) if self.redacted_rows else ()
-        skipped, renumbered, dry_run = tuple(self.skipped), tuple(self.renumbered), self.preview is not None
-        return ImportReport(self.read, self.added, self.duplicates, skipped, renumbered, dry_run, notes)
+        notes = [f"secrets were left out of {self.redacted_rows:,} records: {kinds}"] if self.redacted_rows else []
+        if self.removed:
+            notes.append(f"{self.removed:,} chunks of an earlier import are in the source no more, and were removed")
+        return ImportReport(
+            self.read,
+            self.added,
+            self.duplicates,
+            tuple(self.skipped),
+            tuple(self.renumbered),
+            dry_run=self.preview is not None,
+            notes=tuple(notes),
+            merged=tuple(self.merged),
+            tables=tuple(self.tables[table].report(table) for table in sorted(self.tables, key=self._place_in_report)),
+        )
+
+
+def _table_of(row: ExportRow | SkippedRow) -> str:
+    """The table of the source, or what stands for one in a source without tables."""
+    return row.table or (row.record.kind if isinstance(row, ExportRow) else _UNREADABLE)
 
 
 def _where(row: ExportRow) -> str:

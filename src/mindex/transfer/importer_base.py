@@ -4,6 +4,7 @@ The rows of other programs are made with `foreign_id` and `memory_row`.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,11 +12,25 @@ from mindex.ids import short_hash
 from mindex.memories.summary import summarize
 from mindex.model import Record
 from mindex.model.transfer import SkippedRow as SkippedRow
+from mindex.store.base import Access
+from mindex.store.export_rows import Accesses as Accesses
 from mindex.store.export_rows import ExportRow as ExportRow
 from mindex.store.export_rows import Link
+from mindex.transfer.imported_collections import DocumentRows as DocumentRows
 
-# A row as it was read, or where it is and why it cannot be read.
-ReadRow: TypeAlias = ExportRow | SkippedRow
+
+@dataclass(frozen=True, slots=True)
+class OtherRows:
+    """Rows of a table that are dropped, and why; and a remark on the table, which may have lost nothing."""
+
+    table: str
+    dropped: int = 0
+    why: str = ""
+    remark: str = ""
+
+
+# A row as it was read; a file with its chunks; where a row is and why it cannot be read; or rows that are no records.
+ReadRow: TypeAlias = ExportRow | DocumentRows | SkippedRow | OtherRows
 
 EMPTY = "it is empty"
 
@@ -24,6 +39,8 @@ class Importer:
     """Reads one format."""
 
     name: str
+    tables: tuple[str, ...] = ()  # of the source, in the order in which a report names them
+    parts: tuple[str, ...] = ()  # those whose rows become parts of records of the others
 
     def recognises(self, path: Path) -> bool:
         """Return whether the file or folder has this format; cheap, and never raises for another format."""
@@ -33,8 +50,9 @@ class Importer:
         """Yield the rows one by one, as they are in the file; a row that cannot be read does not stop the rest.
 
         Raises a MindexError only when nothing at all can be read. `import_rows` checks ranges, duplicates and numbers
-        and redacts secrets. A foreign row's id comes from `foreign_id`, its `source` names its origin, its `number` is
-        the integer id that it had; a row without an agent belongs to the agent that imports.
+        and redacts secrets. A foreign row's id comes from `foreign_id`, its `source` is the one it had, or names its
+        origin; its field `foreign_ids` has the ids that it had, its `number` an integer one; a row without an agent
+        belongs to the agent that imports.
         """
         raise NotImplementedError
 
@@ -55,13 +73,31 @@ def foreign_id(importer: str, *parts: object) -> str:
     return short_hash("import", importer, *map(str, parts))
 
 
-def memory_row(where: str, id_: str, text: str, at: int, *, links: tuple[Link, ...] = (), **properties: Any) -> ReadRow:
+def memory_row(
+    where: str,
+    id_: str,
+    text: str,
+    at: int,
+    *,
+    links: tuple[Link, ...] = (),
+    accesses: Accesses | None = None,
+    parts: Mapping[str, int] | None = None,
+    **properties: Any,
+) -> ExportRow | SkippedRow:
     """Return a memory of the agent that imports, with the usual type and importance unless `properties` has others.
 
-    Returns a SkippedRow for an empty text.
+    Returns a SkippedRow for an empty text. `parts`: see `ExportRow`.
     """
+    parts = {table: count for table, count in (parts or {}).items() if count}
     if not text.strip():
-        return SkippedRow(where, EMPTY)
+        return SkippedRow(where, EMPTY, parts=parts)
     values: dict[str, Any] = {"updated_at": at, "type": "fact", "importance": 5, "confidence": 1.0, **properties}
     values["summary"] = properties.get("summary") or summarize(text)
-    return ExportRow(Record(id=id_, kind="memory", text=text, created_at=at, **values), links=links, where=where)
+    record = Record(id=id_, kind="memory", text=text, created_at=at, **values)
+    return ExportRow(record, links=links, where=where, accesses=accesses, parts=parts)
+
+
+def accesses(count: int | None, last_at: int | None, log: tuple[Access, ...] = ()) -> Accesses | None:
+    """Return how often a foreign row was read; None for one that never was."""
+    last = max([last_at or 0, *(one.at for one in log)])
+    return Accesses(len(log) if count is None else max(0, count), last, log) if count or last else None

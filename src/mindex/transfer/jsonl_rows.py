@@ -10,13 +10,13 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from mindex.clock import from_iso, to_iso
 from mindex.errors import MindexError
-from mindex.model import Change, Record
+from mindex.model import Change, Collection, Document, Record
 from mindex.model.record_properties import RecordProperty, in_order
-from mindex.store.export_rows import ExportedVectors, ExportRow, Extraction, Link
+from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, Extraction, Link
 
 Json = dict[str, Any]
 
@@ -26,12 +26,21 @@ _BY_NAME = {one.name: one for one in _PROPERTIES}
 _LINK = {"to": "text", "kind": "text", "weight": "number", "at": "time"}
 _VECTORS = {"model": "text", "dimensions": "whole number", "fluency": "number", "data": "base64"}
 _EXTRACTION = {"at": "time", "facts": "whole number"}
+_ACCESSES = {"count": "whole number", "last": "time"}
+_CHUNK = {"first_line": "whole number", "last_line": "whole number"}
+_DOCUMENT = {
+    "id": "text", "collection": "text", "path": "text", "fingerprint": "text", "size": "whole number",
+    "mtime_ns": "whole number", "title": "text", "domain": "text", "instruction": "flag", "tags": "texts",
+    "links": "texts", "indexed_at": "time", "fields": "texts",
+}  # fmt: skip
+_COLLECTION = {"name": "text", "root": "text", "exclude": "texts", "context": "text", "indexed_at": "time"}
 _CHANGE = {"change": "whole number", "at": "time", "by": "text", "action": "text", "reason": "text"}
 _exact_iso = partial(to_iso, timespec="milliseconds")
 _ENCODERS: Mapping[str, Callable[[Any], Any]] = {
     "time": _exact_iso, "texts": list, "number": float, "object": dict, "base64": lambda data: b64encode(data).decode()
 }  # fmt: skip
 _TYPES: Mapping[str, tuple[type, ...]] = {"text": (str,), "number": (int, float), "whole number": (int,)}
+_Inner: TypeAlias = Link | ExportedVectors | Extraction | Accesses | Document | Collection
 
 
 class InvalidRow(ValueError):
@@ -62,11 +71,28 @@ def encode_row(row: ExportRow) -> Json:
         encoded["vectors"] = [_encode_object(_VECTORS, vectors) for vectors in row.vectors]
     if row.extraction is not None:
         encoded["extracted"] = _encode_object(_EXTRACTION, row.extraction)
+    if row.accesses is not None:
+        encoded["accesses"] = _encode_object(_ACCESSES, row.accesses)
     return encoded
 
 
-def _encode_object(kinds: Mapping[str, str], inner: Link | ExportedVectors | Extraction) -> Json:
-    pairs = zip(kinds.items(), inner.__match_args__, strict=True)
+def encode_collection(collection: Collection) -> Json:
+    return {"collection": _encode_object(_COLLECTION, collection)}
+
+
+def encode_document(document: Document) -> Json:
+    return {"document": _encode_object(_DOCUMENT, document)}
+
+
+def encode_chunk(chunk: Record) -> Json:
+    """Return a chunk; its document is above it."""
+    encoded = encode_row(ExportRow(chunk))
+    return encoded | {name: getattr(chunk, name) for name in _CHUNK if getattr(chunk, name)}
+
+
+def _encode_object(kinds: Mapping[str, str], inner: _Inner) -> Json:
+    # The last field of `Accesses`, the log, is not exported.
+    pairs = zip(kinds.items(), inner.__match_args__[: len(kinds)], strict=True)
     return {name: encode_value(kind, getattr(inner, field)) for (name, kind), field in pairs}
 
 
@@ -116,17 +142,51 @@ def decode_row(line: Mapping[str, Any], where: str = "") -> ExportRow:
     values = {one.name: _decode_value(one, line[one.name]) for one in _PROPERTIES if one.name in line}
     links = tuple(Link(*_decode_object(_LINK, one)) for one in objects(line, "links", "links"))
     vectors = tuple(ExportedVectors(*_decode_object(_VECTORS, one)) for one in objects(line, "vectors", "vectors"))
-    return ExportRow(Record(id=id_, **values), (), links, vectors, _extraction(line), where)
+    record = Record(id=id_, **values)
+    return ExportRow(record, (), links, vectors, _extraction(line), where, _accesses(line))
 
 
 def _extraction(line: Mapping[str, Any]) -> Extraction | None:
-    extracted = line.get("extracted")
-    if extracted is None:
+    if (extracted := _object(line, "extracted")) is None:
         return None
-    if not isinstance(extracted, dict):
-        raise InvalidRow("'extracted' is not an object")
     at, facts = _decode_object(_EXTRACTION, extracted)
     return Extraction(at, max(0, min(facts, 2**31)))
+
+
+def _accesses(line: Mapping[str, Any]) -> Accesses | None:
+    if (counted := _object(line, "accesses")) is None:
+        return None
+    count, last_at = _decode_object(_ACCESSES, counted)
+    return Accesses(max(0, min(count, 2**31)), last_at)
+
+
+def _object(line: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    found = line.get(name)
+    if found is not None and not isinstance(found, dict):
+        raise InvalidRow(f"'{name}' is not an object")
+    return found
+
+
+def decode_collection(line: Mapping[str, Any]) -> Collection:
+    """Return an imported collection. Raises InvalidRow."""
+    collection = Collection(*_decode_object(_COLLECTION, _object(line, "collection") or {}))
+    if not (collection.imported and collection.name.strip()):
+        raise InvalidRow("it is no collection that was imported")
+    return collection
+
+
+def decode_document(line: Mapping[str, Any]) -> Document:
+    """Return a document of an imported collection. Raises InvalidRow."""
+    return Document(*_decode_object(_DOCUMENT, _object(line, "document") or {}))
+
+
+def decode_chunk(line: Mapping[str, Any], document: Document, where: str) -> ExportRow:
+    """Return a chunk of the document above it. Raises InvalidRow."""
+    row = decode_row(line, where)
+    first, last = (_decode("whole number", line.get(name, 0), f"'{name}'") for name in _CHUNK)
+    made = document.record(row.record.id, row.record.text, row.record.title, row.record.tags, first, last)
+    own = {name: getattr(row.record, name) for name in ("created_at", "updated_at", "context", "fields")}
+    return ExportRow(replace(made, **own), where=where)
 
 
 def _decode_object(kinds: Mapping[str, str], values: Mapping[str, Any]) -> list[Any]:
@@ -182,6 +242,10 @@ def _decode(kind: str, value: Any, label: str) -> Any:
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise InvalidRow(f"{label} are not a list of texts")
         return tuple(value)
+    if kind == "flag":
+        if not isinstance(value, bool):
+            raise InvalidRow(f"{label} is neither true nor false")
+        return value
     if kind == "object":
         if not isinstance(value, dict):
             raise InvalidRow(f"{label} are not an object")

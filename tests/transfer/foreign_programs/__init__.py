@@ -59,11 +59,10 @@ def make(name: str, folder: Path) -> tuple[Path, int]:
 
 
 def imported_records(name: str, tmp_path: Path, memory: Memory) -> dict[str, Record]:
-    """Import one of them. Returns the records, forgotten ones included, by their source without the program."""
+    """Import one of them. Returns the records, forgotten ones included, by their place: `facts 12`, `chunks[0]`."""
     path, _ = make(name, tmp_path / "from")
     memory.transfer.import_(path)
-    ids = [
-        one.record.id for one in load_importer(name.removesuffix(" export")).read(path) if isinstance(one, ExportRow)
-    ]
-    found = [record for id_ in ids if (record := memory.store.retrieval.record(id_))]
-    return {":".join(record.source.split(":")[1:]): record for record in found}
+    read = load_importer(name.removesuffix(" export")).read(path)
+    rows = [one for one in read if isinstance(one, ExportRow)]
+    found = {row.where: memory.store.retrieval.record(row.record.id) for row in rows}
+    return {where: record for where, record in found.items() if record is not None}

@@ -114,7 +114,8 @@ def _result_texts(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) 
         record = hit.record
         root = collections.get(record.collection)
         yield f"--- Result {number} ---\n"
-        yield f"Source: {PurePath(root.root, record.path) if root else record.path}\n"
+        folder = root.root if root and not root.imported else ""  # of imported files, it is not known
+        yield f"Source: {PurePath(folder, record.path) if folder else record.path}\n"
         if record.title:
             yield f"Section: {record.title}\n"
         yield f"Domain: {record.domain}\n"

@@ -22,9 +22,9 @@ _SEARCH = (
     " strict. Notes say when nothing is relevant."
 )
 _GET = (
-    "Read records or files in full: ids from search (a unique start is enough), path, path:10-40, glob; also links:ID,"
-    " backlinks:ID, profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, tags, types,"
-    " sessions, ID±2."
+    "Read records or files in full: ids from search (a unique start is enough), ID±2 (with the two before and after it"
+    " in its file or conversation), #5 (an entry's number), path, path:10-40, glob; also links:ID, backlinks:ID,"
+    " profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, tags, types, sessions."
 )
 _VIEWS = "full: texts (default); compact: a line each; digest: id and place or first words; dual: index, then texts"
 

@@ -4,7 +4,7 @@ Rows come in hundreds at a time: what the store knows of them is read once for a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import Protocol
@@ -12,6 +12,7 @@ from typing import Protocol
 from mindex.ids import content_hash
 from mindex.model import Change, Record
 from mindex.store.export_rows import (
+    Accesses,
     ExistingRecord,
     ExportedVectors,
     ExportRow,
@@ -43,6 +44,12 @@ class RestoreStatements(EntryStatements, Protocol):
 
     def append_changes(self, changes: Sequence[Change]) -> None:
         """Append changes to the history under their own numbers, or, where that is 0, under new ones."""
+
+    def put_fields(self, id_: str, fields: Mapping[str, object]) -> None:
+        """Replace the fields of an entry, without a change in the history."""
+
+    def put_accesses(self, id_: str, accesses: Accesses) -> None:
+        """Store how often a new record was returned, and the single accesses, whichever record these name."""
 
     def put_extraction(self, id_: str, extraction: Extraction) -> None:
         """Store when facts were extracted from a turn, and how many."""
@@ -78,7 +85,30 @@ def restore(
     elif stored:
         _store(statements, stored, options)
         statements.raise_number(known.last_number)
+    if preview is None:
+        for row, outcome in zip(rows, outcomes, strict=True):
+            if outcome.outcome == "duplicate" and outcome.id != row.record.id:
+                _keep_foreign_ids(statements, outcome.id, row.record)
     return tuple(outcomes)
+
+
+def _keep_foreign_ids(statements: RestoreStatements, id_: str, merged: Record) -> None:
+    """Let the record that a row is the same as be found by the row's former ids, too. That is no change of it."""
+    record = statements.entry(id_)
+    if record is None:
+        return
+    own, ids = _foreign_ids(record), _foreign_ids(record)
+    for name, values in _foreign_ids(merged).items():
+        ids[name] = tuple(dict.fromkeys((*ids.get(name, ()), *values)))
+    if ids != own:
+        shown = {name: values[0] if len(values) == 1 else list(values) for name, values in ids.items()}
+        statements.put_fields(id_, {**record.fields, "foreign_ids": shown})
+
+
+def _foreign_ids(record: Record) -> dict[str, tuple[str, ...]]:
+    stored = record.fields.get("foreign_ids")
+    named = stored.items() if isinstance(stored, Mapping) else ()
+    return {str(name): tuple(map(str, value)) if isinstance(value, list) else (str(value),) for name, value in named}
 
 
 def _known(statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions) -> ImportPreview:
@@ -145,6 +175,8 @@ def _with_number(row: ExportRow, number: int | None) -> ExportRow:
 def _store(statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions) -> None:
     for row in rows:
         statements.insert(row.record)
+        if row.accesses is not None:
+            statements.put_accesses(row.record.id, row.accesses)
         if row.extraction is not None and row.record.kind == "turn":
             statements.put_extraction(row.record.id, row.extraction)
         if row.vectors and row.record.retired_at is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from mindex.store.sqlite.queries import read_among, read_value
 
 # A search does not wait for the values of a restore: they are imported when called.
 if TYPE_CHECKING:
-    from mindex.store.export_rows import ExistingRecord, ExportedVectors, Extraction
+    from mindex.store.export_rows import Accesses, ExistingRecord, ExportedVectors, Extraction
 
 _SAME_CONTENT = """
 SELECT agent, content_hash, id FROM records
@@ -39,6 +39,10 @@ INSERT INTO history (change, record, at, by, action, reason, batch, before, afte
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _EXISTING = "SELECT id, kind, agent, created_at, coalesce(content_hash, '') FROM records WHERE id IN {marks}"
+_PUT_ACCESSES = "INSERT INTO accesses (record, count, last_at) SELECT key, ?2, ?3 FROM records WHERE id = ?1"
+_LOG_ACCESS = """
+INSERT INTO access_log (record, at, action, query, score) SELECT key, ?2, ?3, ?4, ?5 FROM records WHERE id = ?1
+"""
 _PUT_EXTRACTION = "INSERT INTO extractions (record, at, facts) SELECT key, ?2, ?3 FROM records WHERE id = ?1"
 _PUT_VECTORS = """
 INSERT INTO vectors (model, record, fluency, data)
@@ -105,6 +109,14 @@ class SqliteEntryStatements:
 
     def append_changes(self, changes: Sequence[Change]) -> None:
         self._connection.executemany(_APPEND_CHANGE, map(_change_values, changes))
+
+    def put_fields(self, id_: str, fields: Mapping[str, object]) -> None:
+        self._connection.execute("UPDATE records SET fields = ? WHERE id = ?", (record_rows.encode(fields), id_))
+
+    def put_accesses(self, id_: str, accesses: Accesses) -> None:
+        self._connection.execute(_PUT_ACCESSES, (id_, accesses.count, accesses.last_at))
+        log = [(id_, one.at, one.action, one.query, one.score) for one in accesses.log]
+        self._connection.executemany(_LOG_ACCESS, log)
 
     def put_extraction(self, id_: str, extraction: Extraction) -> None:
         self._connection.execute(_PUT_EXTRACTION, (id_, extraction.at, extraction.facts))

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from mindex.model import Record
-from mindex.store.export_rows import ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link
+from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.entries import read_changes
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
@@ -26,6 +26,9 @@ WHERE r.id = ? ORDER BY m.fingerprint
 _EXTRACTION = """
 SELECT e.at, e.facts FROM extractions e JOIN records r ON r.key = e.record WHERE r.id = ? AND e.facts >= 0
 """
+
+
+_ACCESSES = "SELECT a.count, a.last_at FROM accesses a JOIN records r ON r.key = a.record WHERE r.id = ?"
 
 
 def export_snapshot(connection: sqlite3.Connection, agent: str, *, vectors: bool) -> ExportSnapshot:
@@ -53,4 +56,7 @@ def _row(connection: sqlite3.Connection, record: Record, vectors: bool) -> Expor
     spaces = tuple(ExportedVectors(*row) for row in stored)
     row = connection.execute(_EXTRACTION, (record.id,)).fetchone() if record.kind == "turn" else None
     extraction = Extraction(*row) if row else None
-    return ExportRow(record, read_changes(connection, "record = ?", record.id), links, spaces, extraction)
+    counted = connection.execute(_ACCESSES, (record.id,)).fetchone()
+    accesses = Accesses(*counted) if counted else None
+    history = read_changes(connection, "record = ?", record.id)
+    return ExportRow(record, history, links, spaces, extraction, accesses=accesses)

@@ -42,11 +42,12 @@ SELECT d.id FROM documents d JOIN collections c ON c.key = d.collection WHERE c.
 """
 _ADD_CHUNK = """
 INSERT INTO records
-    (id, kind, document, position, first_line, last_line, type, created_at, updated_at, title, tags, text)
-VALUES (?, 'chunk', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    (id, kind, document, position, first_line, last_line, type, created_at, updated_at, title, tags, fields, text)
+VALUES (?, 'chunk', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _MOVE_CHUNK = """
-UPDATE records SET position = ?2, first_line = ?3, last_line = ?4, created_at = ?5, type = ?6 WHERE key = ?1
+UPDATE records SET position = ?2, first_line = ?3, last_line = ?4, created_at = ?5, type = ?6, fields = ?7
+WHERE key = ?1
 """
 _CHUNKS = f"""
 {record_rows.SELECT} WHERE r.document = (SELECT key FROM documents WHERE id = ?) ORDER BY r.position
@@ -202,7 +203,7 @@ def _add_chunk(connection: sqlite3.Connection, document: int, chunk: PlacedChunk
     key = connection.execute(
         _ADD_CHUNK,
         (record.id, document, chunk.position, record.first_line, record.last_line, record.type, record.created_at,
-         record.updated_at, record.title, encode(record.tags), record.text),
+         record.updated_at, record.title, encode(record.tags), encode(record.fields), record.text),
     ).lastrowid  # fmt: skip
     assert key is not None
     keyword.index(connection, key, record)
@@ -213,7 +214,7 @@ def _add_chunk(connection: sqlite3.Connection, document: int, chunk: PlacedChunk
 def _keep_chunk(connection: sqlite3.Connection, key: int, chunk: PlacedChunk) -> None:
     record = chunk.record
     place = (key, chunk.position, record.first_line, record.last_line, record.created_at, record.type)
-    connection.execute(_MOVE_CHUNK, place)
+    connection.execute(_MOVE_CHUNK, (*place, encode(record.fields)))
     if chunk.reindex:
         describe = "UPDATE records SET tags = ?, title = ? WHERE key = ? RETURNING context"
         (context,) = read_column(connection, describe, encode(record.tags), record.title, key)

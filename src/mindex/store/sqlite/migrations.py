@@ -34,6 +34,10 @@ def _add_document_fields(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_4.sql")
 
 
+def _add_foreign_ids(connection: sqlite3.Connection) -> None:
+    _run(connection, "schema_5.sql")
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     from importlib import resources  # it brings in much, and a file is made only once
 
@@ -53,11 +57,11 @@ def _statements(script: str) -> list[str]:
 
 
 # Migration n brings a file from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_spaces, _add_batches, _add_document_fields)
+MIGRATIONS: tuple[Migration, ...] = (_create, _add_spaces, _add_batches, _add_document_fields, _add_foreign_ids)
 # How a file of an older schema is read where it cannot be migrated because it is read-only.
 _DOCUMENTS = "CREATE TEMP VIEW documents AS SELECT *, '[]' AS fields FROM main.documents"
 _HISTORY = "CREATE TEMP VIEW history AS SELECT *, '' AS batch FROM main.history"
-_READ_ONLY_VIEWS = {2: (_HISTORY, _DOCUMENTS), 3: (_DOCUMENTS,)}
+_READ_ONLY_VIEWS: dict[int, tuple[str, ...]] = {2: (_HISTORY, _DOCUMENTS), 3: (_DOCUMENTS,), 4: ()}
 
 
 def version_of(connection: sqlite3.Connection) -> int:

@@ -50,6 +50,15 @@ SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.key WHERE ({lett
 ORDER BY {count} DESC, r.confidence DESC, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.key
 """
 _TEXTS = "SELECT id, text, title FROM records WHERE id IN {marks}"
+# The condition is that of the index `records_of_other_programs`: only imported records are looked through.
+KNOWN_AS = """
+SELECT r.id FROM records r WHERE json_extract(r.fields, '$.foreign_ids') IS NOT NULL
+AND EXISTS (
+    SELECT 1 FROM json_tree(r.fields, '$.foreign_ids') f WHERE f.atom = ?1 AND (?2 IN ('', f.key) OR EXISTS (
+        SELECT 1 FROM json_tree(r.fields, '$.foreign_ids') list WHERE list.id = f.parent AND list.key = ?2
+    ))
+) ORDER BY +r.key
+"""
 
 
 class SqliteRetrieval:
@@ -72,6 +81,10 @@ class SqliteRetrieval:
         query = f"SELECT id FROM records WHERE id >= ?1 AND id < ?1 || '\U0010ffff' {live} ORDER BY id LIMIT ?2"
         with self._database.read() as connection:
             return tuple(read_column(connection, query, prefix, limit))
+
+    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        with self._database.read() as connection:
+            return tuple(read_column(connection, KNOWN_AS, foreign_id, program))
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         offset = min(offset, LARGEST_OFFSET)

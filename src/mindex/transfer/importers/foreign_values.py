@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from math import isnan
+from math import isfinite, isnan
 from typing import Any
 
 from mindex.clock import FIRST_MS, LAST_MS, from_iso, to_iso
@@ -56,9 +56,9 @@ def expiry_ms(value: Any) -> int | None:
 
 
 def iso_time(value: Any) -> str | None:
-    """Return a time as text, to the second; None for what is not a time."""
+    """Return a time as text, with milliseconds where it has some; None for what is not a time."""
     at = time_ms(value)
-    return to_iso(at) if at else None
+    return to_iso(at, "milliseconds" if at % 1000 else "seconds") if at else None
 
 
 def json_text(value: Any) -> str:
@@ -93,6 +93,15 @@ def integer(value: Any) -> int | None:
     return int(written) if written.isascii() and written.isdecimal() and len(written) < 20 else None
 
 
+def number(value: Any) -> float | None:
+    """Return a number; None for anything else."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if isfinite(found) else None
+
+
 def importance(value: Any, default: int = 5) -> int:
     """Return 1 to 10; a program that counts from 0 means the least by it."""
     try:
@@ -119,6 +128,9 @@ def unknown_type(value: Any) -> str:
 
 
 def extra_fields(**values: Any) -> dict[str, object]:
-    """Return the `fields` of a record: what a foreign row says and a record has no property for. Empty values are left
-    out."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value}
+    """Return the `fields` of a record: what a foreign row says and a record has no property for.
+
+    None, an empty text, list or object are left out; 0 and False are values.
+    """
+    kept = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return {name: value for name, value in kept.items() if value not in (None, "", [], {})}

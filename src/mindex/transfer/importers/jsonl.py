@@ -2,15 +2,25 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import MindexError, UsageError
-from mindex.transfer.importer_base import ExportRow, Importer, ReadRow, SkippedRow
+from mindex.model import Collection, Document
+from mindex.transfer.importer_base import DocumentRows, ExportRow, Importer, ReadRow, SkippedRow
 from mindex.transfer.importers.json_lines import MOST_VALUES, read_lines
 from mindex.transfer.jsonl_export import FORMAT
-from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, objects, reason_of
+from mindex.transfer.jsonl_rows import (
+    InvalidRow,
+    decode_chunk,
+    decode_collection,
+    decode_document,
+    decode_history,
+    decode_row,
+    objects,
+    reason_of,
+)
 
 _HEADER_BYTES = 64 * 1024
 
@@ -25,7 +35,7 @@ class JsonlImporter(Importer):
             return True
 
     def count(self, path: Path) -> int:
-        return _count((_header(path) or {}).get("records"))
+        return _announced(_header(path) or {})
 
     def last_numbers(self, path: Path) -> Mapping[str, int]:
         numbers = (_header(path) or {}).get("last_numbers")
@@ -39,9 +49,9 @@ class JsonlImporter(Importer):
         with path.open("rb") as file:
             file.readline()
             for row in _rows(file):
-                read += isinstance(row, ExportRow) or row.row
+                read += len(row.rows) if isinstance(row, DocumentRows) else isinstance(row, ExportRow) or row.row
                 yield row
-        announced = _count(header.get("records"))
+        announced = _announced(header)
         if read < announced:
             reason = f"{announced:,} records were announced, {read:,} are here: it was cut off"
             yield SkippedRow("end of file", reason, row=False)
@@ -63,14 +73,20 @@ def _header(path: Path) -> dict[str, Any] | None:
     return found
 
 
+def _announced(header: Mapping[str, Any]) -> int:
+    """Return how many records and chunks the header promises."""
+    return _count(header.get("records")) + _count(header.get("chunks"))
+
+
 def _count(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def _rows(file: IO[bytes]) -> Iterator[ReadRow]:
-    """Yield rows with their history, which may continue in the lines below the record's own."""
+def _rows(file: IO[bytes]) -> Iterator[ExportRow | DocumentRows | SkippedRow]:
+    """Yield rows with their history, which may continue in the lines below the record's own, then documents."""
     current: ExportRow | None = None
     history: list[Mapping[str, Any]] = []
+    documents = _Documents()
     for number, line in read_lines(file, 1):
         if isinstance(line, SkippedRow):
             yield line
@@ -78,6 +94,9 @@ def _rows(file: IO[bytes]) -> Iterator[ReadRow]:
         where = f"line {number}"
         try:
             parsed = _parsed(line)
+            if documents.begun or "collection" in parsed:
+                yield from documents.read(parsed, where)
+                continue
             if "more" not in parsed:
                 row, entries = decode_row(parsed, where), objects(parsed, "history", "changes")
             elif current is None or parsed.get("id") != current.record.id:
@@ -94,6 +113,40 @@ def _rows(file: IO[bytes]) -> Iterator[ReadRow]:
         current, history = row, entries
     if current is not None:
         yield _with_history(current, history)
+    yield from documents.finished()
+
+
+@dataclass(slots=True)
+class _Documents:
+    """The lines of imported collections: a collection, below it a document, below that its chunks."""
+
+    begun: bool = False
+    collection: Collection | None = None
+    document: Document | None = None
+    chunks: list[ExportRow] = field(default_factory=list)
+
+    def read(self, line: Mapping[str, Any], where: str) -> Iterator[DocumentRows]:
+        """Take a line, and yield the document that is complete by it. Raises InvalidRow."""
+        self.begun = True
+        if "kind" in line:
+            if self.document is None:
+                raise InvalidRow("it is a chunk of a document that is not above it")
+            self.chunks.append(decode_chunk(line, self.document, where))
+            return
+        yield from self.finished()
+        if "collection" in line:
+            self.collection = None
+            self.collection = decode_collection(line)
+        elif self.collection is None:
+            raise InvalidRow("it is a document of a collection that is not above it")
+        else:
+            self.document = decode_document(line)
+
+    def finished(self) -> Iterator[DocumentRows]:
+        """Yield the last document."""
+        document, chunks, self.document, self.chunks = self.document, self.chunks, None, []
+        if self.collection is not None and document is not None and chunks:
+            yield DocumentRows(self.collection, document, tuple(chunks))
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
@@ -113,7 +166,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _with_history(row: ExportRow, entries: list[Mapping[str, Any]]) -> ReadRow:
+def _with_history(row: ExportRow, entries: list[Mapping[str, Any]]) -> ExportRow | SkippedRow:
     try:
         return replace(row, history=decode_history(row.record, entries))
     except (InvalidRow, RecursionError) as error:

@@ -21,9 +21,18 @@ from mindex.memories.turns import make_turn
 from mindex.model import Change, Record
 from mindex.store.export_rows import Link
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer_base import EMPTY, ExportRow, ReadRow, SkippedRow, foreign_id, memory_row
+from mindex.transfer.importer_base import (
+    EMPTY,
+    ExportRow,
+    OtherRows,
+    ReadRow,
+    SkippedRow,
+    accesses,
+    foreign_id,
+    memory_row,
+)
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.sqlite_source import DatabaseImporter, key_of
+from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
 
 _FACT = "id agent_id fact category source confidence created_at updated_at last_accessed_at".split()
 _THING = ("id", "agent_id", "name", "created_at")
@@ -40,6 +49,13 @@ class Memorizer(DatabaseImporter):
     needs = {"facts": ("fact",)}
     needs_one_of = ("conversations", "profiles")
     tables = ("facts", "conversations", "profiles", *_TABLES)
+    parts = ("profile_history",)
+    left_out = {
+        "profile_history.id": "not kept: a version is known by its change",
+        "facts_fts": INDEX,
+        "vec_facts": VECTORS,
+        _UNKNOWN: "nothing is known of this table",
+    }
 
     def last_numbers(self, path: Path) -> Mapping[str, int]:
         """Return the last one of all four tables, so that a fact that needs a new number does not get a contact's."""
@@ -61,7 +77,8 @@ class Memorizer(DatabaseImporter):
         yield from _profiles(database)
         yield from _things(database)
         if others := database.count(_UNKNOWN):
-            yield SkippedRow(_UNKNOWN, f"nothing is known of this table; its {others:,} rows stay there", row=False)
+            reason = f"nothing is known of this table; its {others:,} rows stay there"
+            yield SkippedRow(_UNKNOWN, reason, row=False)
 
     def _fact(self, row: ForeignRow, modified: int, turns: Mapping[str, str]) -> ReadRow:
         key, text, source = key_of(row), foreign.text(row["fact"]), foreign.text(row["source"])
@@ -76,11 +93,10 @@ class Memorizer(DatabaseImporter):
             updated_at=foreign.time_ms(row["updated_at"], at),
             number=foreign.integer(key),
             type=foreign.memory_type(row["category"]),
-            source=f"{self.name}:facts:{key}:{source}" if source else f"{self.name}:facts:{key}",
+            source=source,
             confidence=foreign.confidence(row["confidence"]),
-            fields=foreign.extra_fields(
-                category=foreign.unknown_type(row["category"]), last_accessed=foreign.iso_time(row["last_accessed_at"])
-            ),
+            fields=foreign.extra_fields(foreign_ids={self.name: key}, category=foreign.unknown_type(row["category"])),
+            accesses=accesses(None, foreign.expiry_ms(row["last_accessed_at"])),
         )
 
     def _turn(self, row: ForeignRow, modified: int) -> ReadRow:
@@ -99,7 +115,7 @@ class Memorizer(DatabaseImporter):
             id_=self._turn_id(row),
             source=f"{self.name}:conversations:{key}",
         )
-        return ExportRow(record, where=where)
+        return ExportRow(replace(record, fields={**record.fields, "foreign_ids": {self.name: key}}), where=where)
 
     def _turn_id(self, row: ForeignRow) -> str:
         return foreign_id(self.name, "conversations", _agent(row), key_of(row))  # its key is a UUID
@@ -131,21 +147,24 @@ def _profiles(database: ForeignDatabase) -> Iterator[ReadRow]:
             older[_agent(row)].append(version)
         else:
             yield SkippedRow(f"profile_history {key_of(row)}", "this version is not a JSON object", row=False)
+            yield OtherRows("profile_history", 1, "it is not a JSON object")
     for row in database.rows("profiles", "agent_id", "profile_data", "created_at", "updated_at"):
         agent = _agent(row)
         yield _profile(agent, row, older.pop(agent, []), database.modified)
     for agent, versions in older.items():
         reason = f"'{agent}' has {len(versions):,} older versions of a profile, and no profile"
         yield SkippedRow("profile_history", reason, row=False)
+        yield OtherRows("profile_history", len(versions), "there is no profile of its agent")
 
 
 def _profile(agent: str, row: ForeignRow, older: list[_OldVersion], modified: int) -> ReadRow:
     where, data = f"profiles {agent}", foreign.json_value(row["profile_data"])
+    parts = {"profile_history": len(older)} if older else {}
     if not isinstance(data, dict):
-        return SkippedRow(where, "it is not a JSON object")
+        return SkippedRow(where, "it is not a JSON object", parts=parts)
     size = profile_size(data)
     if size > MAX_BYTES:
-        return SkippedRow(where, f"it has {size:,} bytes, a profile may have {MAX_BYTES:,}")
+        return SkippedRow(where, f"it has {size:,} bytes, a profile may have {MAX_BYTES:,}", parts=parts)
     at = foreign.time_ms(row["created_at"], modified)
     source = f"{_NAME}:profiles:{agent}"
     bare = Record(
@@ -161,7 +180,7 @@ def _profile(agent: str, row: ForeignRow, older: list[_OldVersion], modified: in
         changes.append(Change(0, bare.id, replaced_at, _NAME, "update", replaced.reason, state, after))
         state = after
     updated_at = foreign.time_ms(row["updated_at"], state.updated_at)
-    return ExportRow(replace(state, updated_at=updated_at), tuple(changes), where=where)
+    return ExportRow(replace(state, updated_at=updated_at), tuple(changes), where=where, parts=parts)
 
 
 # ── contacts, projects, skills ───────────────────────────────────────────────────────────────────────────────────
@@ -202,7 +221,8 @@ def _thing(table: str, kind: ThingKind, row: ForeignRow, contacts: Mapping[str, 
         context="\n".join(f"{name}: {foreign.json_text(value)}" for name, value in refused.items()),
         source=f"{_NAME}:{table}:{key}",
     )
-    return ExportRow(replace(bare, **values), where=where)  # type: ignore[arg-type]  # validated by name
+    record = replace(bare, **values)  # type: ignore[arg-type]  # validated by name
+    return ExportRow(replace(record, fields={**record.fields, "foreign_ids": {_NAME: key}}), where=where)
 
 
 def _fields(kind: ThingKind, row: ForeignRow, contacts: Mapping[str, str]) -> tuple[dict[str, object], dict[str, Any]]:

@@ -8,24 +8,28 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, StoreError, UsageError
 from mindex.store.foreign_sqlite import ForeignDatabase
-from mindex.transfer.importer_base import ReadRow, SkippedRow, foreign_id, memory_row
+from mindex.transfer.importer_base import ExportRow, OtherRows, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.json_lines import MOST_VALUES
-from mindex.transfer.importers.sqlite_source import DatabaseImporter
+from mindex.transfer.importers.sqlite_source import CACHE, INDEX, VECTORS, DatabaseImporter, key_of
 
 _INSIGHTS = dict.fromkeys(("bugfix", "feature", "learning"), "insight")
 _TYPES = {"decision": "decision", "preference": "preference", **_INSIGHTS}
 # The columns of the database; the export has the same names in camel case.
 _CHUNK = (
-    "chunk_index content line_start line_end observation_type concepts files_referenced session_id context_prefix"
+    "chunk_index content line_start line_end observation_type concepts files_referenced session_id content_hash"
+    " context_prefix"
 ).split()
 _SESSION = ("id", "started_at", "project_path", "summary", "capture_count")
+_FILE = ("path", "mtime", "content_hash", "indexed_at")
+_COLLECTION = ("name", "created_at")
 _MOST_BYTES = 64 * 1024 * 1024
 _FIRST_BYTES = 4096
 
@@ -34,6 +38,17 @@ class MemorySearch(DatabaseImporter):
     name = "memory-search"
     needs = {"files": ("path",), "chunks": ("content", "file_id")}
     tables = ("chunks", "facts", "sessions")
+    parts = ("files", "collections", "file_collections")
+    left_out = {
+        "chunks.embedding": VECTORS,
+        "chunks_fts": INDEX,
+        "chunks_vec": VECTORS,
+        "chunks_vss": VECTORS,
+        "query_embedding_cache": CACHE,
+        "context_cache": CACHE,
+        "rerank_cache": CACHE,
+        "metadata": "of that program's own index",
+    }
 
     def recognises(self, path: Path) -> bool:
         if path.is_dir():
@@ -65,57 +80,104 @@ class MemorySearch(DatabaseImporter):
     # ── the database ──────────────────────────────────────────────────────────────────────────────────────────
 
     def rows(self, database: ForeignDatabase) -> Iterator[ReadRow]:
-        files = {row["id"]: row for row in database.rows("files", "id", "path", "mtime")}
-        names = {row["id"]: foreign.text(row["name"]) for row in database.rows("collections", "id", "name")}
-        collections: defaultdict[Any, list[str]] = defaultdict(list)
+        files = {row["id"]: row for row in database.rows("files", "id", *_FILE, "virtual_path")}
+        names = {row["id"]: row for row in database.rows("collections", "id", "name", "created_at")}
+        members: defaultdict[Any, list[Mapping[str, Any]]] = defaultdict(list)
+        unknown = 0
         for row in database.rows("file_collections", "file_id", "collection_id"):
-            collections[row["file_id"]].append(names.get(row["collection_id"], ""))
-        for row in database.rows("chunks", "id", "file_id", *_CHUNK):
-            file = files.get(row["file_id"], {})
-            at = foreign.time_ms(file.get("mtime"), database.modified)
+            known = row["file_id"] in files and row["collection_id"] in names
+            unknown += not known
+            if known:
+                members[row["file_id"]].append(names[row["collection_id"]])
+        counter = _PartCounter()
+        for row in database.rows("chunks", "id", "file_id", *_CHUNK, "short_id"):
+            file = files.get(row["file_id"])
+            of_file = members.get(row["file_id"], [])
+            ids = {
+                self.name: key_of(row),
+                "short_id": foreign.text(row["short_id"]),
+                "virtual_path": foreign.text((file or {}).get("virtual_path")),
+            }
+            parts = counter.parts(row["file_id"] if file else None, [one["id"] for one in of_file])
             where = f"chunks {row['id'] or row['rowid']}"
-            yield self._chunk(where, row, foreign.text(file.get("path")), at, collections[row["file_id"]])
+            yield self._chunk(where, row, file or {}, of_file, ids, database.modified, parts)
         for row in database.rows("facts", "key", "value", "updated_at"):
             yield self._fact(row, database.modified)
-        for row in database.rows("sessions", *_SESSION):
+        for row in database.rows("sessions", *_SESSION, "prompt_count"):
             yield self._session(row, database.modified)
+        yield OtherRows("file_collections", unknown, "its file or its collection is not there")
+        yield OtherRows("files", len(files) - len(counter.files), "no piece of it is there")
+        yield OtherRows("collections", len(names) - len(counter.collections), "no file with pieces is in it")
+        stray = sum(len(of_file) for id_, of_file in members.items() if id_ not in counter.files)
+        yield OtherRows("file_collections", stray, "no piece of the file is there")
 
     # ── the export ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _read_export(self, path: Path) -> Iterator[ReadRow]:
         export, modified = _loaded(path), int(path.stat().st_mtime * 1000)
         files = {foreign.text(one.get("path")): one for _, one in _objects(export, "files") if one}
-        collections: defaultdict[str, list[str]] = defaultdict(list)
+        names = {foreign.text(one.get("name")): one for _, one in _objects(export, "collections") if one}
+        members: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for _, one in _objects(export, "fileCollections"):
             if one:
-                collections[foreign.text(one.get("filePath"))].append(foreign.text(one.get("collectionName")))
+                called = foreign.text(one.get("collectionName"))
+                collection = _columns(names.get(called, {"name": called}), _COLLECTION)
+                members[foreign.text(one.get("filePath"))].append(collection)
+        counter = _PartCounter(("files", "collections", "fileCollections"))
         for where, one in chain(_objects(export, "chunks"), _objects(export, "sessions")):
+            table = where.partition("[")[0]
             if one is None:
-                yield SkippedRow(where, "it is not an object")
-            elif where.startswith("sessions"):
-                yield self._session(_columns(one, _SESSION), modified)
+                yield SkippedRow(where, "it is not an object", table=table)
+            elif table == "sessions":
+                yield _of_table(self._session(_columns(one, _SESSION), modified), table)
             else:
-                file = foreign.text(one.get("filePath"))
-                at = foreign.time_ms(files.get(file, {}).get("mtime"), modified)
-                yield self._chunk(where, _columns(one, _CHUNK), file, at, collections[file])
+                name = foreign.text(one.get("filePath"))
+                file = _columns(files.get(name, {}), _FILE) | {"path": name}
+                parts = counter.parts(name if name in files else None, [each["name"] for each in members[name]])
+                row = _columns(one, _CHUNK)
+                yield _of_table(self._chunk(where, row, file, members[name], {}, modified, parts), table)
+        for table, known, used in (("files", files, counter.files), ("collections", names, counter.collections)):
+            yield OtherRows(table, len(known) - len(used), "no piece of a file is with it")
+        yield OtherRows("contextCache", sum(1 for _ in _objects(export, "contextCache")), CACHE)
 
     # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _chunk(self, where: str, row: Mapping[str, Any], file: str, at: int, collections: Sequence[str]) -> ReadRow:
-        text, index = foreign.text(row["content"]), foreign.text(row["chunk_index"])
+    def _chunk(
+        self,
+        where: str,
+        row: Mapping[str, Any],
+        of_file: Mapping[str, Any],
+        collections: Sequence[Mapping[str, Any]],
+        ids: Mapping[str, str],
+        modified: int,
+        parts: Mapping[str, int],
+    ) -> ExportRow | SkippedRow:
+        text, index, file = (foreign.text(value) for value in (row["content"], row["chunk_index"], of_file.get("path")))
         observation_type = foreign.text(row["observation_type"])
         return memory_row(
             where,
             foreign_id(self.name, "chunks", file, index, text),
             text,
-            at,
+            foreign.time_ms(of_file.get("mtime"), modified),
+            parts=parts,
             tags=foreign.texts(row["concepts"]),
             type=_TYPES.get(observation_type, "reference"),
             context=file,
             source=f"{self.name}:chunks:{file}#{index}",
             fields=foreign.extra_fields(
+                foreign_ids=foreign.extra_fields(**ids),
                 observation_type=observation_type,
-                collections=[name for name in collections if name],
+                collections=[foreign.text(one["name"]) for one in collections if one["name"]],
+                collection_times={
+                    foreign.text(one["name"]): made
+                    for one in collections
+                    if (made := foreign.iso_time(one["created_at"]))
+                },
+                chunk_index=foreign.integer(index),
+                content_hash=foreign.text(row["content_hash"]),
+                file_content_hash=foreign.text(of_file.get("content_hash")),
+                file_time=of_file.get("mtime") if foreign.integer(of_file.get("mtime")) is None else None,
+                file_indexed_at=foreign.iso_time(of_file.get("indexed_at")),
                 line_start=foreign.integer(row["line_start"]),
                 line_end=foreign.integer(row["line_end"]),
                 files_referenced=foreign.texts(row["files_referenced"]),
@@ -124,7 +186,7 @@ class MemorySearch(DatabaseImporter):
             ),
         )
 
-    def _fact(self, row: Mapping[str, Any], modified: int) -> ReadRow:
+    def _fact(self, row: Mapping[str, Any], modified: int) -> ExportRow | SkippedRow:
         key, value = foreign.text(row["key"]), foreign.text(row["value"])
         return memory_row(
             f"facts {key}",
@@ -132,10 +194,10 @@ class MemorySearch(DatabaseImporter):
             f"{key}: {value}" if value.strip() else "",
             foreign.time_ms(row["updated_at"], modified),
             source=f"{self.name}:facts:{key}",
-            fields={"key": key, "value": value},
+            fields={"foreign_ids": {self.name: key}, "key": key, "value": value},
         )
 
-    def _session(self, row: Mapping[str, Any], modified: int) -> ReadRow:
+    def _session(self, row: Mapping[str, Any], modified: int) -> ExportRow | SkippedRow:
         key, text = foreign.text(row["id"]), foreign.text(row["summary"])
         where = f"sessions {key}"
         if not text.strip():
@@ -148,8 +210,35 @@ class MemorySearch(DatabaseImporter):
             type="event",
             context=foreign.text(row["project_path"]),
             source=f"{self.name}:sessions:{key}",
-            fields=foreign.extra_fields(session_id=key, capture_count=foreign.integer(row["capture_count"])),
+            fields=foreign.extra_fields(
+                foreign_ids={self.name: key},
+                session_id=key,
+                capture_count=foreign.integer(row["capture_count"]),
+                prompt_count=foreign.integer(row.get("prompt_count")),
+            ),
         )
+
+
+@dataclass(slots=True)
+class _PartCounter:
+    """Counts each file, and each collection, once: as a part of the first piece that is of it."""
+
+    names: tuple[str, str, str] = ("files", "collections", "file_collections")
+    files: set[Any] = field(default_factory=set)
+    collections: set[Any] = field(default_factory=set)
+
+    def parts(self, file: Any, collections: Sequence[Any]) -> dict[str, int]:
+        """Return how many rows of other tables the next piece brings; `file` is None where that is unknown."""
+        if file is None or file in self.files:
+            return {}
+        new = set(collections) - self.collections
+        self.files.add(file)
+        self.collections |= new
+        return dict(zip(self.names, (1, len(new), len(collections)), strict=True))
+
+
+def _of_table(row: ExportRow | SkippedRow, table: str) -> ExportRow | SkippedRow:
+    return replace(row, table=table)
 
 
 def _indexes(path: Path) -> list[Path]:
