@@ -42,9 +42,10 @@ def id_argument_of(names: str) -> Callable[[F], F]:
 
 id_argument = id_argument_of("entries")
 kind_option = click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."
+    "-k", "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only records of this kind."
 )
 collection_option = click.option(
+    "-c",
     "--collection",
     "collections",
     multiple=True,
