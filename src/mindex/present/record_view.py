@@ -210,7 +210,7 @@ def file_name(path: str | None, collection: str | None) -> str:
 
 def shortened_place(whole: str, most: int) -> str:
     """A place in at most `most` bytes: `…/` stands for its first folders, which `get` does not need."""
-    if size_of(whole) <= most:
+    if not whole or size_of(whole) <= most:
         return whole
     parts = whole.split("/")
     shorter = (f"{OMITTED}/{'/'.join(parts[first:])}" for first in range(1, len(parts)))
@@ -222,7 +222,7 @@ def shortened_place(whole: str, most: int) -> str:
 
 def shortened_words(text: str, most: int) -> str:
     """The first words of a text, in at most `most` bytes, marked if cut."""
-    if size_of(text) <= most:
+    if not text or size_of(text) <= most:
         return text
     start = text
     while start and size_of(start) > most - size_of(OMITTED):
