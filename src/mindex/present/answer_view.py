@@ -88,8 +88,8 @@ def view_answer(
     if only_weak(answer) and not explain:
         rows = tuple(weak_view(hit, with_collection=several_collections) for hit in answer.hits)
         most = most_that_fit(len(rows), lambda count: _tokens_of(rows[:count]) <= _WEAK_BUDGET)
-        weak = AnswerView(*frame, most < len(rows), 0, rows[:most], False, answer.notes, answer.terms)
-        return with_cost(weak)
+        weak = with_cost(AnswerView(*frame, most < len(rows), 0, rows[:most], False, answer.notes, answer.terms))
+        return weak if budget is None or weak.tokens <= budget else fit_answer(weak, budget)
     if view == "dual":
         index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])

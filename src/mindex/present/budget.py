@@ -135,7 +135,8 @@ def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
         marked = row if row.text else replace(row, truncated=True, highlights=None)
         if fits := _longest(marked, partial(_with_row, frame, counted), budget, least):
             return fits
-    return _with_row(replace(whole, query="", has_more=more, notes=()), "", RecordView(id=first.id, truncated=True))
+    bare = RecordView(id=first.id, weak=first.weak, truncated=True)
+    return _with_row(replace(whole, query="", has_more=more, notes=()), "", bare)
 
 
 def _with_row(frame: AnswerView, counted: str, row: RecordView) -> AnswerView:

@@ -126,9 +126,16 @@ def without_description(row: RecordView) -> RecordView:
 
 
 def text_and_place(row: RecordView) -> RecordView:
-    """Only the text of a row, and what finds it again."""
+    """Only the text of a row, else its title, and what finds it again; and that it is weak, if it is."""
     return RecordView(
-        id=row.id, at=row.place, text=row.text, highlights=row.highlights, truncated=row.truncated, passage=row.passage
+        id=row.id,
+        at=row.place,
+        title=None if row.text else row.title,
+        weak=row.weak,
+        text=row.text,
+        highlights=row.highlights,
+        truncated=row.truncated,
+        passage=row.passage,
     )
 
 
