@@ -407,6 +407,18 @@ def test_a_long_tail_becomes_a_summary(opened: Open, add_old: AddOld, model: Cha
     assert {record.id for record in memory.list(limit=50).records} == set(tail)
 
 
+def test_memories_of_one_millisecond_are_summarized_in_the_order_of_adding(
+    opened: Open, add_old: AddOld, model: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = now_ms()
+    monkeypatch.setattr(f"{__name__}.now_ms", lambda: moment)
+    memory = opened(model)
+    tail = meals(memory, add_old)
+    model.answers = writes(all_meals())
+    (proposal,) = memory.maintenance.consolidate().proposals
+    assert [record.id for record in proposal.originals] == tail
+
+
 def test_without_a_model_tails_are_left_out_with_a_note(opened: Open, add_old: AddOld) -> None:
     memory = opened()
     meals(memory, add_old)

@@ -87,6 +87,12 @@ def test_a_place_names_its_collection_where_there_are_several(view: View) -> Non
     assert row.at == "a.md:3-8"
 
 
+def test_a_weak_line_names_its_collection_where_there_are_several() -> None:
+    weak = answer(replace(hit(3), weak=True, relevance=0.1))
+    assert view_answer(weak).rows[0].title == "caching.md: Caching"
+    assert view_answer(weak, several_collections=True).rows[0].title == "caching.md (docs): Caching"
+
+
 @pytest.mark.parametrize("view", ["full", "compact", "dual"])
 def test_text_shows_the_relevance_alone_and_json_both(view: View) -> None:
     shown = view_answer(answer(hit(1)), view)

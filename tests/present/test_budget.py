@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +41,16 @@ def test_a_memory_in_the_least_budget_is_more_than_its_id() -> None:
     assert (row.text or "").startswith("We use Postgres")
 
 
+@pytest.mark.parametrize("budget", [50, 70, 120])
+def test_a_weak_hit_is_marked_as_weak_in_every_budget(budget: int) -> None:
+    weak = [replace(memory_hit("We use Postgres for invoices.", number), weak=True) for number in range(1, 6)]
+    shown = view_answer(
+        answer(*weak, query="a long question about nothing " * 6, notes=("a note " * 9,)), budget=budget
+    )
+    assert shown.rows and all(row.weak and row.title for row in shown.rows)
+    assert shown.tokens <= budget and "weak" in shown.text()
+
+
 def test_rows_that_do_not_fit_are_left_out_and_counted() -> None:
     shown = view_answer(answer(*(hit(number, "word " * 100) for number in range(1, 6))), budget=500)
     assert 1 < len(shown.rows) < 5
@@ -63,11 +75,13 @@ texts = st.text(max_size=3000) | st.text(alphabet="東京 ab\n", max_size=3000)
     bodies=st.lists(texts, max_size=8),
     query=st.text(max_size=500),
     path=st.text(max_size=300),
+    weak=st.booleans(),
 )
 def test_the_budget_is_never_exceeded_and_never_leaves_nothing(
-    view: View, budget: int, bodies: list[str], query: str, path: str
+    view: View, budget: int, bodies: list[str], query: str, path: str, weak: bool
 ) -> None:
-    whole = answer(*(hit(number, text, path) for number, text in enumerate(bodies)), query=query, notes=("x" * 300,))
+    hits = [replace(hit(number, text, path), weak=weak) for number, text in enumerate(bodies)]
+    whole = answer(*hits, query=query, notes=("x" * 300,))
     shown = view_answer(whole, view, budget=budget)
     assert count_tokens(shown.text()) <= budget
     assert count_tokens(compact_json(shown)) <= budget

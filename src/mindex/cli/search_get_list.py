@@ -18,7 +18,7 @@ from mindex.cli.options import (
 from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
 from mindex.model import MODES
-from mindex.present.answer_view import VIEWS, View, view_answer
+from mindex.present.answer_view import VIEWS, View, only_weak, view_answer
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted
 from mindex.present.record_view import view_record
 from mindex.present.records_view import view_in_conflict, view_page, view_records
@@ -117,7 +117,7 @@ def search_command(
     with context.memory() as memory:
         most = MAX_LIMIT if dual and limit >= 1 else limit
         answer = memory.search(" ".join(words), limit=most, fusion=fusion or "", **options)
-        several = _names_files(view, form) and memory.collections.several()
+        several = (_names_files(view, form) or only_weak(answer)) and memory.collections.several()
         details = limit if dual else None
         shown = view_answer(answer, view, budget=budget, explain=explain, details=details, several_collections=several)
         _print(context, shown, form)

@@ -86,11 +86,11 @@ def view_answer(
     check_budget(budget)
     frame = (_echo(answer.query), answer.tier, answer.fusion, answer.total)
     last = (answer.notes, answer.terms, _echo(answer.corrected_query))
-    if answer.hits and all(hit.weak for hit in answer.hits) and not explain:
-        rows = tuple(map(weak_view, answer.hits))
+    if only_weak(answer) and not explain:
+        rows = tuple(weak_view(hit, with_collection=several_collections) for hit in answer.hits)
         most = most_that_fit(len(rows), lambda count: _tokens_of(rows[:count]) <= _WEAK_BUDGET)
-        weak = AnswerView(*frame, most < len(rows), 0, rows[:most], False, *last)
-        return with_cost(weak)
+        weak = with_cost(AnswerView(*frame, most < len(rows), 0, rows[:most], False, *last))
+        return weak if budget is None or weak.tokens <= budget else fit_answer(weak, budget)
     if view == "dual":
         index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits[:details])
@@ -109,6 +109,11 @@ def view_answer(
 
 def _echo(query: str) -> str:
     return query if len(query) <= _ECHO else query[: _ECHO - 1] + "…"
+
+
+def only_weak(answer: Answer) -> bool:
+    """Whether an answer has hits and none is confident: then each is shown in one line, whatever the view."""
+    return bool(answer.hits) and all(hit.weak for hit in answer.hits)
 
 
 def _tokens_of(rows: tuple[RecordView, ...]) -> int:
@@ -171,12 +176,13 @@ def digest_rows(hits: Sequence[Hit], *, with_collection: bool = False) -> tuple[
     )
 
 
-def weak_view(hit: Hit) -> RecordView:
+def weak_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
     """As little of a hit as tells a reader whether it may help: what it is about; `get` shows the rest."""
     record = hit.record
     about = summary_of(record)
     if record.kind == "chunk":
-        about = f"{record.path.rsplit('/', 1)[-1]}: {record.title.rsplit(' > ', 1)[-1]}"
+        where = f" ({record.collection})" if with_collection else ""
+        about = f"{record.path.rsplit('/', 1)[-1]}{where}: {record.title.rsplit(' > ', 1)[-1]}"
     return RecordView(id=record.id, title=about[:_WEAK_LENGTH], weak=True)
 
 

@@ -137,7 +137,7 @@ def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
         if fits := _longest(marked, partial(_with_row, frame, counted), budget, least):
             return fits
     bare = replace(whole, query="", corrected_query="", has_more=more, notes=())
-    return _with_row(bare, "", RecordView(id=first.id, truncated=True))
+    return _with_row(bare, "", RecordView(id=first.id, weak=first.weak, truncated=True))
 
 
 def _with_row(frame: AnswerView, counted: str, row: RecordView) -> AnswerView:

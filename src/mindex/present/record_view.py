@@ -139,9 +139,16 @@ def without_description(row: RecordView) -> RecordView:
 
 
 def text_and_place(row: RecordView) -> RecordView:
-    """Only the text of a row, and what finds it again."""
+    """Only the text of a row, else its title, and what finds it again; and that it is weak, if it is."""
     return RecordView(
-        id=row.id, at=row.place, text=row.text, highlights=row.highlights, truncated=row.truncated, passage=row.passage
+        id=row.id,
+        at=row.place,
+        title=None if row.text else row.title,
+        weak=row.weak,
+        text=row.text,
+        highlights=row.highlights,
+        truncated=row.truncated,
+        passage=row.passage,
     )
 
 
@@ -243,7 +250,7 @@ def file_name(path: str | None, collection: str | None) -> str:
 
 def shortened_place(whole: str, most: int) -> str:
     """A place in at most `most` bytes: `…/` stands for its first folders, which `get` does not need."""
-    if size_of(whole) <= most:
+    if not whole or size_of(whole) <= most:
         return whole
     parts = whole.split("/")
     shorter = (f"{OMITTED}/{'/'.join(parts[first:])}" for first in range(1, len(parts)))
@@ -255,7 +262,7 @@ def shortened_place(whole: str, most: int) -> str:
 
 def shortened_words(text: str, most: int) -> str:
     """The first words of a text, in at most `most` bytes, marked if cut."""
-    if size_of(text) <= most:
+    if not text or size_of(text) <= most:
         return text
     start = text
     while start and size_of(start) > most - size_of(OMITTED):

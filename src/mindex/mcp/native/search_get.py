@@ -9,7 +9,7 @@ from pydantic import Field
 from mindex.errors import NotFoundError
 from mindex.mcp.tools import READS, Omitted, Texts, Toolset, tool, tool_result
 from mindex.model import Mode
-from mindex.present.answer_view import View, view_answer
+from mindex.present.answer_view import View, only_weak, view_answer
 from mindex.present.records_view import view_records
 from mindex.search.pipeline import MAX_LIMIT
 
@@ -72,7 +72,7 @@ class SearchTools(Toolset):
         found = self._memory.search(query, limit=most, weak=weak, **options)
         budget, notes = self._budget_and_notes(budget)
         found = replace(found, notes=(*found.notes, *notes))
-        several = view in ("compact", "digest") and self._memory.collections.several()
+        several = (view in ("compact", "digest") or only_weak(found)) and self._memory.collections.several()
         details = limit if dual else None
         shown = view_answer(found, view, budget=budget, explain=explain, details=details, several_collections=several)
         return tool_result(shown.text(), shown.json())
