@@ -144,3 +144,10 @@ async def test_a_text_that_names_a_command_is_shown_as_it_is(own: Served) -> Non
             await client.call_tool("search", {"query": "restore memory"}),
         ):
             assert "`mindex restore` brings a memory back; see --db" in text(result)
+
+
+@pytest.mark.anyio
+async def test_a_prompt_names_tools_too(own: Served) -> None:
+    async with Client(own.server) as client:
+        (message,) = (await client.get_prompt("recall", {"topic": "anything"})).messages
+        assert "`index`" in str(message.content) and "`mindex" not in str(message.content)
