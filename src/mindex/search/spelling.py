@@ -105,8 +105,10 @@ def _unknown_words(store: Store, query: str) -> dict[str, QueryWord]:
             (word,) = analysed
             if word in sought and not word.stop and not word.unsegmented and not _token(word).isdecimal():
                 words[text] = word
-    counts = store.retrieval.term_statistics([_token(word) for word in words.values()]).frequency
-    return {text: word for text, word in words.items() if not counts[_token(word)]}
+    known = store.retrieval.term_statistics([_token(word) for word in words.values()])
+    if not known.records:  # no word can be meant
+        return {}
+    return {text: word for text, word in words.items() if not known.frequency[_token(word)]}
 
 
 def _token(word: QueryWord) -> str:
