@@ -116,7 +116,7 @@ async def test_an_error_over_mcp_names_the_tool_and_its_argument(own: Served) ->
     async with Client(own.server) as client:
         for tool, arguments, said in (
             ("forget", {"id": memory.id}, "`update` with restore: true brings it back"),
-            ("update", {"id": contact.id, "text": "New"}, "change those with `update` with fields"),
+            ("update", {"id": contact.id, "text": "New"}, "change those with `update` and its argument fields"),
             ("update", {"id": "absent", "text": "New"}, "`search` with kind: memory"),
             ("get", {"refs": "profile"}, "there is no profile yet"),
             ("remember", {"text": "x", "type": "rumour"}, "use one of fact"),
