@@ -93,7 +93,8 @@ class Memory:
     def search(self, query: str, **options: Unpack[SearchOptions]) -> Answer:
         """Search with plain words, or the query language of `mindex search --help`. Options: see `SearchOptions`.
 
-        A stage that fails (embedding, reranking, expansion) leaves the answer of the stage before it, and a note.
+        A stage that fails (embedding, reranking, expansion) leaves the answer of the stage before it, and a note. Where
+        no hit is confident and no text holds a word of the query, the answer may be that to its `corrected_query`.
         """
         return self._services.search.search(query, **options)
 

@@ -1,7 +1,7 @@
 """The type of a chunk or a memory, where rules can tell: decision, how-to, problem, reference, event or task.
 
 A chunk is told by its headings, the innermost first, and by what its text is made of; a memory by how it begins. The
-rules are strict: a text that they are not sure about has no type. docs/quality.md has their precision.
+rules read English and are strict: a text that they are not sure about has no type. docs/quality.md has their precision.
 """
 
 import re
@@ -65,12 +65,13 @@ _CHECKBOX = re.compile(r"^[ \t]*[-*+][ \t]+\[[ xX]\][ \t]+\S")
 _TECHNICAL = re.compile(r"[`|=]|--\w|\$ ")  # a text below `Options` without any of these may weigh up choices
 _LEAST_ROWS, _LEAST_BOXES, _MOST = 5, 2, 0.6  # rows with the head of the table; the share of lines that they make up
 
-_ACCEPTED = re.compile(r"^[\s*_-]*status[\s*_]*:[\s*_]*(?:accepted|superseded|proposed|rejected)\b", re.MULTILINE)
+_ACCEPTED = re.compile(r"^[ \t*_-]*status[ \t*_]*:[ \t*_]*(?:accepted|superseded|proposed|rejected)\b", re.MULTILINE)
 _SOLVED = (
-    re.compile(r"^[\s*_>-]*(?:problem|symptoms?|issue)[*_]*\s*:", re.MULTILINE),
-    re.compile(r"^[\s*_>-]*(?:solution|fix|workaround|resolution|cause)[*_]*\s*:", re.MULTILINE),
+    re.compile(r"^[ \t*_>-]*(?:problem|symptoms?|issue)[*_]*\s*:", re.MULTILINE),
+    re.compile(r"^[ \t*_>-]*(?:solution|fix|workaround|resolution|cause)[*_]*\s*:", re.MULTILINE),
 )
 
+_BEGINNING = 300  # characters of a memory that tell its type
 _DECIDED = re.compile(
     r"(?:\w+[:,]?\s+){0,6}?(?:we|they|i|the (?:team|group|board)|everyone|it was)\s+(?:ha(?:ve|s|d)\s+)?(?:all\s+)?"
     r"(?:decided|agreed|chose|opted|settled on|resolved)\b|decision\b\s*[:(]|decided\b"
@@ -116,6 +117,6 @@ def _by_lines(text: str) -> str:
 
 def memory_type(text: str) -> str:
     """Return the type of a memory that is given without one; `fact` where the rules cannot tell."""
-    folded = fold(text.strip())
+    folded = fold(text.strip()[:_BEGINNING])
     rules = zip(MEMORY_TYPES, (_DECIDED, _TOLD_HOW, _BROKEN), strict=True)
     return next((type_ for type_, pattern in rules if pattern.match(folded)), "fact")

@@ -944,3 +944,27 @@ async def test_memorizer_works_over_stdio(tmp_path: Path) -> None:
         assert ([fact["id"] for fact in found["facts"]], len(found["conversations"])) == ([1], 1)
         assert (await memorizer("export_memory"))["export_path"] == str(tmp_path / "out")
         assert await memorizer.error("delete_fact", fact_id=99) == "Fact not found: 99"
+
+
+async def test_a_value_replaces_an_object_of_the_profile_only_when_asked_to(memorizer: Memorizer) -> None:
+    await memorizer("update_profile", updates={"user_info.name": "Anna"})
+    refused = await memorizer.error("update_profile", updates={"user_info": "Anna"})
+    assert "'user_info' is an object that holds user_info.name" in refused
+    assert refused.endswith("or add the argument replace")
+    await memorizer("update_profile", updates={"user_info": "Anna"}, replace=True)
+    assert (await memorizer("get_profile"))["profile"]["user_info"] == "Anna"
+
+
+async def test_contacts_have_more_fields_than_the_program_has_and_show_those_that_are_set(memorizer: Memorizer) -> None:
+    more = {"phone": "+47 1", "address": "Oslo", "birthday": "05-17", "links": ["a.example"]}
+    await memorizer("create_contact", name="Anna", email="anna@acme.example")
+    second = await memorizer.envelope("create_contact", name="Anna", email="a@globex.example", **more)
+    assert second["notes"][0].startswith("another contact is called Anna: ")
+    plain, full = (await memorizer("list_contacts"))["contacts"]
+    assert not more.keys() & plain.keys()
+    assert {name: full[name] for name in more} == more
+    assert await memorizer("update_contact", contact_id=1, phone="+47 2") == {"updated_fields": ["phone"]}
+
+
+async def test_errors_name_its_own_tools(memorizer: Memorizer) -> None:
+    assert "agent_id" in await memorizer.error("store_fact", fact="x is y", category="decision", agent_id="*")

@@ -116,7 +116,7 @@ async def test_an_error_over_mcp_names_the_tool_and_its_argument(own: Served) ->
     async with Client(own.server) as client:
         for tool, arguments, said in (
             ("forget", {"id": memory.id}, "`update` with restore: true brings it back"),
-            ("update", {"id": contact.id, "text": "New"}, "change those with `update` with fields"),
+            ("update", {"id": contact.id, "text": "New"}, "change those with `update` and its argument fields"),
             ("update", {"id": "absent", "text": "New"}, "`search` with kind: memory"),
             ("get", {"refs": "profile"}, "there is no profile yet"),
             ("remember", {"text": "x", "type": "rumour"}, "use one of fact"),
@@ -144,3 +144,10 @@ async def test_a_text_that_names_a_command_is_shown_as_it_is(own: Served) -> Non
             await client.call_tool("search", {"query": "restore memory"}),
         ):
             assert "`mindex restore` brings a memory back; see --db" in text(result)
+
+
+@pytest.mark.anyio
+async def test_a_prompt_names_tools_too(own: Served) -> None:
+    async with Client(own.server) as client:
+        (message,) = (await client.get_prompt("recall", {"topic": "anything"})).messages
+        assert "`index`" in str(message.content) and "`mindex" not in str(message.content)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mindex.errors import AmbiguousIdError, ConflictError, NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.model import Record
+from mindex.transfer.service import Format
 
 
 @pytest.fixture
@@ -284,3 +287,13 @@ def test_a_cron_trigger_without_a_schedule_names_the_key_that_is_missing(
         memory.skills.add(name="Brief", trigger_type="cron", trigger_config=config, instructions="Sum up")
     assert raised.value.message == named
     assert '{"schedule": "0 9 * * 1-5"}' in raised.value.hint
+
+
+@pytest.mark.parametrize("form", ["jsonl", "markdown"])
+def test_every_field_of_a_contact_survives_export_and_import(memory: Memory, tmp_path: Path, form: Format) -> None:
+    more = {"phone": "+47 1", "address": "Storgata 1", "birthday": "05-17", "links": ["a.example"], "notes": "tall"}
+    kari = memory.contacts.add(name="Kari", email="kari@a.example", **more)
+    memory.transfer.export(tmp_path / "exported", format=form)
+    with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
+        other.transfer.import_(tmp_path / "exported")
+        assert other.contacts.get("Kari").fields == kari.fields

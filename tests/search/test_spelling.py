@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,10 @@ def test_the_distance_counts_letters_more_less_other_and_swapped(one: str, other
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7))
 def test_a_distance_beyond_the_limit_is_the_limit_and_one(one: str, other: str) -> None:
     assert edit_distance(one, other, 1) == min(2, edit_distance(one, other, 9))
+
+
+def test_no_text_is_too_strange_to_be_corrected(memory: Memory) -> None:
+    chance = random.Random(1)
+    odd = [*map(chr, (*range(32, 700), *range(0x600, 0x660), *range(0x900, 0x940), 0x18D09, 0x200D, 0xFE0F, 0xD800))]
+    for _ in range(100):
+        correct(memory.store, "".join(chance.choices(odd, k=chance.randint(4, 12))), memory.filters())

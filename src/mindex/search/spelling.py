@@ -103,10 +103,13 @@ def _unknown_words(store: Store, query: str) -> dict[str, QueryWord]:
         text = (match["word"] or "").strip(_EDGE)
         if _LEAST_LETTERS <= len(text) <= _LONGEST and len(analysed := analyze_query(text)) == 1:
             (word,) = analysed
-            if word in sought and not word.stop and not word.unsegmented and not _token(word).isdecimal():
+            skipped = word.stop or word.unsegmented or not word.words  # marks alone are no tokens
+            if word in sought and not skipped and not _token(word).isdecimal():
                 words[text] = word
-    counts = store.retrieval.term_statistics([_token(word) for word in words.values()]).frequency
-    return {text: word for text, word in words.items() if not counts[_token(word)]}
+    known = store.retrieval.term_statistics([_token(word) for word in words.values()])
+    if not known.records:  # no word can be meant
+        return {}
+    return {text: word for text, word in words.items() if not known.frequency[_token(word)]}
 
 
 def _token(word: QueryWord) -> str:
@@ -117,7 +120,8 @@ def _token(word: QueryWord) -> str:
 def _suggestion(store: Store, text: str, word: QueryWord, filters: Filters) -> Suggestion | None:
     meant: dict[str, str] = {}
     typed = fold(text)
-    for token in _similar_tokens(store, word.identifiers[-1] if word.identifiers else typed)[:_MOST_TRIED]:
+    letters = "".join(filter(str.isalnum, typed))  # as in a token: without apostrophes and signs
+    for token in _similar_tokens(store, word.identifiers[-1] if word.identifiers else letters)[:_MOST_TRIED]:
         hits = store.retrieval.keyword(KeywordQuery(Term(token)), filters, _MOST_LOOKED_AT).hits
         records = store.retrieval.records([hit.id for hit in hits])
         forms = {form: edit_distance(typed, fold(form), 2) for one in records for form in _as_written(one, token)}

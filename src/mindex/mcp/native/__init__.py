@@ -26,7 +26,7 @@ _COMMANDS = (
     (r"profile set", "`remember` with kind: profile"),
     (r"profile get", "`get` with refs: profile"),
     (r"(contact|project|skill) list", r"`search` with kind: \1"),
-    (r"(?:contact|project|skill) update", "`update` with fields"),
+    (r"(?:contact|project|skill) update", "`update` and its argument fields"),
     (r"conversation add", "`remember` with kind: turn"),
     (r"add", "`remember`"),
     (r"status", "`status`"),
