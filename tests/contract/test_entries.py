@@ -73,6 +73,32 @@ def test_an_added_entry_is_read_back_unchanged(store: Store) -> None:
     assert (change.before, change.after) == (None, replace(entry, number=1))
 
 
+def test_many_entries_added_at_once_are_as_if_added_one_by_one(store: Store) -> None:
+    store.entries.add([memory_of("known")], by="me")
+    many = [memory_of(f"m{n}", tags=("fruit",), entities=("Anna",)) for n in range(10)]
+    many[3] = replace(many[3], text="text of known", updated_at=7)
+    many[5] = replace(many[5], text=many[4].text, updated_at=8)
+    many[6] = replace(many[6], agent="b", number=40)
+    many[7] = replace(many[7], agent="b")
+    many[8] = replace(many[8], text=many[4].text, agent="b")
+    outcomes = store.entries.add(many, by="me", reason="why")
+    assert [(one.id, one.created) for one in outcomes] == [
+        ("m0", True), ("m1", True), ("m2", True), ("known", False), ("m4", True), ("m4", False), ("m6", True),
+        ("m7", True), ("m8", True), ("m9", True),
+    ]  # fmt: skip
+    kept = {record.id: record for record in store.retrieval.list(EVERYONE, limit=50).records}
+    numbers = {id_: record.number for id_, record in kept.items()}
+    assert numbers == {"known": 1, "m0": 2, "m1": 3, "m2": 4, "m4": 5, "m9": 6, "m6": 40, "m7": 41, "m8": 42}
+    assert (kept["known"].updated_at, kept["m4"].updated_at) == (7, 8)
+    (change,) = store.entries.history("m9")
+    assert (change.by, change.action, change.reason, change.after) == ("me", "add", "why", kept["m9"])
+    assert found(store, "m9", EVERYONE) == ["m9"]
+    assert set(found(store, "text", replace(EVERYONE, tags=("Fruit",), entities=("anna",)))) == set(numbers) - {"known"}
+    (later,) = store.entries.add([memory_of("later")], by="me")
+    record = store.retrieval.record(later.id)
+    assert record is not None and record.number == 7
+
+
 def test_the_same_content_is_stored_once_per_agent(store: Store) -> None:
     store.entries.add([memory_of("one")], by="me")
     (again,) = store.entries.add([replace(memory_of("two"), text=" text  of\none ", updated_at=9)], by="me")

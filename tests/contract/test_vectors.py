@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mindex.clock import now_ms
 from mindex.embedding_text import embedded_text
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.ids import short_hash
 from mindex.model import Collection, Filters, Model, RecordVectors, Term
 from mindex.store.base import KeywordQuery, Store
 from tests.contract.records import EVERYTHING, MODEL, Open, axis, found, memory_of, nearest, turn, update
+from tests.running import wait_until
 
 OTHER_MODEL = Model("test", "other axes", 64)
 WIDE = Model("test", "topics", 384)
@@ -35,6 +37,27 @@ def test_nearest_returns_the_true_cosine_of_the_best_piece(store: Store) -> None
     assert (first.id, second.id) == ("idamd1", "idamd2")
     assert first.score == pytest.approx(1 / np.sqrt(1.25), abs=1e-5)
     assert second.score == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_scope_that_was_searched_before_follows_every_change(open_store: Open, store: Store) -> None:
+    scope = Filters(agent="a", kinds=("memory",))
+    end = now_ms() + 300
+    store.entries.add([memory_of("one"), memory_of("soon", expires_at=end), turn("said", "s", 1)], by="me")
+    ids = ("one", "soon", "said")
+    store.vectors.put(MODEL, [RecordVectors(id_, [axis(number)]) for number, id_ in enumerate(ids)])
+
+    def seen(which: Store) -> set[str]:
+        return {hit.id for hit in which.retrieval.nearest(MODEL, np.asarray(axis(0), np.float32), scope, 10).hits}
+
+    assert seen(store) == seen(store) == {"one", "soon"}
+    other = open_store()
+    other.entries.add([memory_of("two")], by="me")
+    other.vectors.put(MODEL, [RecordVectors("two", [axis(5)])])
+    assert seen(store) == {"one", "soon", "two"}
+    other.entries.revise("one", lambda record: replace(record, retired_at=5), by="me", action="forget")
+    assert seen(store) == {"soon", "two"}
+    wait_until(lambda: now_ms() > end, what="its end")
+    assert seen(store) == {"two"}
 
 
 def test_vectors_of_another_space_are_never_compared(store: Store) -> None:

@@ -386,7 +386,7 @@ async def test_a_result_never_exceeds_its_token_budget(client: Client, fifty: No
     result = await client.call_tool("memory_recall", {"query": "lighthouse", "max_tokens": max_tokens, "limit": 50})
     answer = structured(result)
     assert -(-len(text(result)) // 4) == answer["tokens_used"] <= max_tokens
-    assert len(json.dumps(answer)) / 4 <= max_tokens
+    assert len(json.dumps(answer, ensure_ascii=False)) / 4 <= max_tokens
     assert answer["index"]
     assert answer["total_count"] == 60
     assert answer["has_more"] is True
@@ -423,6 +423,13 @@ async def test_a_summary_is_cut_only_as_far_as_the_budget_asks(client: Client, m
     cut = (await call(client, "memory_recall", query="lighthouse", max_tokens=100))["index"][0]["summary"]
     assert whole.endswith("window.")
     assert cut.endswith("…") and whole.startswith(cut[:-1])
+
+
+async def test_a_budget_in_which_no_detail_fits_is_all_for_the_index(client: Client, fifty: None) -> None:
+    answer = await call(client, "memory_recall", query="lighthouse", max_tokens=300, limit=50)
+    assert not answer["details"]
+    assert answer["tokens_used"] > 270
+    assert len(answer["index"]) > 10
 
 
 async def test_the_total_counts_every_match_and_the_last_page_says_that_others_follow(

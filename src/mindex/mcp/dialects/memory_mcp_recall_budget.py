@@ -1,7 +1,8 @@
 """The result of `memory_recall` within its token budget: an index of the matches, then details. Pure functions.
 
 Every match is one line of JSON. Half of the budget belongs to the details: the summaries of the index are cut so far
-that its entries fit into the other half, and what they leave goes to the details.
+that its entries fit into the other half, and what they leave goes to the details. Where not even one detail fits, all
+of the budget is for the index.
 
 Tokens are counted as Memory MCP does: the characters of JavaScript divided by four, rounded up. Sizes are added up, not
 measured on the whole text again and again: a recall costs little more than its search.
@@ -71,14 +72,17 @@ class RecallResult:
         hits, notes = self.answer.hits, self.answer.notes
         echo = self.query if len(self.query) <= _MAX_ECHO else self.query[: _MAX_ECHO - 1] + "…"
         size = 4 * budget - self._empty_size(echo, notes)
-        index, used = _index([hit.record for hit in hits], size)
+        records = [hit.record for hit in hits]
+        index, used = _index(records, size // 2)
         if (hits and not index) or size < 0:
             # Not even one entry fits beside the query and the notes: these are cut, so that a result is never empty.
             echo, notes = echo[:_MIN_ECHO], ()
             size = 4 * budget - self._empty_size(echo, notes)
-            index, used = _index([hit.record for hit in hits[:1]], size, most=size)
-        rows = (memory_row(hit.record, self.signals.get(hit.record.id)) for hit in hits)
+            index, used = _index(records[:1], size, least=0)
+        rows = (memory_row(record, self.signals.get(record.id)) for record in records)
         details, _ = _fitting(rows, size - used)
+        if not details and len(index) > 1:
+            index, _ = _index(records, size)
         result = self._result(index, details, echo, notes)
         return {**result, "tokens_used": _tokens_with_count(_length(recall_text(result)) - len("0"))}
 
@@ -101,9 +105,8 @@ class RecallResult:
         return result | ({"notes": [*notes]} if notes else {})  # not in Memory MCP: what the caller should know
 
 
-def _index(records: Sequence[Record], size: int, most: int | None = None) -> tuple[list[JsonObject], int]:
-    """Return the entries of the index, and their size: at most half of what there is, or `most`."""
-    room = size // 2 if most is None else most
+def _index(records: Sequence[Record], size: int, least: int = _LEAST_SUMMARY) -> tuple[list[JsonObject], int]:
+    """Return the entries of the index that fit, and their size; summaries have at least so many characters."""
     summaries = [summary_of(record) for record in records]
 
     def rows(length: int) -> list[JsonObject]:
@@ -113,9 +116,8 @@ def _index(records: Sequence[Record], size: int, most: int | None = None) -> tup
         ]
 
     longest = max(map(len, summaries), default=0)
-    length = most_that_fit(longest, lambda length: len(_fitting(rows(length), room)[0]) == len(records))
-    least = _LEAST_SUMMARY if most is None else 0
-    return _fitting(rows(max(length, least)), room)
+    length = most_that_fit(longest, lambda length: len(_fitting(rows(length), size)[0]) == len(records))
+    return _fitting(rows(max(length, least)), size)
 
 
 def _cut(text: str, length: int) -> str:
