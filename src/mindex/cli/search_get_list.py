@@ -11,7 +11,7 @@ from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
 from mindex.model import KINDS, MODES
 from mindex.present.answer_view import VIEWS, View, view_answer
-from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted
+from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
 from mindex.present.record_view import view_record
 from mindex.present.records_view import view_in_conflict, view_page, view_records
 from mindex.search.fuse import FUSIONS
@@ -90,7 +90,11 @@ def search_command(
     with context.memory() as memory:
         most = MAX_LIMIT if dual and limit >= 1 else limit
         answer = memory.search(" ".join(words), limit=most, fusion=fusion or "", **options)
-        shown = view_answer(answer, view, budget=budget, explain=explain, details=limit if dual else None)
+        shown = within_budget(
+            lambda most: view_answer(answer, view, budget=most, explain=explain, details=limit if dual else None),
+            form,
+            budget,
+        )
         _print(context, shown, form)
 
 
@@ -129,7 +133,8 @@ def get_command(
     if context.as_json or form == "json":
         _print(context, view_records(found, budget=budget), form)
     else:  # what is missing is printed once: as an error
-        shown = view_records(replace(found, missing=(), why=()), budget=budget)
+        present = replace(found, missing=(), why=())
+        shown = within_budget(lambda most: view_records(present, budget=most), form, budget)
         if shown.rows or shown.notes:
             _print(context, shown, form)
         if found.missing:
