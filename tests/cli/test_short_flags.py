@@ -7,7 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from mindex.present.tokens import count_tokens
 from tests.cli.conftest import Mindex
+from tests.running import is_one_error
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,20 @@ def test_search_get_and_list_print_xml_that_a_parser_reads(mindex: Mindex, share
 def test_json_and_another_format_contradict_each_other_in_list_too(mindex: Mindex, shared: Path) -> None:
     ran = mindex("list", "--json", "--format", "xml")
     assert ran.code == 2 and "--json and --format xml" in ran.out
+
+
+@pytest.mark.parametrize("budget", [200, 400, 1_000])
+@pytest.mark.parametrize(
+    "command", [("search", "redis", "-l", "20"), ("get", "*.md"), ("search", "redis", "--compact")]
+)
+def test_xml_never_exceeds_a_budget(mindex: Mindex, shared: Path, command: tuple[str, ...], budget: int) -> None:
+    ran = mindex(*command, "-f", "xml", "-b", budget)
+    assert ran.code == 0
+    assert budget // 3 < count_tokens(ran.out.rstrip("\n")) <= budget
+    notes = [note.text or "" for note in ElementTree.fromstring(ran.out).findall("notes/note")]
+    assert not any("budget of" in note and f"budget of {budget} tokens" not in note for note in notes)
+
+
+def test_a_budget_that_is_too_small_for_xml_is_an_error(mindex: Mindex, shared: Path) -> None:
+    ran = mindex("search", "redis", "-f", "xml", "-b", "50")
+    is_one_error(ran, "too small for XML", "use JSON", code=2)

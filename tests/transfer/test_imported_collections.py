@@ -188,6 +188,21 @@ def test_an_export_cannot_replace_a_file_that_is_indexed(memory: Memory, other: 
     assert other.collections.chunks(indexed.id) == (chunk_of_folder,)
 
 
+def test_numbers_and_times_out_of_range_do_not_stop_an_import(keyword_memory: Memory, tmp_path: Path) -> None:
+    rows = [chunk("a0", "a.md", "Of the last year.", last_updated="9999-12-31T00:00:00Z"), chunk("b0", "b.md", "Ours.")]
+    rows.append(chunk("c0", "c.md", "Of the first year.", last_updated="0001-01-01T00:00:00Z"))
+    source = fill(tmp_path / "m.db", memory_exchange.SCHEMA, {"chunks": rows})
+    assert keyword_memory.transfer.import_(source).added == 3
+    keyword_memory.transfer.export(tmp_path / "a.jsonl")
+    text = (tmp_path / "a.jsonl").read_text(encoding="utf-8")
+    size = len("Ours.")
+    (tmp_path / "b.jsonl").write_text(text.replace(f'"size":{size}', f'"size":{2**70}'), encoding="utf-8")
+    with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
+        report = other.transfer.import_(tmp_path / "b.jsonl")
+    assert report.added == 2
+    assert "it has a number that is out of range" in {one.reason for one in report.skipped}
+
+
 # ── the dialect ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

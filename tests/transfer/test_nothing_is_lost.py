@@ -264,3 +264,10 @@ def test_get_finds_a_merged_row_by_the_ids_of_both(tmp_path: Path, memory: Memor
     assert memory.get("mudpuppy:4004").records == memory.get("4004").records == (kept,)
     assert kept.fields["foreign_ids"] == {"mudpuppy": ["3003", "4004"]}
     assert len(memory.history(kept.id)) == 1
+
+
+def test_counts_that_no_engine_can_hold_do_not_stop_an_import(tmp_path: Path, memory: Memory) -> None:
+    rows = [dict(MUDPUPPY["memory_entries"][0], access_count="9" * 19, last_accessed_at=-5)]
+    source = fill(tmp_path / "other.db", mudpuppy.SCHEMA, {"memory_entries": rows})
+    assert memory.transfer.import_(source).added == 1
+    assert next(iter(memory.get("mudpuppy:3003").usage.values())).count == 2**31

@@ -19,7 +19,7 @@ from mindex.cli.output import Context, colour, note
 from mindex.errors import UsageError
 from mindex.model import MODES
 from mindex.present.answer_view import VIEWS, View, only_weak, view_answer
-from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted
+from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
 from mindex.present.record_view import view_record
 from mindex.present.records_view import view_in_conflict, view_page, view_records
 from mindex.search.fuse import FUSIONS
@@ -119,7 +119,13 @@ def search_command(
         answer = memory.search(" ".join(words), limit=most, fusion=fusion or "", **options)
         several = (_names_files(view, form) or only_weak(answer)) and memory.collections.several()
         details = limit if dual else None
-        shown = view_answer(answer, view, budget=budget, explain=explain, details=details, several_collections=several)
+        shown = within_budget(
+            lambda most: view_answer(
+                answer, view, budget=most, explain=explain, details=details, several_collections=several
+            ),
+            form,
+            budget,
+        )
         _print(context, shown, form)
 
 
@@ -171,7 +177,10 @@ def get_command(
     if context.as_json or form == "json":
         _print(context, view_records(found, budget=budget), form)
     else:  # what is missing is printed once: as an error
-        shown = view_records(replace(found, missing=(), why=()), budget=budget, several_collections=several)
+        present = replace(found, missing=(), why=())
+        shown = within_budget(
+            lambda most: view_records(present, budget=most, several_collections=several), form, budget
+        )
         if shown.rows or shown.notes:
             _print(context, shown, form)
         if found.missing:

@@ -2,16 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from dataclasses import replace
+from typing import TypeAlias, TypeVar
 
+from mindex.errors import UsageError
 from mindex.present.answer_view import AnswerView
+from mindex.present.budget import LEAST_BUDGET
 from mindex.present.csv_format import csv_text
 from mindex.present.record_view import RecordView, file_name
 from mindex.present.records_view import PageView, RecordsView
 from mindex.present.text import marked_text
 from mindex.present.to_json import Json, compact_json
+from mindex.present.tokens import count_tokens
 
 Shown: TypeAlias = AnswerView | RecordsView | PageView
+S = TypeVar("S", AnswerView, RecordsView)
 
 WITHOUT_NOTES = ("csv", "files")  # formats that cannot hold a note: the caller prints it elsewhere
 
@@ -19,6 +24,23 @@ WITHOUT_NOTES = ("csv", "files")  # formats that cannot hold a note: the caller 
 def formatted(shown: Shown, form: str) -> str:
     """Return the output in one of `FORMATS`."""
     return FORMATS[form](shown)
+
+
+def within_budget(view: Callable[[int | None], S], form: str, budget: int | None) -> S:
+    """Return the view of which the output in a format fits a budget.
+
+    A view is cut for text and JSON. XML says the same with more tokens, so it is cut more. Raises UsageError for a
+    budget in which nothing fits.
+    """
+    shown, allowed = view(budget), budget
+    while form == "xml" and budget and allowed and (cost := count_tokens(formatted(shown, form))) > budget:
+        if allowed == LEAST_BUDGET:
+            raise UsageError(f"a budget of {budget} tokens is too small for XML", f"allow {cost}, or use JSON")
+        allowed = max(LEAST_BUDGET, min(allowed - 1, allowed * budget // cost))
+        shown = view(allowed)
+        notes = tuple(note.replace(f"budget of {allowed} tokens", f"budget of {budget} tokens") for note in shown.notes)
+        shown = replace(shown, notes=notes)
+    return shown
 
 
 def _files(shown: Shown) -> str:

@@ -33,6 +33,7 @@ class OtherRows:
 ReadRow: TypeAlias = ExportRow | DocumentRows | SkippedRow | OtherRows
 
 EMPTY = "it is empty"
+_MOST_ACCESSES = 2**31  # more than any program counted, and every engine can hold it
 
 
 class Importer:
@@ -100,4 +101,5 @@ def memory_row(
 def accesses(count: int | None, last_at: int | None, log: tuple[Access, ...] = ()) -> Accesses | None:
     """Return how often a foreign row was read; None for one that never was."""
     last = max([last_at or 0, *(one.at for one in log)])
-    return Accesses(len(log) if count is None else max(0, count), last, log) if count or last else None
+    times = len(log) if count is None else min(max(0, count), _MOST_ACCESSES)
+    return Accesses(times, last, log) if count or last else None

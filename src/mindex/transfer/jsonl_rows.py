@@ -43,6 +43,9 @@ _TYPES: Mapping[str, tuple[type, ...]] = {"text": (str,), "number": (int, float)
 _Inner: TypeAlias = Link | ExportedVectors | Extraction | Accesses | Document | Collection
 
 
+LARGEST_NUMBER = 2**62  # that every engine can hold
+
+
 class InvalidRow(ValueError):
     """A row that cannot be imported; the message says why."""
 
@@ -177,13 +180,21 @@ def decode_collection(line: Mapping[str, Any]) -> Collection:
 
 def decode_document(line: Mapping[str, Any]) -> Document:
     """Return a document of an imported collection. Raises InvalidRow."""
-    return Document(*_decode_object(_DOCUMENT, _object(line, "document") or {}))
+    document = Document(*_decode_object(_DOCUMENT, _object(line, "document") or {}))
+    _check_range(document.size, document.mtime_ns)
+    return document
+
+
+def _check_range(*numbers: int) -> None:
+    if not all(0 <= number <= LARGEST_NUMBER for number in numbers):
+        raise InvalidRow("it has a number that is out of range")
 
 
 def decode_chunk(line: Mapping[str, Any], document: Document, where: str) -> ExportRow:
     """Return a chunk of the document above it. Raises InvalidRow."""
     row = decode_row(line, where)
     first, last = (_decode("whole number", line.get(name, 0), f"'{name}'") for name in _CHUNK)
+    _check_range(first, last)
     made = document.record(row.record.id, row.record.text, row.record.title, row.record.tags, first, last)
     own = {name: getattr(row.record, name) for name in ("created_at", "updated_at", "context", "fields")}
     return ExportRow(replace(made, **own), where=where)

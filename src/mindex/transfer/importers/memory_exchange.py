@@ -18,6 +18,7 @@ from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
 from mindex.transfer.importer_base import EMPTY, DocumentRows, ExportRow, OtherRows, ReadRow, SkippedRow, foreign_id
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
+from mindex.transfer.jsonl_rows import LARGEST_NUMBER
 
 _COLUMNS = (
     "id content source_file heading_path domain tags related_files is_instruction last_updated chunk_index"
@@ -54,13 +55,14 @@ class MemoryExchange(DatabaseImporter):
         first = next(filter(None, titles), "").partition(" > ")[0]
         domains = [foreign.text(row["domain"]) for row in rows]
         texts = [foreign.text(row["content"]) for row in rows]
+        times = [foreign.time_ms(row["last_updated"], modified) for row in rows]
         document = Document(
             id=foreign_id(self.name, "document", file),  # not of the database's place: that may be another one
             collection=collection.name,
             path=file,
             fingerprint=short_hash(*(repr(sorted(row.items())) for row in rows)),
             size=sum(len(text.encode("utf-8", "surrogatepass")) for text in texts),
-            mtime_ns=max(foreign.time_ms(row["last_updated"], modified) for row in rows) * 1_000_000,
+            mtime_ns=min(LARGEST_NUMBER, max(0, *times) * 1_000_000),
             title=first or Path(file).stem,
             domain=next(filter(None, domains), domain_of_path(file) if file else ROOT_DOMAIN),
             instruction=any(foreign.integer(row["is_instruction"]) for row in rows),
