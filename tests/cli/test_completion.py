@@ -127,10 +127,12 @@ def test_types_need_no_database(capsysbinary: pytest.CaptureFixture[bytes], monk
 def test_a_missing_database_offers_nothing_and_is_not_made(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
     for db in ("memory.db", "below/memory.db"):
-        monkeypatch.setenv("MINDEX_DB", str(tmp_path / db))
+        monkeypatch.setenv("MINDEX_DB", str(folder / db))
         assert offered(capsysbinary, monkeypatch, line) in ([], [""])
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def test_what_is_wrong_is_not_written_into_the_command_line(

@@ -6,6 +6,7 @@ import pytest
 
 from mindex.errors import AmbiguousIdError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.memory import Memory
+from mindex.model import Record
 from tests.conftest import write
 
 FILES = {
@@ -153,7 +154,9 @@ def test_an_entry_is_found_by_its_number(memory: Memory) -> None:
 
 
 def test_a_number_of_several_agents_names_all_of_them(memory: Memory, tmp_path: Path) -> None:
-    first, second = memory.add("mine"), memory.add("theirs", agent="other")
+    first = memory.add("mine")
+    second = Record("theirs000001", "memory", "theirs", agent="other", number=1)  # of when agents counted apart
+    memory.store.entries.add([second], by="other")
     named = f"{first.id} of main, {second.id} of other"
     with (
         Memory(memory.status().db, agent="*", options={"embedding.provider": "none"}) as everyone,

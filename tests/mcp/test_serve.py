@@ -224,7 +224,7 @@ def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_
     host = MemoryHost(ServerOptions(settings=KEYWORD, foreign=VARIABLES[tools]))
     own = tmp_path / "memory.mindex.db"
     assert host.memory.settings.database == str(own)
-    assert f"`mindex --db {own} import {theirs}` brings its entries over" in capsys.readouterr().err
+    assert f"bring its entries over: `mindex --db {own} import {theirs}`" in capsys.readouterr().err
     host.close()
 
 

@@ -142,7 +142,7 @@ def history_command(memory: Memory, id_: str) -> Sequence[Change]:
     return memory.history(id_)
 
 
-@click.command("undo")
+@click.command("undo", short_help="Undo a change, or the latest one of a memory.")
 @click.argument("reference", metavar="CHANGE|ID", shell_complete=completed_by("entries"))
 @prints(
     lambda done: undo_text(*done),

@@ -74,7 +74,8 @@ class MemoryHost:
                 raise
             theirs = settings.database
             own = Path(theirs).with_suffix(".mindex.db")
-            log_note(f"{error.message}; using {own}; `mindex --db {own} import {theirs}` brings its entries over")
+            bring = f"the user can bring its entries over: `mindex --db {own} import {theirs}` on the command line"
+            log_note(f"{error.message}; using {own}; {bring}")
             return self._memory_with(self._settings(str(own)))
 
     def _settings(self, db: str | None) -> Settings:

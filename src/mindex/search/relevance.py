@@ -48,12 +48,12 @@ _ANSWERS_BY_WORDS: Mapping[KindGroup, _Weights] = {
 }
 # Fitted on the best hits of queries with an answer in the store, and of the same queries where there is none.
 _RELEVANT: Mapping[KindGroup, _Weights] = {
-    "file": _Weights(-11.4, 18.1, 0.258, 0.0),
+    "file": _Weights(-11.2, 18.1, 0.258, 0.0),
     "entry": _Weights(-5.25, 13.3, 0.050, -0.20),
     "turn": _Weights(-11.4, 24.3, 0.100, -0.31),
 }
 # Among more pages something comes nearer to any query by chance: per factor of e, from a collection of 300 on.
-_PER_LOG_PAGES = -0.6
+_PER_LOG_PAGES = -0.7
 _USUAL_PAGES, _FEWEST_PAGES, _MOST_PAGES = 300, 3, 5_000
 # What words alone must bear when no vector was compared, or the model does not read the language: the share of the
 # query that a hit holds, whatever the kind.

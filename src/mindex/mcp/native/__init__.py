@@ -26,6 +26,7 @@ _COMMANDS = (
     (r"profile set", "`remember` with kind: profile"),
     (r"profile get", "`get` with refs: profile"),
     (r"(contact|project|skill) list", r"`search` with kind: \1"),
+    (r"project link .+", "`update` with fields: sources"),
     (r"(?:contact|project|skill) update", "`update` and its argument fields"),
     (r"conversation add", "`remember` with kind: turn"),
     (r"add", "`remember`"),
