@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from mindex.ingest.chunker import chunk_markdown
-from mindex.record_types import chunk_type
+from mindex.type_rules import chunk_type
 
 
 def typed_chunks(folder: Path) -> list[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindex.analyzer import fold
-from mindex.memories.conflicts import contradict
+from mindex.memories.duplicate_veto import contradict
 from mindex.memories.near_duplicates import NEAR_OVERLAP, keywords, overlap
 
 

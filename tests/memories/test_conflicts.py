@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindex.memories.conflicts import contradict
+from mindex.memories.duplicate_veto import contradict
 from mindex.memories.near_duplicates import NEAR_OVERLAP, keywords, overlap
 from tests.memories.near import is_near
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.memories.conflicts import contradict
+from mindex.memories.duplicate_veto import contradict
 from mindex.memories.near_duplicates import NEAR_OVERLAP, keywords, overlap, probe_words
 from tests.memories.near import is_near
 

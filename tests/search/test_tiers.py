@@ -10,7 +10,7 @@ import pytest
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
 from mindex.model import Model, Record, VectorArray
-from mindex.search.nothing_relevant import literal_texts, nothing_relevant_note
+from mindex.search.substring_tier import literal_texts, nothing_relevant_note
 from tests.conftest import write
 from tests.running import within
 from tests.search.asking import moment

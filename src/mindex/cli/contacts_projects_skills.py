@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import F, combine, id_argument_of, limit_option, reason_option
-from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
 from mindex.memories.project_sources import STATUSES, TYPES

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import after_option, completed_by, limit_option, offset_option, tag_option, text_or_stdin
-from mindex.cli.output import Context, ProgressBar, colour, note, prints
+from mindex.cli.output import ProgressBar, colour, note
 from mindex.errors import NotFoundError, UsageError
 from mindex.memories.conversations import MOST_SESSIONS
 from mindex.memory import Memory

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from mindex.cli.output import Context, Printable, ProgressBar
+from mindex.cli.open_memory import Context, Printable
+from mindex.cli.output import ProgressBar
 from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
 from mindex.evaluate.cached_models import open_cache

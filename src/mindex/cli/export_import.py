@@ -5,7 +5,8 @@ import sys
 
 import click
 
-from mindex.cli.output import Context, ProgressBar
+from mindex.cli.open_memory import Context
+from mindex.cli.output import ProgressBar
 from mindex.errors import UsageError
 from mindex.present.to_json import to_json
 from mindex.present.transfer import export_text, import_text

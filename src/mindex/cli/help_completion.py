@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from mindex.cli.completion import SHELLS, completion_script
-from mindex.cli.output import Context
+from mindex.cli.open_memory import Context
 from mindex.errors import UsageError
 
 

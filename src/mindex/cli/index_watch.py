@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from mindex.cli.open_memory import Context
 from mindex.cli.options import completed_by
-from mindex.cli.output import Context, ProgressBar
+from mindex.cli.output import ProgressBar
 from mindex.errors import UsageError
 from mindex.model import IndexReport
 from mindex.present.reports import index_text

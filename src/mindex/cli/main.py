@@ -11,8 +11,9 @@ from pathlib import Path
 
 import click
 
+from mindex.cli.open_memory import Context
 from mindex.cli.options import COMPLETE_VARIABLE, completed_by, global_options_first
-from mindex.cli.output import Context, abandon_output, report_error
+from mindex.cli.output import abandon_output, report_error
 from mindex.errors import MindexError, UsageError
 
 # Topic → (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.

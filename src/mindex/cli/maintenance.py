@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
+from mindex.cli.open_memory import prints
 from mindex.cli.options import completed_by, limit_option
-from mindex.cli.output import ProgressBar, note, prints
+from mindex.cli.output import ProgressBar, note
 from mindex.memory import Memory
 from mindex.model import Consolidation, MemoryStatistics, SecretFinding
 from mindex.model.reports import ListedModel, PullReport, ReembedReport

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import (
     after_option,
     combine,
@@ -16,7 +17,6 @@ from mindex.cli.options import (
     tag_option,
     text_or_stdin,
 )
-from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import KINDS, TYPES, AddResult, Change, TimelineEvent

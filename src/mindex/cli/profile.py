@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 import click
 
+from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import reason_option
-from mindex.cli.output import Context, prints
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Change

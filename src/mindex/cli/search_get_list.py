@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from mindex.cli.open_memory import Context
 from mindex.cli.options import (
     after_option,
     collection_option,
@@ -15,7 +16,7 @@ from mindex.cli.options import (
     limit_option,
     offset_option,
 )
-from mindex.cli.output import Context, colour, note
+from mindex.cli.output import colour, note
 from mindex.errors import UsageError
 from mindex.model import MODES
 from mindex.present.answer_view import VIEWS, View, only_weak, view_answer

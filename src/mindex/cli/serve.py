@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from mindex.cli.open_memory import Context
 from mindex.cli.options import combine
-from mindex.cli.output import Context
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import DIALECTS, MEMORY_EXCHANGE, NATIVE
 from mindex.mcp.dialects.environment import INDEX_NAME, SOURCE_PATH

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from mindex.cli.output import Context, note, prints
+from mindex.cli.open_memory import Context, prints
+from mindex.cli.output import note
 from mindex.config import Configured, ForeignVariable, bare_address, cache_folder, load_settings, user_config
 from mindex.memory import Memory
 from mindex.model import Check, Status

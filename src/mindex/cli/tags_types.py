@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
+from mindex.cli.open_memory import prints
 from mindex.cli.options import collection_option, kind_option, limit_option
-from mindex.cli.output import note, prints
+from mindex.cli.output import note
 from mindex.lookup.labels import MOST_TAGS
 from mindex.memory import Memory
 from mindex.model import LabelCount

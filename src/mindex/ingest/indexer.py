@@ -17,9 +17,9 @@ from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
 from mindex.ingest.links import document_links
 from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Collection, CollectionReport, Document, Progress, Report, SkippedFile
-from mindex.record_types import TYPE_RULES_VERSION, chunk_type
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import ChunkCounts, DocumentUpdate, Store
+from mindex.type_rules import TYPE_RULES_VERSION, chunk_type
 
 # Short transactions: other processes write, too.
 _BATCH_CHUNKS = 500

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from mindex.errors import MindexError
-from mindex.memories.conflicts import contradict
+from mindex.memories.duplicate_veto import contradict
 from mindex.memories.merge_loss_check import kept_word_share, missing_facts
 from mindex.model import Record
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, json_answer, load_model, one_line

@@ -24,8 +24,8 @@ from mindex.memories.open_conflicts import conflicting, link_conflicts
 from mindex.memories.related_memories import RelatedMemory, conflict_candidates, find_related, similar_among
 from mindex.memories.summary import summarize
 from mindex.model import AddResult, Change, Kind, PurgeResult, Record, SimilarMemory
-from mindex.record_types import MEMORY_TYPES, memory_type
 from mindex.redaction.json_values import redact_value
+from mindex.type_rules import MEMORY_TYPES, memory_type
 
 _BULK = 500
 # Kinds whose text is made of their fields, with the command that changes those.

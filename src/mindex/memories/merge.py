@@ -9,7 +9,7 @@ from mindex.memories.entities import extract_entities
 from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.model import Proposal, Record
 from mindex.store.base import Store
-from mindex.store.rules.batches import CONSOLIDATED
+from mindex.store.rules.undo_batch_ids import CONSOLIDATED
 
 # The field in which a merged memory lists the ids of its originals.
 MERGED_FROM = "consolidated"

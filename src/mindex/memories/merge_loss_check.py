@@ -3,7 +3,7 @@
 import re
 
 from mindex.analyzer import analyze
-from mindex.memories.conflicts import contradict, numbers_and_dates
+from mindex.memories.duplicate_veto import contradict, numbers_and_dates
 from mindex.memories.entities import extract_entities
 from mindex.memories.near_duplicates import keywords
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mindex.memories.conflicts import contradict
+from mindex.memories.duplicate_veto import contradict
 from mindex.memories.merge_loss_check import missing_facts
 from mindex.memories.near_duplicates import NEAR_COSINE, NEAR_LINK
 from mindex.model import Model, Record, VectorArray

@@ -11,7 +11,7 @@ sentences of our own documents it finds 7 near.
 from collections.abc import Mapping, Sequence
 
 from mindex.analyzer import STOP_WORDS, analyze_query, word_set
-from mindex.memories.conflicts import READ_LIMIT, contradict
+from mindex.memories.duplicate_veto import READ_LIMIT, contradict
 from mindex.memories.open_conflicts import conflicting, link_conflicts
 from mindex.model import Filters, Model, Record, RecordVectors
 from mindex.store.base import Store

@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable
 
 from mindex.memories.conflict_words import alternatives
-from mindex.memories.conflicts import contradict
+from mindex.memories.duplicate_veto import contradict
 from mindex.memories.near_duplicates import NEAR_OVERLAP, keywords, overlap, probe_words
 from mindex.model import AnyOf, Filters, Record, SimilarMemory, Term
 from mindex.store.base import KeywordQuery, Store

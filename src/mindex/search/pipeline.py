@@ -29,11 +29,12 @@ from mindex.search.fuse import (
 )
 from mindex.search.guidance import Guidance
 from mindex.search.keyword_scoring import KeywordWeights
-from mindex.search.nothing_relevant import nothing_relevant_note, substring_answer
 from mindex.search.query import MAX_QUERY, ParsedQuery, parse
 from mindex.search.relevance import read_again
 from mindex.search.retrieval import Retrieved, Retriever
+from mindex.search.substring_tier import nothing_relevant_note, substring_answer
 from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
+from mindex.search.weak_hits import MOST_WEAK, NO_CONFIDENT_MATCH, weak_floor
 from mindex.store.base import RankingContext, RankingSignals, Store
 from mindex.values import dataclass
 
@@ -49,9 +50,6 @@ _SURE_OF_VARIANTS = 0.9
 _SPARE = 10
 # So many are read by a reranker, whatever the page: the order must not depend on its size.
 RERANKED = 40
-# Where no hit is confident, so many weak ones are shown.
-_MOST_WEAK = 5
-NO_CONFIDENT_MATCH = "no confident match; these may help"
 _PARTS = tuple(part.name for part in fields(Contribution))
 
 
@@ -125,7 +123,7 @@ class SearchPipeline:
         if query.expand:
             notes += self._expand(query, retrieved, scores)
         floor = self._ranking.floor if query.floor is None else query.floor
-        low_floor = self._low_floor(query, floor)
+        low_floor = weak_floor(query, floor, self._ranking.low_floor, shown=self._ranking.weak)
         lifted = scores.turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
         context = self._context(query, scores, low_floor, domain, lifted, retrieved.past)
         records = {**context.records, **retrieved.past}
@@ -148,8 +146,8 @@ class SearchPipeline:
             ranked, said = self._rerank(retrieved, ranked, records)
             notes += said
         if not any(hit.relevance >= floor for hit in ranked):
-            kept, ranked, said = _only_weak(kept, ranked)
-            notes += said
+            kept, ranked = kept[:MOST_WEAK], ranked[:MOST_WEAK]
+            notes += (NO_CONFIDENT_MATCH,) if ranked else ()
         shown = ranked[query.offset : query.offset + query.limit]
         return Answer(
             query=query.text,
@@ -280,11 +278,6 @@ class SearchPipeline:
         highest = max(scores.totals[id_] for id_ in lifted)
         return {id_: highest for id_, total in fused.items() if total + most_lift >= least}
 
-    def _low_floor(self, query: Query, floor: float) -> float:
-        """What lies between this and the floor is shown as weak, unless the caller names a floor or wants none."""
-        weak = self._ranking.weak if query.weak is None else query.weak
-        return min(floor, self._ranking.low_floor) if weak and query.floor is None else floor
-
     def _needed(self, query: Query) -> int:
         """How many of the best hits the page needs."""
         needed = query.offset + query.limit
@@ -397,12 +390,6 @@ def _stages(contribution: Contribution, total: float, boosts: Iterable[tuple[str
         changes[name] = score * (factor - 1)
         score *= factor
     return tuple(Stage(name, change) for name, change in changes.items() if change)
-
-
-def _only_weak(kept: list[str], ranked: list[_Ranked]) -> tuple[list[str], list[_Ranked], tuple[str, ...]]:
-    """The few best of candidates none of which is confident, and a note that says so."""
-    few = ranked[:_MOST_WEAK]
-    return kept[:_MOST_WEAK], few, (NO_CONFIDENT_MATCH,) if few else ()
 
 
 def _capped(candidates: Candidates, relevances: Mapping[str, float], floor: float, limit: int) -> bool:

@@ -20,9 +20,10 @@ from mindex.search.filters import Scope, make_filters
 from mindex.search.fuse import FUSIONS, SignalWeights
 from mindex.search.guidance import Guidance, expired_note, unfinished_note
 from mindex.search.keyword_scoring import KeywordWeights
-from mindex.search.pipeline import MAX_LIMIT, NO_CONFIDENT_MATCH, RankingSettings, SearchPipeline
+from mindex.search.pipeline import MAX_LIMIT, RankingSettings, SearchPipeline
 from mindex.search.query import parse, parse_plain
 from mindex.search.retrieval import LOOSELY_FOUND
+from mindex.search.weak_hits import NO_CONFIDENT_MATCH
 from mindex.store.base import Store
 from mindex.values import dataclass
 

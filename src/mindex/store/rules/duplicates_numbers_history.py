@@ -8,7 +8,7 @@ from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
 from mindex.model import Change, Record
 from mindex.store.results import AddOutcome, Revision
-from mindex.store.rules.batches import batch_of
+from mindex.store.rules.undo_batch_ids import batch_of
 
 
 class EntryStatements(Protocol):

@@ -21,8 +21,8 @@ from mindex.store.export_rows import (
     RestoreOptions,
     RestoreOutcome,
 )
-from mindex.store.rules.batches import implied_batch
 from mindex.store.rules.duplicates_numbers_history import EntryStatements, folded_value, unique_value
+from mindex.store.rules.undo_batch_ids import implied_batch
 
 # No client counts further, and it leaves engines with 64-bit numbers enough to count on.
 LAST_NUMBER = 2**53

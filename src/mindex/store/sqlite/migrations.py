@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import ForeignDatabaseError, SchemaError
-from mindex.store.rules.batches import implied_batch
+from mindex.store.rules.undo_batch_ids import implied_batch
 from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
 
 Migration = Callable[[sqlite3.Connection], None]

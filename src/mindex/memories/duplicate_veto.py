@@ -1,4 +1,4 @@
-"""Conflicts: two texts that differ in a number or date, in a negation, or by a pair of opposites."""
+"""What keeps two texts from being duplicates: another number or date, a negation, a pair of opposites."""
 
 import re
 import unicodedata

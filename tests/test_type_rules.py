@@ -9,7 +9,7 @@ import pytest
 from mindex.ingest import indexer
 from mindex.memory import Memory
 from mindex.model import TYPES
-from mindex.record_types import MEMORY_TYPES, chunk_type, memory_type
+from mindex.type_rules import MEMORY_TYPES, chunk_type, memory_type
 from tests.conftest import write
 
 TABLE = "| option | default |\n|---|---|\n| a | 1 |\n| b | 2 |\n| c | 3 |\n"

@@ -1,0 +1,98 @@
+"""How a command gets its memory, and prints its result: one on stdout, as text or JSON.
+
+A database that was named and is not there is refused, unless the command stores something.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from mindex.cli.output import note
+from mindex.config import Settings, load_settings
+from mindex.errors import NotFoundError
+from mindex.memory import Memory
+from mindex.present.to_json import compact_json
+from mindex.search.guidance import Guidance
+from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_GUIDANCE = Guidance(
+    fill="`mindex index FOLDER` or `mindex add` fills it",
+    add="`mindex add` adds one",
+    wait="search again when `mindex index` has ended; run it if it was interrupted",
+    vectors="`mindex backfill` makes the vectors",
+    include_expired="--include-expired",
+)
+
+Printable: TypeAlias = "DataclassInstance | Mapping[str, object]"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The options that stand before the command."""
+
+    db: str | None
+    agent: str | None
+    as_json: bool
+
+    def memory(self, options: Mapping[str, object] | None = None, *, creates: bool = False) -> Memory:
+        """Open the memory; notes about its settings go to stderr.
+
+        Raises NotFoundError for a file that was named and is not there, unless the command `creates` it.
+        """
+        settings = load_settings({**(options or {}), "db": self.db, "agent": self.agent})
+        if not creates:
+            _refuse_missing(settings)
+        for text in settings.notes:
+            note(text)
+        return Memory(settings=settings, guidance=_GUIDANCE)
+
+    def emit(self, value: Printable, text: Callable[[], str]) -> None:
+        """Print a result: the value as JSON, or the text."""
+        click.echo(compact_json(value) if self.as_json else text())
+
+
+def _refuse_missing(settings: Settings) -> None:
+    """Raise NotFoundError for a mistyped file. The default one is made where it belongs, empty, by any command."""
+    database = settings.database
+    if settings.text("db") and "://" not in database and not Path(database).exists():
+        origin = settings.origin("db")
+        raise NotFoundError(
+            f"there is no database {Path(database).absolute()} ({'--db' if origin == 'flag' else origin})",
+            "check the path; `mindex index DIR`, `add` and `import` create it",
+        )
+
+
+def prints(
+    text: Callable[[Any], str],
+    json: Callable[[Any], Printable] = lambda result: result,
+    *,
+    fails: Callable[[Any], bool] = lambda _: False,
+    creates: bool = False,
+) -> Callable[[Callable[..., object]], Callable[..., None]]:
+    """Make a command of a function that takes the memory and the options, and returns the result to print.
+
+    `text` and `json` present the result; without `json`, it is printed as the JSON of its dataclass. The exit code is
+    1 when `fails` returns True; `creates`: see `Context.memory`. A command that checks its options before the memory is
+    opened does without this.
+    """
+
+    def decorate(function: Callable[..., object]) -> Callable[..., None]:
+        def command(context: Context, /, **options: Any) -> None:
+            with context.memory(creates=creates) as memory:
+                result = function(memory, **options)
+            context.emit(json(result), lambda: text(result))
+            if fails(result):
+                sys.exit(1)
+
+        return click.pass_obj(update_wrapper(command, function))
+
+    return decorate
