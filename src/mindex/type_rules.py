@@ -16,13 +16,13 @@ MEMORY_TYPES = ("decision", "how-to", "problem")
 
 _HEADINGS = {
     "decision": r"""
-        decisions? | decision\ (?:log|record|outcome)s? | design\ decisions? | adr[\s#:-]*\d+.*
+        decisions?(?:\ ?:\ .+)? | decision\ (?:log|record|outcome)s? | design\ decisions? | adr[\s#:-]*\d+.*
         | architectur\w+\ decision.* | (?:options|alternatives)\ considered | considered\ (?:options|alternatives)
         | why\ we\ (?:chose|use|picked|prefer|moved|switched|decided|did|do)\b.*
     """,
     "problem": r"""
         troubleshoot.* | known\ (?:issues|problems|bugs|limitations).*
-        | common\ (?:problems|issues|errors|mistakes|pitfalls).* | problem(?:\ statement)?s? | symptoms?
+        | common\ (?:problems|issues|errors|mistakes|pitfalls).* | problem(?:\ statement)?s?(?:\ ?:\ .+)? | symptoms?
         | root\ causes?.* | post-?\ ?mortem.* | incident\ report.* | gotchas? | pitfalls? | workarounds?
         | fix(?:ing)?\ common\ .*
     """,

@@ -24,7 +24,11 @@ def tags_command(memory: Memory, /, start: str, limit: int, **scope: Any) -> Seq
     """List tags, the most frequent first; with START those that begin so."""
     if limit > MOST_TAGS:
         note(f"limit cut to {MOST_TAGS}")
-    return memory.labels.tags(start, filters=memory.filters(**scope), limit=limit)
+    limit = min(limit, MOST_TAGS)
+    found = memory.labels.tags(start, filters=memory.filters(**scope), limit=limit)
+    if len(found) == limit:
+        note(f"these are the first {limit}; there may be more: --limit N, or START for those that begin so")
+    return found
 
 
 @click.command("types")

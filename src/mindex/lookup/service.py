@@ -93,7 +93,8 @@ class Lookup:
         Raises NotFoundError, ForbiddenPathError and AmbiguousIdError.
         """
         if reference.startswith("#"):
-            if found := self._live(self._numbered(reference), as_of):
+            numbered = self._numbered(reference)
+            if found := self._live(numbered, as_of) or self._refuse_forgotten(numbered):
                 return found
             raise NotFoundError(f"{self._agent} has no entry {reference}", "search for it first")
         address = _ADDRESS.fullmatch(reference)
@@ -103,7 +104,7 @@ class Lookup:
             # What another program called exactly so wins over ids that only begin so.
             exact = not name.isdecimal() and self._store.retrieval.record(name.lower()) is None
             if not (exact and self._foreign(name)) and (id_ := resolve_id(self._store, name)):
-                return self._live([id_], as_of)
+                return self._live([id_], as_of) or self._refuse_forgotten([id_])
         refused = None
         try:
             found = list(self._file_records(name))
@@ -134,7 +135,21 @@ class Lookup:
         for reference in dict.fromkeys(references):
             match = _FOREIGN.fullmatch(reference)
             if found := known_as(reference) or (known_as(match["id"], match["program"]) if match else ()):
-                return found[:_MOST_MATCHES]
+                return self._of_agent(found)[:_MOST_MATCHES]
+        return ()
+
+    def _of_agent(self, ids: Sequence[str]) -> Sequence[str]:
+        """Those of the records that the agent sees: its own entries, and files. Ids of other programs are short."""
+        records = (self._store.retrieval.record(id_) for id_ in ids)
+        return [one.id for one in records if one and (one.kind == "chunk" or self._agent in ("*", one.agent))]
+
+    def _refuse_forgotten(self, ids: Sequence[str]) -> Sequence[Record]:
+        """Raise NotFoundError for an entry that is forgotten or superseded; return nothing if there is none."""
+        for id_ in ids:
+            if (record := self._store.retrieval.record(id_)) is not None and record.retired_at is not None:
+                if record.superseded_by:
+                    raise NotFoundError(f"'{id_}' is superseded", f"get {record.superseded_by} instead")
+                raise NotFoundError(f"'{id_}' is forgotten", f"`mindex restore {id_}` brings it back")
         return ()
 
     def _live(self, ids: Sequence[str], as_of: int | None) -> list[Record]:

@@ -83,6 +83,8 @@ class MemoryHost:
         return load_settings(flags, foreign=self.options.foreign)
 
     def _memory_with(self, settings: Settings) -> Memory:
+        if settings.text("db") and "://" not in settings.database and not Path(settings.database).exists():
+            log_note(f"{settings.database} is new: this memory is empty")
         wait = settings.number("embedding.wait")
         memory = Memory(settings=settings, query_wait=wait, guidance=self.options.guidance)
         memory.embedding_queue.in_background = True

@@ -9,7 +9,14 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resource
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    Resource,
+)
 
 from mindex import __version__
 from mindex.errors import MindexError
@@ -56,6 +63,17 @@ class MindexServer(MCPServer[Any]):
         if self._unknown_tool is not None and name not in self._names:
             return self._unknown_tool(name)
         return await super().call_tool(name, arguments, context)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """As the SDK does it; what is wrong with the arguments is an error that says so, and is not logged."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            prompts = await self.list_prompts()
+            known = (f"{one.name}({', '.join(argument.name for argument in one.arguments or ())})" for one in prompts)
+            raise MCPError(INVALID_PARAMS, f"{error}; there is {', '.join(known)}") from error
 
     async def list_resources(self) -> list[Resource]:
         try:

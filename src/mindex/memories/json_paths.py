@@ -110,9 +110,16 @@ def _without_value(value: Any, steps: list[str | int]) -> Any:
 
 
 def leaves(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Return the path and the text of every leaf that is not empty."""
-    if isinstance(value, dict):
-        return [leaf for name, part in value.items() for leaf in leaves(part, f"{prefix}.{name}" if prefix else name)]
-    if isinstance(value, list):
-        return [leaf for i, part in enumerate(value) for leaf in leaves(part, f"{prefix}[{i}]")]
-    return [(prefix, str(value))] if value not in (None, "") else []
+    """Return the path and the text of every leaf that is not empty, however deep they lie."""
+    found: list[tuple[str, str]] = []
+    waiting = [(prefix, value)]
+    while waiting:
+        path, part = waiting.pop()
+        if isinstance(part, dict):
+            inner = [(f"{path}.{name}" if path else name, one) for name, one in part.items()]
+            waiting += reversed(inner)
+        elif isinstance(part, list):
+            waiting += reversed([(f"{path}[{i}]", one) for i, one in enumerate(part)])
+        elif part not in (None, ""):
+            found.append((path, str(part)))
+    return found

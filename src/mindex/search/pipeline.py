@@ -279,8 +279,8 @@ class SearchPipeline:
         return {id_: highest for id_, total in fused.items() if total + most_lift >= least}
 
     def _needed(self, query: Query) -> int:
-        """How many of the best hits the page needs."""
-        needed = query.offset + query.limit
+        """How many of the best hits the page needs, and the decision whether any is confident: for any limit alike."""
+        needed = max(query.offset + query.limit, MOST_WEAK)
         return max(needed, RERANKED) if query.rerank and self._ranking.rerank != 0 else needed
 
     def _boosts(self, query: Query) -> Boosts:

@@ -57,6 +57,9 @@ class SearchOptions(Scope, total=False):
     keyword_weight: float | None  # None: the setting of the fusion
 
 
+_VECTORS_DECIDE = ("minmax", "weighted")
+
+
 @dataclass(frozen=True, slots=True)
 class _ActivePipeline:
     """A pipeline, and the embedder it was made for."""
@@ -139,7 +142,8 @@ class SearchService:
             keyword_weight=keyword_weight,
         )
         domain = self._domain_of(current_file) if current_file else None
-        if mode == "vector":
+        # Where vectors decide, what was just told waits for its own; `blend` finds it by its words alone.
+        if mode == "vector" or (mode == "hybrid" and fusion in _VECTORS_DECIDE):
             self._settle(self._settings.number("embedding.timeout"))
         answer = self._answer(asked, domain)
         if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):

@@ -231,6 +231,7 @@ class _ImportRun:
                 continue
             with self._skip_invalid(row):
                 redacted, kinds = redact_row(row, self.secrets)
+                check_row(redacted)  # a name may be gone
                 self.redacted_rows += bool(kinds)
                 self.redacted_kinds.update(dict.fromkeys(kinds))
                 clean.append(redacted)

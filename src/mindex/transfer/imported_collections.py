@@ -79,7 +79,14 @@ class DocumentWriter:
         elsewhere = self._places.setdefault(read.document.id, place) != place
         if elsewhere or (stored and stored.id != read.document.id):  # two databases may have files of the same name
             new_id = {id_: short_hash(id_, collection.name) for id_ in new_id}
-        document = replace(read.document, id=new_id[read.document.id], collection=collection.name)
+        # Tags and links may come from rows that did not pass: half a character must not stop a later export.
+        document = replace(
+            read.document,
+            id=new_id[read.document.id],
+            collection=collection.name,
+            tags=tuple(map(_storable, read.document.tags)),
+            links=tuple(map(_storable, read.document.links)),
+        )
         if stored and (not read.newest or stored.fingerprint == document.fingerprint):
             return StoredChunks()
         present = {chunk.id for chunk in files.chunks(stored.id)} if stored else set()
@@ -112,3 +119,8 @@ class DocumentWriter:
                 self._places.update((document.id, (one.name, path)) for path, document in documents.items())
             self._collections[wanted.root] = collection, documents
         return self._collections[wanted.root]
+
+
+def _storable(text: str) -> str:
+    """A text without halves of characters (lone surrogates), which no database holds: `?` stands for them."""
+    return text.encode("utf-8", "replace").decode()

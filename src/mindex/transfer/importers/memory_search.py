@@ -176,7 +176,7 @@ class MemorySearch(DatabaseImporter):
                 chunk_index=foreign.integer(index),
                 content_hash=foreign.text(row["content_hash"]),
                 file_content_hash=foreign.text(of_file.get("content_hash")),
-                file_time=of_file.get("mtime") if foreign.integer(of_file.get("mtime")) is None else None,
+                file_time=foreign.text(of_file.get("mtime")) if foreign.integer(of_file.get("mtime")) is None else None,
                 file_indexed_at=foreign.iso_time(of_file.get("indexed_at")),
                 line_start=foreign.integer(row["line_start"]),
                 line_end=foreign.integer(row["line_end"]),
