@@ -293,7 +293,7 @@ async def test_a_server_embeds_new_memories_in_the_background(serving: Callable[
 
 
 @pytest.mark.model
-def test_records_that_a_killed_process_did_not_embed_are_embedded_after_the_start(
+def test_records_that_a_killed_process_did_not_embed_are_embedded_after_the_first_search(
     tmp_path: Path, serving: Callable[..., Served]
 ) -> None:
     with Memory(tmp_path / "memory.db") as memory:
@@ -302,6 +302,7 @@ def test_records_that_a_killed_process_did_not_embed_are_embedded_after_the_star
         assert memory.store.vectors.pending(memory.models.embedder.model) == 1
     host = serving("native", settings={}).host
     host.start()
+    host.memory.search("dark mode")  # before that, nothing needs the model
     assert host.memory.models.embedder is not None
     model = host.memory.models.embedder.model
     wait_until(lambda: host.memory.store.vectors.pending(model) == 0, what="its vector")

@@ -59,7 +59,7 @@ class EmbeddingQueue:
     def embed_after(self, change: Change, *others: Change) -> Change:
         """Embed the entries of a change, and of others made with it. Returns the change with the notes of it."""
         ids = [one.record for one in (change, *others)]
-        return replace(change, notes=(*change.notes, *self.embed(*ids)))
+        return replace(change, notes=(*self.embed(*ids), *change.notes))
 
     def embed_all(self) -> str:
         """Embed every entry that waits. Returns why some got no vector: in a server, the last known reason."""

@@ -176,7 +176,7 @@ class MemorySearch(DatabaseImporter):
                 chunk_index=foreign.integer(index),
                 content_hash=foreign.text(row["content_hash"]),
                 file_content_hash=foreign.text(of_file.get("content_hash")),
-                file_time=foreign.text(of_file.get("mtime")) if foreign.integer(of_file.get("mtime")) is None else None,
+                file_time=_uncommon_time(of_file.get("mtime")),
                 file_indexed_at=foreign.iso_time(of_file.get("indexed_at")),
                 line_start=foreign.integer(row["line_start"]),
                 line_end=foreign.integer(row["line_end"]),
@@ -286,3 +286,10 @@ def _columns(exported: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any
 
 
 importer = MemorySearch()
+
+
+def _uncommon_time(value: object) -> object:
+    """A time of a file that is no integer, as it stands there; bytes as text, since JSON has none."""
+    if foreign.integer(value) is not None:
+        return None
+    return foreign.text(value) if isinstance(value, bytes) else value
