@@ -776,7 +776,7 @@ def test_a_merge_whose_vector_cannot_be_made_has_a_note(
         assert [note for note in done.notes if note.startswith("stored; its vector follows: ")]
         assert "note: stored; its vector follows: " in consolidation_text(done)
         change, _ = memory.undo(done.proposals[0].applied)
-        assert change.notes[2].startswith("stored; their vectors follow: ")
+        assert change.notes[0].startswith("stored; their vectors follow: ")
 
 
 # ── output ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -116,10 +116,11 @@ def test_the_commands_print_the_note_as_text_and_as_json(server: ModelServer, tm
     db = ["--db", tmp_path / "memory.db"]
     id_ = run_here(*db, "--json", "add", "The build runs on Tuesdays").json["id"]
     server.always = status(401)
-    for command in (("update", id_, "--text", "The build runs on Fridays"), ("undo", id_)):
-        said = run_here(*db, *command)
+    for day, options in (("Fridays", ()), ("Mondays", ("--json",))):
+        said = run_here(*db, "update", id_, "--text", f"The build runs on {day}")
         assert (said.code, f"note: {NOTE}" in said.out) == (0, True)
-        assert run_here(*db, "--json", "undo", id_).json["notes"][0].startswith(NOTE)
+        undone = run_here(*db, *options, "undo", id_)
+        assert undone.json["notes"][0].startswith(NOTE) if options else f"note: {NOTE}" in undone.out
     run_here(*db, "forget", id_)
     assert f"note: {NOTE}" in run_here(*db, "restore", id_).out
     assert run_here(*db, "--json", "profile", "set", "user.name", "Anna").json["notes"][0].startswith(NOTE)
