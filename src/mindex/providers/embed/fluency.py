@@ -58,11 +58,16 @@ def _words_per_piece(pieces: Iterable[tuple[int | None, str | None]]) -> float:
     """Return words per piece; each piece has the number of its word and its characters, None where unknown.
 
     In a script without blanks between words, several characters learnt as one piece are a word. A piece of one
-    character is not: every vocabulary has some, whether its model reads the language or not.
+    character is not: every vocabulary has some, whether its model reads the language or not. Names and numbers fall to
+    pieces in every language, and say nothing about it: an address or a contact is little else.
     """
+    pieces = list(pieces)
+    names = _names_and_numbers(pieces)
     words: set[int | None] = set()
     unsegmented_words = counted = 0
     for word, characters in pieces:
+        if word in names:
+            continue
         if characters is None:
             counted += 1
         elif unsegmented := len(_UNSEGMENTED.findall(characters)):
@@ -72,3 +77,16 @@ def _words_per_piece(pieces: Iterable[tuple[int | None, str | None]]) -> float:
             counted += 1
             words.add(word)
     return (len(words) + unsegmented_words) / counted if counted else 1.0
+
+
+def _names_and_numbers(pieces: Iterable[tuple[int | None, str | None]]) -> set[int | None]:
+    """The words that begin with a capital letter or have a digit."""
+    found: set[int | None] = set()
+    begun: set[int | None] = set()
+    for word, characters in pieces:
+        if characters and word is not None:
+            first = word not in begun
+            begun.add(word)
+            if (first and characters.strip(_BLANK_MARKS + " ")[:1].isupper()) or any(map(str.isdigit, characters)):
+                found.add(word)
+    return found
