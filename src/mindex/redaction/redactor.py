@@ -7,7 +7,7 @@ from mindex.errors import SecretError
 from mindex.values import dataclass
 
 # Part of every indexed file's fingerprint: raise it when the same text would be redacted differently.
-REDACTION_VERSION = 2
+REDACTION_VERSION = 3
 
 _MOST_PASSES = 8
 
