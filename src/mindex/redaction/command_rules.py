@@ -65,7 +65,7 @@ COMMAND_RULES: tuple[Rule, ...] = (
     ),
     any_case(
         "authorization",
-        r"(?:x-[\w-]{0,40}(?:key|token|secret|auth)|private-token|api-key|apikey|authorization)"
+        r"(?<![\w:])(?:x-[\w-]{0,40}(?:key|token|secret|auth)|private-token|api-key|apikey|authorization)"
         rf"[\"']?[ \t]*+:[ \t]*+[\"']?(?P<v>[\w+/=.~:|-]{{12,{LIMIT}}}+)",
         ("x-", "private-token", "api-key", "apikey", "authorization"),
         checks.is_header_token,

@@ -31,7 +31,6 @@ _LABEL = re.compile(
     r"\b(?:enter|your|please|must|invalid|forgot|confirm|the|for|and|or|not|is|of|to|in|with)\b| \w*(?:ed|s)$"
 )
 _OWNER = re.compile(r"\b(?:my|our|his|her|their|meine?|unser|mi|mon|notre|minha|mijn)\b[^.\n]{0,30}$", re.IGNORECASE)
-_NO_TOKEN = re.compile(r"[\s\[\](){}^*]")
 _BRACKET_OR_SPACE = re.compile(r"[\s\[\](){}]")
 _DIGIT = re.compile(r"[0-9]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -210,8 +209,10 @@ def _is_label(value: str) -> bool:
 def _is_random(value: str) -> bool:
     """Made by a machine: digits among letters, or many capitals inside."""
     value = value[:64]
-    if len(value) < 10 or _NO_TOKEN.search(value) or _TECHNICAL.match(value):
-        return len(value) >= 20 and not _BRACKET_OR_SPACE.search(value) and scrambled(value)
+    if len(value) < 10 or _TECHNICAL.match(value) or _BRACKET_OR_SPACE.search(value):
+        return False
+    if "*" in value or "^" in value:  # a pattern, unless it has what password generators mix
+        return bool(_DIGIT.search(value)) and value.lower() != value and value.upper() != value
     digits, capitals = len(_DIGIT.findall(value)), len(_CAMEL_CASE.findall(value))
     return (digits > 1 and bool(_LETTER.search(value)) and len(set(value)) >= 7) or capitals * 6 > len(value) >= 20
 
@@ -219,6 +220,7 @@ def _is_random(value: str) -> bool:
 # -- secrets whose form or place names them ---------------------------------------------------------------------
 
 _BOUNDARY = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])|[a-z](?=[A-Z])")
+_HUMPS = re.compile(r"[A-Z]?[a-z]{2,}")
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{6}")
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _NO_COOKIE = re.compile(r"(?:path|domain|max-age|expires|samesite|secure|httponly)\b", re.IGNORECASE)
@@ -231,7 +233,9 @@ def scrambled(value: str) -> bool:
         return False
     changes = len(_BOUNDARY.findall(value))
     if changes >= 4 and changes * 6 >= len(value):
-        return True
+        words = sum(map(len, _HUMPS.findall(value)))
+        if words * 8 < len(value) * 7:  # `ListRoute53HealthChecks` is made of words
+            return True
     return len(value) >= 20 and changes >= 2 and bool(_CONSONANTS.search(value))
 
 

@@ -149,7 +149,7 @@ TOKEN_RULES: tuple[Rule, ...] = (
     token("vercel-token", rf"{_HERE}vc[pkair]_[A-Za-z0-9]{{24,}}+", "vcp_", "vck_", "vca_", "vci_", "vcr_"),
     _mixed("render-key", r"rnd_[A-Za-z0-9]{26,}+", "rnd_"),
     token(
-        "fly-token", rf"{_HERE}(?:fo1_[\w-]{{40,}}+|fm(?:1[ar]|2)_[\w+/=-]{{60,}}+)", "fo1_", "fm1a_", "fm1r_", "fm2_"
+        "fly-token", rf"{_HERE}(?:fo1_[\w-]{{40,}}+|fm(?:1[ar]|2)_[\w+/=%-]{{60,}}+)", "fo1_", "fm1a_", "fm1r_", "fm2_"
     ),
     token("supabase-key", r"sbp_(?:v0_)?[0-9a-f]{40,}+|sb_(?:secret|publishable)_[\w-]{20,}+", "sbp_", "sb_"),
     token("planetscale-token", r"pscale_(?:tkn|oauth|pw)_[\w=.-]{30,}+", "pscale_"),
@@ -188,7 +188,13 @@ TOKEN_RULES: tuple[Rule, ...] = (
     token(
         "stripe-key", r"[srp]k_(?:live|test|prod)_[A-Za-z0-9]{16,}+|whsec_[\w+/=]{24,}+", "sk_", "rk_", "pk_", "whsec_"
     ),
-    token("square-token", rf"{_HERE}(?:sq0[a-z]{{3}}-[\w-]{{22,}}+|EAAA[\w-]{{50,}}+)", "sq0", "EAAA"),
+    token(
+        "square-token",
+        rf"{_HERE}(?:sq0[a-z]{{3}}-[\w-]{{22,}}+|EAAA[\w-]{{50,}}+)",
+        "sq0",
+        "EAAA",
+        check=checks.is_scrambled,
+    ),
     token("paypal-token", r"access_token\$(?:production|sandbox)\$[0-9a-z]{10,}+\$[0-9a-f]{30,}+", "access_token$"),
     token("razorpay-key", r"rzp_(?:live|test)_[A-Za-z0-9]{14,}+", "rzp_"),
     token("flutterwave-key", r"FLW(?:SEC|PUB)K(?:_TEST)?-[0-9a-zA-Z]{12,}+(?:-X)?", "FLWSECK", "FLWPUBK"),
@@ -210,7 +216,7 @@ TOKEN_RULES: tuple[Rule, ...] = (
     token("shippo-token", r"shippo_(?:live|test)_[0-9a-fA-F]{36,}+", "shippo_"),
     token("easypost-key", rf"{_HERE}EZ[AT]K[A-Za-z0-9]{{50,}}+", "EZAK", "EZTK"),
     token("duffel-token", r"duffel_(?:test|live)_[\w=-]{36,}+", "duffel_"),
-    token("adyen-key", rf"{_HERE}AQE[A-Za-z0-9+/]{{20,120}}+={{0,2}}-[A-Za-z0-9+/=]{{30,}}+", "AQE"),
+    token("adyen-key", rf"{_HERE}AQE[A-Za-z0-9+/]{{20,120}}+={{0,2}}-[\w+/=-]{{30,}}+", "AQE"),
     # -- messages and mail
     token("slack-token", rf"(?:xox[a-eoprs]|xapp)[-.][\w.-]{{10,{LIMIT}}}+", "xox", "xapp-", check=checks.is_mixed),
     any_case(
@@ -278,10 +284,15 @@ TOKEN_RULES: tuple[Rule, ...] = (
         rf"{_HERE}EAA[A-Z][A-Za-z0-9]{{80,}}+|{_HERE}\d{{15,16}}(?:\||%7C)[\w-]{{27,40}}(?![\w-])",
         "EAA",
         hints=("|", "%7C"),
-        check=checks.is_mixed,
+        check=checks.is_scrambled,
     ),
     token("instagram-token", rf"{_HERE}IG(?:QV|QW|AA)[\w-]{{80,}}+", "IGQV", "IGQW", "IGAA"),
-    token("twitter-bearer-token", rf"{_HERE}A{{20,22}}[A-Za-z0-9%]{{50,}}+", "AAAAAAAAAAAAAAAAAAAA"),
+    token(
+        "twitter-bearer-token",
+        rf"{_HERE}A{{20,22}}[A-Za-z0-9%]{{50,}}+",
+        "AAAAAAAAAAAAAAAAAAAA",
+        check=checks.is_scrambled,
+    ),
     _mixed("pinterest-token", r"pina_[A-Z0-9]{60,}+", "pina_"),
     _mixed("contentstack-token", r"cs[0-9a-f]{32,40}(?![0-9a-z])", "cs"),
     _mixed("okta-token", r"00[\w-]{40}(?![\w-])", "00"),
