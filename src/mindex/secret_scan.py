@@ -124,8 +124,9 @@ def _texts_of_entry(row: ExportRow) -> Iterator[_StoredText]:
 
 
 def _properties(record: Record) -> str:
-    """Everything of a record but its text, one property a line."""
-    texts = (record.title, record.summary, record.context, record.source, record.agent, *record.tags, *record.entities)
+    """Everything of a record but its text, one property a line; a summary that is part of the text is left out."""
+    summary = "" if record.summary in record.text else record.summary
+    texts = (record.title, summary, record.context, record.source, record.agent, *record.tags, *record.entities)
     return "\n".join((*texts, json.dumps(dict(record.fields), ensure_ascii=False)))
 
 

@@ -20,8 +20,8 @@ _PLACEHOLDER = re.compile(
 )
 _EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*][A-Za-z_.]+$|\W*$")
 _TECHNICAL = re.compile(
-    r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|v|iso|rfc|x|win)[-_]?\d[\d.]*(?:id)?"
-    r"(?![0-9a-z])|\d+[-.]?(?:bits?|bytes?|char\w*|days?|hours?|min\w*|sec\w*|[km]b|st|nd|rd|th|digits?|letters?)$"
+    r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|iso|rfc|win)[-_]?\d[\d.]*(?:id)?"
+    r"(?![0-9a-z])|[vx][-_]?\d[\d.]*(?:[-_.]\w{1,12})?$|\d+[-.]?(?:bits?|bytes?|char\w*|days?|hours?|min\w*|sec\w*|[km]b|st|nd|rd|th|digits?|letters?)$"
     r"|\d{4}-\d\d-\d\d[t\d:.z+-]*$|[\w.+-]+@[\w-]+\.[a-z.]+$"
     r"|[a-z-]+-(?:\w*ed|\w*ive|\w*able|\w*ing|only|free|less|like|in|by|up|to|level|wide|side|time|sign|on)$",
     re.IGNORECASE,
