@@ -120,7 +120,7 @@ def secrets_removed_text(removed: SecretsRemoved) -> str:
     parts = [amount(count, one, many) for count, one, many in counts if count]
     lines = [f"removed: {', '.join(parts) or 'nothing'}"]
     if removed.files:
-        lines.append("note: these files are found again, without the secrets, after `mindex index`")
+        lines.append("note: index or import these files again: they are found then, without the secrets")
     if not removed.erased:
         lines.append("note: another process still reads the file; run `mindex optimize` when it has ended")
     return "\n".join([*lines, *note_lines(removed.notes)])
