@@ -153,6 +153,7 @@ def test_a_line_after_a_token_is_no_part_of_it() -> None:
         ("sqlplus scott/", "tiger99", "@orcl"),
         ("connect as app_user/", "Zx7!kd9q", "@db.internal:1521/XE"),
         ("Cookie: ", "sid=8f3kd92kd0s; theme=dark", "\nHost: x"),
+        ("the `Cookie: ", "sid=8f3kd92kd0s; theme=dark", "` header, which the server sets"),
         ("Set-Cookie: ", "session=Zx7Qp2Lm9Rt4; Path=/; HttpOnly", ""),
         ("password: |\n  ", "hunter22ab", "\nuser: x"),
         ("db:\n  password: >-\n    ", "Tr0ub4dor", "\n"),

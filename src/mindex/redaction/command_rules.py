@@ -47,7 +47,8 @@ COMMAND_RULES: tuple[Rule, ...] = (
     # Headers: the values of cookies, whatever their names.
     any_case(
         "cookie",
-        r"(?:set-)?cookie[\"']?[ \t]*+[:=][ \t]*+[\"']?(?P<v>[\w.-]{1,64}=[^\n\"']{6,}+)",
+        r"(?:set-)?cookie[\"']?[ \t]*+[:=][ \t]*+[\"']?(?P<v>[\w.-]{1,64}=[^\s;\"'`<>]{1,4096}+"
+        r"(?>(?:;[ ]?[\w.-]{1,64}(?:=[^\s;\"'`<>]*+)?)*))",
         ("cookie", "set-cookie"),
         checks.is_cookie,
     ),
