@@ -498,6 +498,14 @@ HOSTILE_UNITS = [
 
 
 @pytest.mark.slow
+def test_a_megabyte_of_base64_that_breaks_at_its_end_is_done_in_seconds() -> None:
+    """Each of its lines could be the first of a block."""
+    start = process_time()
+    REDACT.redact(("QUFB" * 15 + "\n") * 16_000 + "////" * 15)
+    assert process_time() - start < 20
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE_UNITS)
 def test_a_megabyte_of_hostile_text_is_done_in_seconds(unit: str) -> None:
     """A third of a second to two; with the square of the length it would be many minutes."""

@@ -6,6 +6,7 @@ the base64 of a secret is a secret.
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from mindex.redaction.private_keys import BETWEEN_LINES
 from mindex.redaction.secret_checks import decoded_text, scrambled
@@ -54,7 +55,15 @@ _SERVICES = (
 _ALSO_WORDS = frozenset(
     "amplitude cohere confluence confluent discord drone elastic linear looker segment sumo surge zoom lob".split()
 )
-_SERVICE = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(_SERVICES, key=len, reverse=True))})(?![a-z])")
+
+
+@cache
+def _service_pattern() -> re.Pattern[str]:
+    """Compiled when a random token is met: that takes 3 ms."""
+    names = "|".join(sorted(_SERVICES, key=len, reverse=True))
+    return re.compile(rf"(?<![a-z])(?:{names})(?![a-z])")
+
+
 # What stands right before a value that is no secret.
 _OTHER_NAME = re.compile(
     r"(?:sha-?\d*|md5|hash(?:es)?|checksum|digest|commit|rev|revision|etag|integrity|fingerprint|public[ _-]?key|nonce|"
@@ -77,38 +86,40 @@ Span = tuple[int, int, str]
 def find_random_tokens(text: str, find_inside: Callable[[str], str]) -> Iterator[Span]:
     """Yield start, end and kind of each. `find_inside` returns the kind of a secret in a decoded text, or ''."""
     match = _CANDIDATE.search(text)
+    block_end = 0  # a block of lines is read once, not again from each of its lines
     while match:
         start = match.start()
         value = match[0].rstrip(".-/~")
         end = start + len(value)
-        if lines := _encoded_lines(text, start, value):
-            end, value = lines
-        if kind := _decoded_kind(value, find_inside):
+        decoded = decoded_text(value) if len(value) >= 20 else ""
+        lines = _ENCODED_LINES.match(text, start) if start >= block_end and _begins_text(value) else None
+        if lines:
+            block_end = lines.end()
+            end, decoded = _decoded_lines(text, lines) or (end, decoded)
+        if decoded and (kind := find_inside(decoded)):
             yield start, end, kind
-        elif not lines and (kind := _named_kind(text, start, end, value)):
+        elif kind := _named_kind(text, start, end, value):
             yield _whole(text, start, end, kind)
         match = _CANDIDATE.search(text, max(end, start + 1))
 
 
-def _encoded_lines(text: str, start: int, value: str) -> tuple[int, str] | None:
-    """The end and the value of base64 that goes on in the next lines, when its first line is the base64 of a text."""
-    if len(value) < _ENCODED_LINE or not decoded_text(value[: len(value) // 4 * 4]):
-        return None
-    lines = _ENCODED_LINES.match(text, start)
-    ends = (lines.end(), lines.end("lines")) if lines else ()  # what follows may also be a word
-    found = ((end, _BETWEEN.sub("", text[start:end])) for end in ends)
-    return next(((end, joined) for end, joined in found if decoded_text(joined)), None)
+def _begins_text(value: str) -> bool:
+    """Whether a long line of base64 is that of a text; its last letters may need the next line."""
+    return len(value) >= _ENCODED_LINE and bool(decoded_text(value[: len(value) // 4 * 4]))
+
+
+def _decoded_lines(text: str, lines: re.Match[str]) -> tuple[int, str] | None:
+    """The end and the text of base64 in several lines; None when they are not the base64 of one text."""
+    for end in (lines.end(), lines.end("lines")):  # what follows may also be a word
+        if decoded := decoded_text(_BETWEEN.sub("", text[lines.start() : end])):
+            return end, decoded
+    return None
 
 
 def _whole(text: str, start: int, end: int, kind: str) -> Span:
     """The span with the signs around it that a password generator uses: half of a key is not left."""
     before, after = _SIGNS_BEFORE.search(text, max(0, start - 64), start), _SIGNS_AFTER.match(text, end)
     return before.start() if before else start, after.end() if after else end, kind
-
-
-def _decoded_kind(value: str, find_inside: Callable[[str], str]) -> str:
-    inside = decoded_text(value) if len(value) >= 20 else ""
-    return find_inside(inside) if inside else ""
 
 
 def _named_kind(text: str, start: int, end: int, value: str) -> str:
@@ -125,7 +136,7 @@ def _named_kind(text: str, start: int, end: int, value: str) -> str:
     if key and (name := key[1] or key[2] or key[3]) not in _OPEN_KEYS:  # the key says what it is, and nothing else
         before, after = f"{name}:", ""
     words = f"{before} … {after}"
-    service = _SERVICE.search(words)
+    service = _service_pattern().search(words)
     if service and (not (is_uuid or service[0] in _ALSO_WORDS) or _KEY_WORD.search(words)):
         return f"{service[0]}-key"
     if is_uuid:
@@ -138,7 +149,7 @@ def _named_kind(text: str, start: int, end: int, value: str) -> str:
 
 def _is_random(value: str) -> bool:
     """One long part is, or all of it without the signs that base64 has for two of its letters."""
-    if value.startswith("//") or "example" in value.lower() or ("/" in value and _WORD.search(value)):
+    if value.startswith("//") or "example" in value.lower() or ("/" in value and len(_WORD.findall(value)) > 1):
         return False  # an address, a sample, a path
     if any(map(scrambled, _PARTS.findall(value))):
         return True
