@@ -34,6 +34,6 @@ class AccessLog:
         if not ids:
             return
         now = now_ms()
-        redacted = self.redact(query[:_LONGEST_QUERY]) if query else ""
+        redacted = self.redact(query)[:_LONGEST_QUERY] if query else ""
         accesses = [Access(id_, now, action, redacted, scores.get(id_)) for id_ in ids]
         self.store.entries.log_access(accesses, oldest=now - int(self.days * DAY_MS), rows=self.rows)

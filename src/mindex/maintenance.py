@@ -1,6 +1,5 @@
 """Maintenance as a service: backfill, optimize, scan for secrets, consolidate, statistics, purge what expired."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -16,9 +15,19 @@ from mindex.memories.merge import apply_merge
 from mindex.memories.open_conflicts import count_open_conflicts
 from mindex.memories.service import EntryService
 from mindex.memories.validation import validate_limit, validate_type
-from mindex.model import Consolidation, Filters, MemoryStatistics, Proposal, Record, Report, SecretFinding
+from mindex.model import (
+    Consolidation,
+    Filters,
+    MemoryStatistics,
+    Proposal,
+    Record,
+    Report,
+    SecretFinding,
+    SecretsRemoved,
+)
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator
+from mindex.secret_scan import SecretScan
 from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
@@ -77,22 +86,15 @@ class Maintenance:
         return replace(store.entries.statistics(name), conflicts=count_open_conflicts(store, name))
 
     def scan(self) -> tuple[SecretFinding, ...]:
-        """Secrets that are stored already, in the live entries and chunks of all agents."""
-        found: list[SecretFinding] = []
-        everything = Filters(agent="*", include_expired=True)
-        for record in list_all(self._author.store, everything):
-            first_line = record.first_line or 1
-            found += [
-                SecretFinding(record.id, match.kind, first_line + match.line - 1, match.preview, record.path)
-                for match in self._author.redactor.find(record.text)
-            ]
-            properties = (record.title, record.context, record.source, *record.tags, *record.entities)
-            text = "\n".join((*properties, json.dumps(dict(record.fields), ensure_ascii=False)))
-            found += [
-                SecretFinding(record.id, match.kind, 0, match.preview, record.path)
-                for match in self._author.redactor.find(text)
-            ]
-        return tuple(found)
+        """Secrets that are stored: in all versions of all entries, in files, names, logged queries and caches."""
+        return self._secret_scan().find()
+
+    def remove_secrets(self) -> SecretsRemoved:
+        """Purge the entries that hold a secret, in any version, and clean the rest; see `SecretScan.remove`."""
+        return self._secret_scan().remove(self._entries.purge)
+
+    def _secret_scan(self) -> SecretScan:
+        return SecretScan(self._author.store, self._author.redactor)
 
     # ── consolidation ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -114,6 +114,9 @@ class MemoryCaches:
 
     def has_prefix(self, kind: str, start: str) -> bool:
         return any(key.startswith(start) for key in self._keys(kind))
+
+    def items(self) -> Iterator[tuple[str, str, bytes]]:
+        yield from ((kind, key, value) for (kind, key), value in sorted(self._values.items()))
 
     def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
         removed = [(kind, key) for kind, key in list(self._values) if not kinds or kind in kinds]

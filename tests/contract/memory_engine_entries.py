@@ -90,12 +90,23 @@ class MemoryEntries:
                 tables.links[target, kind, source] = Link(source, kind, weight, now)
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:  # noqa: ARG002
-        """Count the accesses. No log is stored, since the interface has no way to read it."""
+        """Count the accesses. Of the log itself only the queries can be read, so only they are stored."""
         counted, records = self._connection.database.accesses, self._connection.read().records
         for one in accesses if self._logs_access else ():
             if one.record in records:
                 before = counted.get(one.record, Accesses(0, 0))
                 counted[one.record] = Accesses(before.count + 1, max(before.last_at, one.at))
+                self._connection.database.queries.append(one.query)
+
+    def logged_queries(self) -> tuple[str, ...]:
+        return tuple(sorted(set(filter(None, self._connection.database.queries))))
+
+    def forget_queries(self, queries: Sequence[str]) -> int:
+        database = self._connection.database
+        kept = [query for query in database.queries if query not in queries]
+        forgotten = len(database.queries) - len(kept)
+        database.queries = kept
+        return forgotten
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 

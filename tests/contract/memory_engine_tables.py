@@ -105,6 +105,7 @@ class Database:
         self.tables = Tables()
         self.writer = threading.Lock()
         self.accesses: dict[str, Accesses] = {}  # by record
+        self.queries: list[str] = []  # of the accesses
         self.cache: dict[tuple[str, str], bytes] = {}  # (kind, key), the least recently written first
 
 

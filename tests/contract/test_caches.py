@@ -28,6 +28,14 @@ def test_a_cached_value_is_there_at_once_and_gone_when_cleared(open_store: Open,
     assert store.caches.get("kind", "late") is None
 
 
+def test_everything_that_is_cached_can_be_read_in_order(store: Store) -> None:
+    assert list(store.caches.items()) == []
+    store.caches.put("words", "b", b"two")
+    store.caches.put("words", "a", b"one")
+    store.caches.put_many("bytes", {"c": b"\xff"}, now=True)
+    assert list(store.caches.items()) == [("bytes", "c", b"\xff"), ("words", "a", b"one"), ("words", "b", b"two")]
+
+
 def test_many_values_are_cached_in_one_call_and_read_in_one(open_store: Open, store: Store) -> None:
     many = {f"key {number}": str(number).encode() for number in range(1200)}
     store.caches.put_many("kind", many, now=True)

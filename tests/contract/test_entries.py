@@ -360,6 +360,17 @@ def test_statistics_of_every_agent_count_the_memories_of_each(store: Store) -> N
     assert (found.total, found.by_type, found.average_importance) == (2, {"fact": 1, "event": 1}, 3.0)
 
 
+def test_logged_queries_can_be_read_and_forgotten(store: Store) -> None:
+    store.entries.add([memory_of("m")], by="me")
+    accesses = [Access("m", at, "search", query) for at, query in ((1, "pears"), (2, "apples"), (3, "pears"))]
+    store.entries.log_access([*accesses, Access("m", 4, "get")], oldest=0, rows=10)
+    assert store.entries.logged_queries() == ("apples", "pears")
+    assert store.entries.forget_queries(["pears", "plums"]) == 2
+    assert store.entries.logged_queries() == ("apples",)
+    store.settle()
+    assert store.retrieval.ranking_signals(["m"])["m"].access_count == 4  # who was returned stays
+
+
 # ── turns ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -232,3 +232,13 @@ async def test_its_dialect_searches_and_reads_imported_chunks(client: Client) ->
     assert whole.endswith("Keys start with the tenant.") and "45 seconds" in whole
     status = text_of(await client.call_tool("get_index_status", {}))
     assert "- **Indexed chunks:** 4" in status and "- **Indexed files:** 3" in status
+
+
+def test_a_file_with_a_secret_in_its_name_is_left_out_and_said(keyword_memory: Memory, tmp_path: Path) -> None:
+    token = "gh" + "p_" + "Zx7Qp2Lm9Rt4Vb8Ns1Wd6Kf3Hj5Gc0Ya2Ue7"
+    rows = [*CHUNKS, chunk("d0", f"domains/{token}.md", "## Else\n\nSomething else.", domain="auth")]
+    source = fill(tmp_path / "memory_exchange.db", memory_exchange.SCHEMA, {"chunks": rows})
+    report = keyword_memory.transfer.import_(source)
+    assert [one.reason for one in report.skipped] == ["the name of its file or collection holds a secret"]
+    assert texts(keyword_memory) == ALL
+    assert not keyword_memory.maintenance.scan()

@@ -1,17 +1,19 @@
 """The commands backfill, optimize, reembed, models, consolidate, stats and scan."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from mindex.cli.open_memory import prints
+from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import completed_by, limit_option
 from mindex.cli.output import ProgressBar, note
+from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import Consolidation, MemoryStatistics, SecretFinding
+from mindex.model import Consolidation, MemoryStatistics
 from mindex.model.reports import ListedModel, PullReport, ReembedReport
-from mindex.present.entries import consolidation_text, secrets_text, statistics_text
+from mindex.present.entries import consolidation_text, secrets_removed_text, secrets_text, statistics_text
 from mindex.present.reports import models_text, pull_text, reembed_text
 from mindex.present.to_json import Json
 
@@ -136,8 +138,30 @@ def stats_command(memory: Memory) -> MemoryStatistics:
     return memory.maintenance.statistics()
 
 
-@click.command("scan", short_help="Look for secrets in what is stored already.")
-@prints(secrets_text, lambda suspects: {"found": suspects}, fails=bool)
-def scan_command(memory: Memory) -> Sequence[SecretFinding]:
-    """Look for secrets in what is stored already; exit 1 when there are any."""
-    return memory.maintenance.scan()
+@click.command("scan", short_help="Look for secrets in everything that is stored.")
+@click.option("--fix", is_flag=True, help="Then remove what holds them, for good, after asking.")
+@click.option("--yes", is_flag=True, help="With --fix: do not ask.")
+@click.pass_obj
+def scan_command(context: Context, fix: bool, yes: bool) -> None:
+    """Look for secrets in everything that is stored; exit 1 when there are any.
+
+    That is every version of every entry, indexed files, names and paths, the queries of the access log, and caches.
+    With --fix entries that hold a secret are purged with their history, and files are taken out of the index until
+    they are indexed again.
+    """
+    if fix and not yes and not sys.stdin.isatty():
+        raise UsageError("--fix asks before it removes anything, and there is no terminal here", "add --yes")
+    with context.memory() as memory:
+        found = memory.maintenance.scan()
+        if found and fix:
+            if not context.as_json:
+                click.echo(secrets_text(found))
+            if yes or click.confirm("Remove what holds them, for good?", err=True):
+                removed = memory.maintenance.remove_secrets()
+                context.emit({"found": found, "removed": removed}, lambda: secrets_removed_text(removed))
+                return
+            note("nothing was removed")
+            sys.exit(1)
+    context.emit({"found": found}, lambda: secrets_text(found))
+    if found:
+        sys.exit(1)

@@ -10,6 +10,7 @@ from pathlib import Path
 from mindex.config import Settings
 from mindex.errors import CollectionError, NotFoundError, UsageError
 from mindex.model import Collection, Document, Record
+from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.values import dataclass
 
@@ -33,6 +34,7 @@ class Collections:
         known = self.list()
         collection = collection_for(Path(folder), known, name=name, exclude=exclude)
         if collection not in known:
+            refuse_secret_names(collection, Redactor(self._settings.secrets_mode))
             self._store.files.put_collection(collection)
         return collection
 
@@ -105,6 +107,14 @@ def collection_for(
                 f" `mindex index --remove {collection.name}`",
             )
     return Collection(free_name(name or root.name or "root", known), str(root), tuple(exclude), context or "")
+
+
+def refuse_secret_names(collection: Collection, redactor: Redactor) -> None:
+    """Raise UsageError when the name, the folder or an exclude pattern holds a secret: they are stored as they are."""
+    named = {"name of the collection": collection.name, "path of the folder": collection.root}
+    for what, text in (*named.items(), *(("exclude pattern", pattern) for pattern in collection.exclude)):
+        if kinds := redactor.kinds_in(text):
+            raise UsageError(f"the {what} holds a secret ({', '.join(kinds)})", "rename it, or use another pattern")
 
 
 def _real_folder(folder: Path) -> Path:

@@ -30,9 +30,10 @@ class FileChanges:
         """Return how many of these paths were not rejected."""
         return sum(path not in self.rejected for path in paths)
 
-    def reject(self, file: SkippedFile) -> None:
+    def reject(self, path: str, file: SkippedFile) -> None:
+        """Note that the file at `path` cannot be indexed; `file` says it without a secret in its name."""
         self.skipped.append(file)
-        self.rejected.add(file.path)
+        self.rejected.add(path)
 
 
 def fingerprint(data: bytes, version: str) -> str:

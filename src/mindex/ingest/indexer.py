@@ -63,7 +63,8 @@ class Indexer:
             chunks_kept=chunks.kept,
             chunks_removed=chunks.removed,
         )
-        return outcome, tuple(changes.skipped)
+        shown = self._redactor.for_reading().redact_text
+        return outcome, tuple(replace(file, path=shown(file.path)) for file in changes.skipped)
 
     def _planned_chunks(
         self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None
@@ -141,7 +142,7 @@ class Indexer:
             if isinstance(update, DocumentUpdate):
                 yield update
                 continue
-            changes.reject(update)
+            changes.reject(file.path, update)
             if before is not None:  # its stored chunks are no longer what the file says
                 yield before.id
         if report is not None and files:
@@ -149,6 +150,8 @@ class Indexer:
 
     def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | SkippedFile:
         """Return the document and chunks of one file, or why it cannot be indexed."""
+        if kinds := self._redactor.kinds_in(file.path):
+            return SkippedFile(file.path, f"its path holds a secret ({', '.join(kinds)}); rename it")
         try:
             decoded = decode(data)
             text = self._redactor.redact_text(without_log_lines(file.location, decoded), keep_lines=True)

@@ -12,7 +12,7 @@ from mindex.config import Settings
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import MindexError, UsageError
-from mindex.ingest.collections import collection_for
+from mindex.ingest.collections import collection_for, refuse_secret_names
 from mindex.ingest.indexer import Indexer
 from mindex.ingest.watch import watch
 from mindex.model import Collection, IndexReport, Report
@@ -124,6 +124,8 @@ class IndexService:
         chosen = [] if folders else [one for one in known if not one.imported and Path(one.root).is_dir()]
         for folder in folders:
             collection = collection_for(Path(folder), known, name=name, context=context, exclude=exclude)
+            if collection not in known:
+                refuse_secret_names(collection, self._redactor)
             known = [*(other for other in known if other.name != collection.name), collection]
             chosen.append(collection)
         if all(collection.imported for collection in known):

@@ -50,8 +50,8 @@ class Conversations:
         validate_text(user_message + agent_response)
         agent = self._author.agent(agent)
         moment = parse_time(at) if at else now_ms()
-        redact, redact_text = self._author.redactor.redact, self._author.redactor.redact_text
-        user, response = redact(user_message), redact(agent_response)
+        redact_text = self._author.redactor.redact_text
+        user, response = self._author.redactor.redact_pair(user_message, agent_response)
         record = make_turn(
             user.text.strip(),
             response.text.strip(),

@@ -237,12 +237,19 @@ def _clean(properties: Mapping[str, object], redact: Callable[[str], str], now: 
         redacted = (redact(str(value)).strip() for value in cast("Iterable[object]", values))
         return tuple(dict.fromkeys(filter(None, redacted)))
 
+    def anchor(value: object) -> object:
+        made = make_anchor(str(value), Path.cwd()) if value else {}
+        path = str(made.get("path", ""))
+        if redact(path) != path:
+            raise UsageError("the path of the anchor holds a secret or invisible characters", "rename the file")
+        return made
+
     checks: dict[str, Callable[[object], object]] = {
         "text": text,
         "type": lambda value: validation.validate_type(str(value)),
         "importance": lambda value: validation.validate_importance(int(str(value))),
         "fields": plain,
-        "anchor": lambda value: make_anchor(str(value), Path.cwd()) if value else {},
+        "anchor": anchor,
         "entities": texts,
         "title": plain,
         "tags": texts,

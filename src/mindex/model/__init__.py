@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         ProjectSource,
         PurgeResult,
         SecretFinding,
+        SecretsRemoved,
         Session,
         SessionPage,
         SimilarMemory,
@@ -64,8 +65,8 @@ __all__ = [
     "Document", "DueSkill", "EmbeddingStatus", "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport",
     "KeywordNode", "Kind", "LabelCount", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase", "Prefix",
     "Progress", "ProjectSource", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors",
-    "Report", "Role", "SecretFinding", "Session", "SessionPage", "SimilarMemory", "SkippedFile", "Stage", "Status",
-    "Term", "Tier", "TimelineEvent", "Trace", "Usage", "VectorArray", "Without",
+    "Report", "Role", "SecretFinding", "SecretsRemoved", "Session", "SessionPage", "SimilarMemory", "SkippedFile",
+    "Stage", "Status", "Term", "Tier", "TimelineEvent", "Trace", "Usage", "VectorArray", "Without",
 ]  # fmt: skip
 
 # Making a dataclass takes longer than many a query: those that a search does not need are made when first used.

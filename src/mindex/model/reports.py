@@ -299,6 +299,21 @@ class SecretFinding:
     line: int
     preview: str
     path: str = ""
+    # text, properties, history (former versions, reasons), document and collection (names), query (logged), cache
+    place: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretsRemoved:
+    """How much was removed because it held a secret."""
+
+    entries: int = 0
+    files: int = 0  # taken out of the index until they are indexed again
+    collections: int = 0
+    queries: int = 0
+    caches: int = 0
+    erased: bool = True  # False while another process still reads an older state of the file
+    notes: tuple[str, ...] = ()
 
 
 SourceType = Literal["folder", "repository", "address"]

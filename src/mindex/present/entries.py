@@ -16,6 +16,7 @@ from mindex.model import (
     PurgeResult,
     Record,
     SecretFinding,
+    SecretsRemoved,
     SessionPage,
 )
 from mindex.model.consolidation import Consolidation, ExtractionReport, Proposal
@@ -96,8 +97,33 @@ def statistics_text(numbers: MemoryStatistics) -> str:
 
 
 def secrets_text(found: Sequence[SecretFinding]) -> str:
-    lines = [f"{one.id} {one.path or 'told'}:{one.line} {one.kind} {one.preview}" for one in found]
-    return "\n".join(lines) or "no secrets found"
+    lines = [f"{_finding_place(one)} {one.kind} {one.preview}" for one in found]
+    counted = f"{amount(len(found), 'secret')} found; `mindex scan --fix` removes what holds them"
+    return "\n".join([*lines, counted]) if found else "no secrets found"
+
+
+def _finding_place(one: SecretFinding) -> str:
+    """`4f1c told:1`, `9b2e notes/a.md:12`, `4f1c history`, `query`."""
+    if one.place == "text":
+        return f"{one.id} {one.path or 'told'}:{one.line}"
+    return " ".join(filter(None, (one.id, one.path, one.place)))
+
+
+def secrets_removed_text(removed: SecretsRemoved) -> str:
+    counts = (
+        (removed.entries, "entry", "entries"),
+        (removed.files, "file", "files"),
+        (removed.collections, "collection", "collections"),
+        (removed.queries, "query", "queries"),
+        (removed.caches, "cache", "caches"),
+    )
+    parts = [amount(count, one, many) for count, one, many in counts if count]
+    lines = [f"removed: {', '.join(parts) or 'nothing'}"]
+    if removed.files:
+        lines.append("note: index or import these files again: they are found then, without the secrets")
+    if not removed.erased:
+        lines.append("note: another process still reads the file; run `mindex optimize` when it has ended")
+    return "\n".join([*lines, *note_lines(removed.notes)])
 
 
 def consolidation_text(found: Consolidation) -> str:

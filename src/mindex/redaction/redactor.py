@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mindex.config import SecretsMode
 from mindex.errors import SecretError
 from mindex.values import dataclass
 
 # Part of every indexed file's fingerprint: raise it when the same text would be redacted differently.
-REDACTION_VERSION = 2
+REDACTION_VERSION = 3
 
 _MOST_PASSES = 8
 
@@ -78,13 +80,39 @@ class Redactor:
             kinds.update(dict.fromkeys(span.kind for span in spans))
             if not spans:
                 break
-            if self.mode == "strict":
-                raise SecretError(
-                    f"the text holds a secret ({', '.join(kinds)}), so nothing was stored",
-                    "take it out, or put it between <private> and </private>; secrets.mode = redact stores the rest",
-                )
+            self._refuse(kinds)
             text = replace_secrets(text, spans, keep_lines=keep_lines)
         return RedactionResult(text, tuple(kinds))
+
+    def _refuse(self, kinds: Iterable[str]) -> None:
+        if self.mode == "strict":
+            raise SecretError(
+                f"the text holds a secret ({', '.join(kinds)}), so nothing was stored",
+                "take it out, or put it between <private> and </private>; secrets.mode = redact stores the rest",
+            )
+
+    def redact_pair(self, first: str, second: str) -> tuple[RedactionResult, RedactionResult]:
+        """Redact two texts of which the second follows the first, as the sides of a turn do.
+
+        A secret that begins in the first and ends in the second, or is named in the first and stands in the second, is
+        removed from both. Raises SecretError in strict mode.
+        """
+        results = self.redact(first), self.redact(second)
+        if self.mode == "off" or not first or not second:
+            return results
+        from mindex.redaction.split_secrets import cut_split_secret
+
+        without_sections = Redactor("off").redact_text
+        first, second, kinds = cut_split_secret(without_sections(first), without_sections(second))
+        if not kinds:
+            return results
+        self._refuse(kinds)
+        results = self.redact(first), self.redact(second)
+        return RedactionResult(results[0].text, (*results[0].redacted, *kinds)), results[1]
+
+    def kinds_in(self, name: str) -> tuple[str, ...]:
+        """The kinds of secrets in a name, which is used as it is or not at all; none in mode `off`."""
+        return self.for_reading().redact(name).redacted
 
     def redact_text(self, text: str, *, keep_lines: bool = False) -> str:
         """Return only the text of `redact`."""

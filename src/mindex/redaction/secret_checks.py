@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import hashlib
 import re
 
 # In the place of a secret: placeholders, references, paths, and words that describe a password.
@@ -19,8 +20,8 @@ _PLACEHOLDER = re.compile(
 )
 _EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*][A-Za-z_.]+$|\W*$")
 _TECHNICAL = re.compile(
-    r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|v|iso|rfc|x|win)[-_]?\d[\d.]*(?:id)?"
-    r"(?![0-9a-z])|\d+[-.]?(?:bits?|bytes?|char\w*|days?|hours?|min\w*|sec\w*|[km]b|st|nd|rd|th|digits?|letters?)$"
+    r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|iso|rfc|win)[-_]?\d[\d.]*(?:id)?"
+    r"(?![0-9a-z])|[vx][-_]?\d[\d.]*(?:[-_.]\w{1,12})?$|\d+[-.]?(?:bits?|bytes?|char\w*|days?|hours?|min\w*|sec\w*|[km]b|st|nd|rd|th|digits?|letters?)$"
     r"|\d{4}-\d\d-\d\d[t\d:.z+-]*$|[\w.+-]+@[\w-]+\.[a-z.]+$"
     r"|[a-z-]+-(?:\w*ed|\w*ive|\w*able|\w*ing|only|free|less|like|in|by|up|to|level|wide|side|time|sign|on)$",
     re.IGNORECASE,
@@ -30,7 +31,7 @@ _LABEL = re.compile(
     r"\b(?:enter|your|please|must|invalid|forgot|confirm|the|for|and|or|not|is|of|to|in|with)\b| \w*(?:ed|s)$"
 )
 _OWNER = re.compile(r"\b(?:my|our|his|her|their|meine?|unser|mi|mon|notre|minha|mijn)\b[^.\n]{0,30}$", re.IGNORECASE)
-_NO_TOKEN = re.compile(r"[\s\[\](){}^*]")
+_BRACKET_OR_SPACE = re.compile(r"[\s\[\](){}]")
 _DIGIT = re.compile(r"[0-9]")
 _LETTER = re.compile(r"[^\W\d_]")
 _CAMEL_CASE = re.compile(r"[a-z][A-Z]")
@@ -39,9 +40,12 @@ _CAMEL_CASE = re.compile(r"[a-z][A-Z]")
 _OPTION = re.compile(r"--[\w-]*$")
 _CODE = re.compile(r"[.,(]|\b(?:const|let|var|val|final|auto|string)\b", re.IGNORECASE)
 _OTHER_KEY = re.compile(
-    r"::\w*$|\d:$|(?:next|page|starting|continuation|change|cancel|idempotency|verification|public.?key)[_-]?$",
+    r"::\w*$|\d:$|(?:next|page|starting|continuation|change|cancel|idempotency|verification|public.?key|lock|update|request|action"
+    r"|registration|sync|resume|scroll)[_-]?$",
     re.IGNORECASE,
 )
+_YEAR_AT_END = re.compile(r"[A-Za-z]+(?:19|20)\d\d")
+_WITH = re.compile(r"\b(?:with|using|use|mit|con|avec|user \S{1,40}|,)[ ](?:the )?$", re.IGNORECASE)
 # `pass` is a verb and `pwd` a command: they name a password only before `=` or `:`.
 _SHORT = re.compile(r"pass\b|pwd|psk", re.IGNORECASE)
 
@@ -93,6 +97,19 @@ def is_stated_secret(match: re.Match[str]) -> bool:
     return not _is_placeholder(value) and not _EXPRESSION.match(value) and _is_random(value)
 
 
+def is_block_password(match: re.Match[str]) -> bool:
+    """The line below `password: |`: one word, and no plain one."""
+    value = match["v"].strip("\"'")
+    return " " not in value and not _is_placeholder(value) and (_is_strong(value) or value.isdigit())
+
+
+def is_password_in_brackets(match: re.Match[str]) -> bool:
+    """`the password (tR7!kd9q)`, not `the password (sha256)`."""
+    value = match["v"]
+    mixed = not value.islower() and not value.isupper() and not value.isdigit()
+    return mixed and bool(_DIGIT.search(value)) and not _is_placeholder(value) and _is_strong(value)
+
+
 def is_value_first(match: re.Match[str]) -> bool:
     """`hunter22 is my password`: digits among letters, whatever the length."""
     value = match["v"]
@@ -108,7 +125,8 @@ def is_in_link(match: re.Match[str]) -> bool:
 def is_mixed(match: re.Match[str]) -> bool:
     """A random token has digits and letters; `sk-learn-style-estimators` has only words."""
     value = match[0][:64]
-    return bool(_DIGIT.search(value) and _LETTER.search(value)) and len(set(value)) >= 8
+    digits = bool(_DIGIT.search(value) and _LETTER.search(value))
+    return (digits or len(_CAMEL_CASE.findall(value)) >= 4) and len(set(value)) >= 8
 
 
 def is_not_sample(match: re.Match[str]) -> bool:
@@ -167,6 +185,8 @@ def _is_apposed(match: re.Match[str]) -> bool:
         return _is_random(value)
     if _OPTION.search(_before(match)):
         return not match["q"] and _is_strong(value)
+    if _YEAR_AT_END.fullmatch(value) and not _WITH.search(_before(match)):
+        return False  # `secret santa2024`
     digits = len(_DIGIT.findall(value))
     return digits > 1 and value.isalnum() and value[0].isalpha() and _is_strong(value) and not _SHORT.match(match[0])
 
@@ -189,7 +209,111 @@ def _is_label(value: str) -> bool:
 def _is_random(value: str) -> bool:
     """Made by a machine: digits among letters, or many capitals inside."""
     value = value[:64]
-    if len(value) < 10 or _NO_TOKEN.search(value) or _TECHNICAL.match(value):
+    if len(value) < 10 or _TECHNICAL.match(value) or _BRACKET_OR_SPACE.search(value):
         return False
+    if "*" in value or "^" in value:  # a pattern, unless it has what password generators mix
+        return bool(_DIGIT.search(value)) and value.lower() != value and value.upper() != value
     digits, capitals = len(_DIGIT.findall(value)), len(_CAMEL_CASE.findall(value))
     return (digits > 1 and bool(_LETTER.search(value)) and len(set(value)) >= 7) or capitals * 6 > len(value) >= 20
+
+
+# -- secrets whose form or place names them ---------------------------------------------------------------------
+
+_BOUNDARY = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])|[a-z](?=[A-Z])")
+_HUMPS = re.compile(r"[A-Z]?[a-z]{2,}")
+_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{6}")
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_NO_COOKIE = re.compile(r"(?:path|domain|max-age|expires|samesite|secure|httponly)\b", re.IGNORECASE)
+_VOWEL = re.compile(r"[aeiou]")
+
+
+def scrambled(value: str) -> bool:
+    """Letters and digits change places often, or stand together as in no word: a machine wrote this."""
+    if len(set(value)) < 7:
+        return False
+    changes = len(_BOUNDARY.findall(value))
+    if changes >= 4 and changes * 6 >= len(value):
+        words = sum(map(len, _HUMPS.findall(value)))
+        if words * 8 < len(value) * 7:  # `ListRoute53HealthChecks` is made of words
+            return True
+    return len(value) >= 20 and changes >= 2 and bool(_CONSONANTS.search(value))
+
+
+def _secret(match: re.Match[str]) -> str:
+    return match["v"] if "v" in match.re.groupindex else match[0]
+
+
+def is_scrambled(match: re.Match[str]) -> bool:
+    """No words with digits: a prefix that code has, too, needs more than a digit."""
+    return scrambled(_secret(match)[:64])
+
+
+def is_command_password(match: re.Match[str]) -> bool:
+    """`-pX`: not a port, a path, a variable or a word for the password."""
+    value = match["v"]
+    return (
+        is_in_link(match) and not (value.isdigit() and len(value) < 6) and value[0] not in "-/$" and value[:2] != "rc"
+    )
+
+
+def is_slash_password(match: re.Match[str]) -> bool:
+    """`scott/t1Ger!x@host`: digits with signs or with both cases, which names of packages rarely have."""
+    value = match["v"]
+    has_case = value.lower() != value and value.upper() != value
+    return (
+        bool(_DIGIT.search(value))
+        and (has_case or not value.replace("-", "").replace("_", "").isalnum())
+        and (is_in_link(match) and "." not in value)
+    )
+
+
+def is_cookie(match: re.Match[str]) -> bool:
+    """A cookie that identifies someone has a value that a machine made; `theme=dark; path=/` has none."""
+    for pair in match["v"][:2000].split(";"):
+        name, _, value = pair.strip().partition("=")
+        if len(value) >= 8 and not _NO_COOKIE.match(name) and not _is_placeholder(value) and _is_strong(value):
+            return True
+    return False
+
+
+def is_header_token(match: re.Match[str]) -> bool:
+    value = match["v"]
+    return not _is_placeholder(value) and bool(_DIGIT.search(value)) and len(set(value)) >= 6 and "://" not in value
+
+
+def is_encoded_login(match: re.Match[str]) -> bool:
+    """Base64 of `user:password`, or of anything a machine made."""
+    text = decoded_text(match["v"])
+    return ":" in text.strip(":") or (len(match["v"]) >= 16 and scrambled(match["v"]))
+
+
+def decoded_text(value: str) -> str:
+    """The text that `value` is the base64 of; empty when it is none, or no text."""
+    data = value.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        text = base64.b64decode(data + "=" * (-len(data) % 4), validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        return ""
+    return text if text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() else ""
+
+
+def has_discord_id(match: re.Match[str]) -> bool:
+    """The first part of a Discord token is the base64 of a number."""
+    return decoded_text(match[0].partition(".")[0]).isdigit()
+
+
+def is_bitcoin_key(match: re.Match[str]) -> bool:
+    """The last four bytes are a checksum."""
+    number = 0
+    for char in match[0]:
+        number = number * 58 + _BASE58.index(char)
+    data = number.to_bytes(39, "big").lstrip(b"\0")
+    return hashlib.sha256(hashlib.sha256(data[:-4]).digest()).digest()[:4] == data[-4:]
+
+
+def is_app_password(match: re.Match[str]) -> bool:
+    """Four groups of four letters are also four words: of random letters some groups have no vowel or only vowels."""
+    groups = re.split(r"[ -]", match["v"])
+    if len(groups) == 6:
+        return scrambled(match["v"].replace(" ", ""))
+    return match[0].lower().startswith("app") or sum(not _VOWEL.search(group) for group in groups) > 1

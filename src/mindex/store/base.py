@@ -237,6 +237,12 @@ class EntryStore(Protocol):
         Entries of the log that are older than `oldest`, and the oldest beyond `rows`, may be dropped at any time.
         """
 
+    def logged_queries(self) -> tuple[str, ...]:
+        """The different queries in the log of accesses, in order; '' is left out."""
+
+    def forget_queries(self, queries: Sequence[str]) -> int:
+        """Remove these queries from the log of accesses; who was returned stays. Returns how many rows changed."""
+
     def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
         """Live turns of an agent (`*`: of all) whose facts were not extracted yet, oldest first.
 
@@ -402,6 +408,9 @@ class CacheStore(Protocol):
 
     def has_prefix(self, kind: str, start: str) -> bool:
         """Whether a value exists whose key starts so."""
+
+    def items(self) -> Iterator[tuple[str, str, bytes]]:
+        """Kind, key and value of everything that is cached, ordered by kind and key."""
 
     def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
         """Empty the caches, all or some kinds. Returns how many values of each kind were removed."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from mindex.config import SecretsMode
 from mindex.memories.validation import validate_json, validate_text
-from mindex.model import Record
+from mindex.model import Collection, Document, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
 from mindex.redaction.json_values import redact_value
 from mindex.redaction.redactor import Redactor
@@ -72,6 +72,23 @@ def _redacted_log(row: ExportRow, redacted: Callable[[str], str]) -> Accesses | 
     if row.accesses is None:
         return None
     return replace(row.accesses, log=tuple(replace(one, query=redacted(one.query)) for one in row.accesses.log))
+
+
+def redact_document(document: Document, mode: SecretsMode) -> Document:
+    """Return a document without secrets in what was read from its file."""
+    redact = Redactor(mode).for_reading().redact_text
+
+    def each(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(redact, texts))
+
+    changes: dict[str, Any] = {"tags": each(document.tags), "links": each(document.links)}
+    return replace(document, title=redact(document.title), fields=each(document.fields), **changes)
+
+
+def names_hold_secret(collection: Collection, document: Document, mode: SecretsMode) -> bool:
+    """Whether a name that is stored as it is holds a secret: of the collection, its folder, its patterns, the file."""
+    names = (collection.name, collection.root, *collection.exclude, document.path)
+    return any(map(Redactor(mode).kinds_in, names))
 
 
 def free_texts(row: ExportRow) -> Iterator[str]:

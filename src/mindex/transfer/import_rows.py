@@ -7,7 +7,7 @@ only what is missing.
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,11 +16,12 @@ from mindex.errors import MindexError, StoreError
 from mindex.memories.field_specs import UNIQUE
 from mindex.model import Progress, Report
 from mindex.model.transfer import ImportReport, MergedRow, TableReport
+from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.transfer.import_agents import AgentMapping, NewOwner, referenced_ids
 from mindex.transfer.import_checks import check_row
-from mindex.transfer.import_redaction import redact_row, rows_with_secrets
+from mindex.transfer.import_redaction import names_hold_secret, redact_document, redact_row, rows_with_secrets
 from mindex.transfer.imported_collections import DocumentRows, DocumentWriter
 from mindex.transfer.importer_base import ExportRow, Importer, OtherRows, ReadRow, SkippedRow
 from mindex.transfer.jsonl_rows import InvalidRow, reason_of
@@ -171,7 +172,14 @@ class _ImportRun:
 
     def _store_document(self, read: DocumentRows) -> None:
         """Store a document with those of its chunks that pass the checks."""
+        if names_hold_secret(read.collection, read.document, self.secrets):
+            for row in read.rows:
+                self._drop(row, "the name of its file or collection holds a secret")
+            return
         rows = self._redacted(self._valid(read.rows))
+        context = Redactor(self.secrets).for_reading().redact_text(read.collection.context)
+        document = redact_document(read.document, self.secrets)
+        read = replace(read, collection=replace(read.collection, context=context), document=document)
         outcome = self.documents.put(read, rows)
         self.removed += outcome.removed
         for row in rows:

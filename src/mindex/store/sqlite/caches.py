@@ -1,7 +1,7 @@
 """Cached results in a SQLite file: bounded per kind, the least recently written go first."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mindex.clock import now_ms
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
@@ -76,6 +76,17 @@ class SqliteCaches:
             return True
         with self._database.read() as connection:
             return read_value(connection, f"SELECT 1 FROM cache WHERE {_WITH_PREFIX} LIMIT 1", kind, start) is not None
+
+    def items(self) -> Iterator[tuple[str, str, bytes]]:
+        self._background.flush()
+        with self._database.read() as connection:
+            kinds = sorted(count_values(connection))
+        for kind in kinds:  # a kind at a time: no reader stays open while the caller works
+            with self._database.read() as connection:
+                rows = connection.execute(
+                    "SELECT key, value FROM cache WHERE kind = ? ORDER BY key", (kind,)
+                ).fetchall()
+            yield from ((kind, key, bytes(value)) for key, value in rows)
 
     def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
         self._background.flush()

@@ -165,6 +165,17 @@ class SqliteEntries:
         if accesses and self._logs_access:
             self._engine.background.submit(lambda connection: _log(connection, accesses, oldest=oldest, rows=rows))
 
+    def logged_queries(self) -> tuple[str, ...]:
+        self._engine.background.flush()
+        return self._ids("SELECT DISTINCT query FROM access_log WHERE query != '' ORDER BY query")
+
+    def forget_queries(self, queries: Sequence[str]) -> int:
+        self._engine.background.flush()
+        with self._engine.write(durable=True) as connection:
+            before = connection.total_changes
+            connection.executemany("UPDATE access_log SET query = '' WHERE query = ?", [(one,) for one in queries])
+            return connection.total_changes - before
+
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def by_number(self, agent: str, number: int) -> str | None:

@@ -1,0 +1,112 @@
+"""Secrets in commands, headers and configuration files, whose place and not whose form says what they are."""
+
+from mindex.redaction import secret_checks as checks
+from mindex.redaction.rule import LIMIT, Rule, any_case, token
+
+_QUOTED_OR_BARE = rf"(?>(?P<q>[\"'])?)(?P<v>(?(q)[^\"'\n]{{3,{LIMIT}}}+|[^\s\"'|;<>]{{3,{LIMIT}}}+))"
+_DATABASE = ("mysql", "mariadb", "mycli", "mytop", "innobackupex", "xtrabackup")
+_LONG_OPTIONS = r"[^\n|;]{0,160}?[ ]"
+
+
+def _command(names: tuple[str, ...], options: str) -> Rule:
+    words = "|".join(names)
+    source = rf"(?<![\w./-])(?:{words})(?:dump|admin|import|sh)?(?=[ ]){_LONG_OPTIONS}{options}{_QUOTED_OR_BARE}"
+    return any_case("command-password", source, names, checks.is_command_password)
+
+
+_USER = r"(?P<user>[^\s:\"'$<>{}]{1,64}):"
+COMMAND_RULES: tuple[Rule, ...] = (
+    _command(_DATABASE, r"(?-i:-p)"),
+    _command(("sshpass", "docker login", "mongo", "mongodump", "az login", "podman login", "helm"), r"(?-i:-p)[ ]?"),
+    _command(("sqlcmd", "zip", "unzip", "bcp", "rabbitmqadmin"), r"(?-i:-[Pp])[ ]?"),
+    _command(("redis-cli",), r"-a[ ]"),
+    _command(("ldapsearch", "ldapmodify", "ldapadd"), r"-w[ ]?"),
+    _command(("smbclient", "rpcclient"), r"(?-i:-U)[ ]?[\"']?[^\s%\"']{1,64}%"),
+    _command(("openssl",), r"-pass(?:in|out)?[ ]pass:"),
+    any_case(
+        "command-password",
+        rf"(?<![\w./-])(?:curl|http|https|wget|xh)(?=[ ]){_LONG_OPTIONS}(?:-u|--user|-a|--auth|--proxy-user)[ =]?"
+        rf"[\"']?{_USER}(?P<v>[^\s\"']{{3,{LIMIT}}}+)",
+        ("curl", "http", "wget", "xh"),
+        checks.is_in_link,
+    ),
+    # Oracle's `user/password@host`; `actions/checkout@v4` and `docs/a@b` are none.
+    any_case(
+        "command-password",
+        r"(?<![\w./:@-])(?:sqlplus|sqlldr|expdp|impdp|rman|conn|connect|exp|imp|thin:)[ ]*+(?:-\w{1,20}[ ]{1,4}){0,3}"
+        rf"(?:target[ ])?[\"']?[\w$#]{{1,30}}/(?P<v>[^\s/@\"']{{3,{LIMIT}}}+)@(?=[\w/(])",
+        ("sqlplus", "sqlldr", "expdp", "impdp", "rman", "conn", "exp", "imp", "thin:"),
+        checks.is_in_link,
+    ),
+    token(
+        "command-password",
+        r"(?<![\w./:@-])[A-Za-z][\w$#]{1,30}/(?P<v>[^\s/@\"'<>:]{6,64})@(?!v?\d|sha\d|\^|~|latest|main|master)(?=[A-Za-z/(])",
+        hints=("@",),
+        check=checks.is_slash_password,
+    ),
+    # Headers: the values of cookies, whatever their names.
+    any_case(
+        "cookie",
+        r"(?:set-)?cookie[\"']?[ \t]*+[:=][ \t]*+[\"']?(?P<v>[\w.-]{1,64}=[^\s;\"'`<>]{1,4096}+"
+        r"(?>(?:;[ ]?[\w.-]{1,64}(?:=[^\s;\"'`<>]*+)?)*))",
+        ("cookie", "set-cookie"),
+        checks.is_cookie,
+    ),
+    any_case(
+        "cookie",
+        rf"(?:--cookie|[ ]-b)[ =]?[\"']?(?P<v>[\w.-]{{1,64}}=[^\n\"'\s]{{8,{LIMIT}}})",
+        ("--cookie", " -b"),
+        checks.is_cookie,
+    ),
+    any_case(
+        "cookie",
+        rf"(?<![\w.-])(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|laravel_session|sessionid)="
+        rf"(?P<v>[^\s;,\"'&<>]{{10,{LIMIT}}})",
+        ("phpsessid=", "jsessionid=", "asp.net_sessionid=", "connect.sid=", "laravel_session=", "sessionid="),
+    ),
+    any_case(
+        "authorization",
+        r"(?<![\w:])(?:x-[\w-]{0,40}(?:key|token|secret|auth)|private-token|api-key|apikey|authorization)"
+        rf"[\"']?[ \t]*+:[ \t]*+[\"']?(?P<v>[\w+/=.~:|-]{{12,{LIMIT}}}+)",
+        ("x-", "private-token", "api-key", "apikey", "authorization"),
+        checks.is_header_token,
+    ),
+    # Configuration: docker's and npm's `auth`, kubeconfig, netrc, pgpass, WireGuard, .htpasswd.
+    any_case(
+        "docker-auth",
+        r"(?<![a-z0-9])_?auth[\"']?[ \t]*+[:=][ \t]*+[\"']?(?P<v>[a-z0-9+/]{8,}+={0,2})",
+        ("auth",),
+        checks.is_encoded_login,
+    ),
+    any_case("client-key", r"client-key-data[\"']?[ \t]*+:\s*+[\"']?(?P<v>[a-z0-9+/=]{20,}+)", ("client-key-data",)),
+    any_case(
+        "password",
+        rf"machine[ ]\S{{1,99}}\s++login[ ]\S{{1,99}}\s++password[ ](?P<v>\S{{3,{LIMIT}}}+)",
+        ("machine ",),
+        checks.is_in_link,
+    ),
+    any_case(
+        "private-key", r"\b(?:private|preshared)key[ ]*+=[ ]*+(?P<v>[a-z0-9+/]{43}=)", ("privatekey", "presharedkey")
+    ),
+    # Numbers of people.
+    token(
+        "social-security-number",
+        r"\d(?<![\w.-]\d)(?<!9)\d\d(?<!000)(?<!666)-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)",
+        hints=("-",),
+    ),
+    any_case(
+        "social-security-number",
+        r"(?:ssn|social[ -]security)[^\n\d]{0,40}(?P<v>(?!000|666|9)\d{3}[ .]?(?!00)\d\d[ .]?(?!0000)\d{4})(?!\d)",
+        ("ssn", "social security", "social-security"),
+    ),
+    # App passwords in groups of four: the word before them says what they are.
+    any_case(
+        "app-password",
+        r"(?:app(?:lication)?(?:[ _-]specific)?[ _-]?pass(?:word|wd|code)?|gmail|icloud|smtp|imap|pass(?:word|wd))"
+        r"[^\n]{0,40}?(?<![a-z0-9-])(?-i:(?P<v>[a-z]{4}(?:[ ][a-z]{4}){3}|[a-z]{4}(?:-[a-z]{4}){3}"
+        r"|[A-Za-z0-9]{4}(?:[ ][A-Za-z0-9]{4}){5}))"
+        r"(?![\w-])",
+        ("app", "gmail", "icloud", "smtp", "imap", "pass"),
+        checks.is_app_password,
+    ),
+)
