@@ -288,6 +288,13 @@ def test_a_vocabulary_that_knows_words_of_an_unsegmented_script_reads_it(tmp_pat
     assert embedder.fluency(["缓存每天晚上都会被清空", "the cache", "พรุ่งนี้"]) == pytest.approx([5 / 6, 1, 0])
 
 
+def test_names_and_numbers_say_nothing_about_the_language_of_a_text() -> None:
+    texts = ["name: Pekka Meikäläinen\nphone: +358 40 1234567", "koira nukkuu talossa"]
+    contact, finnish = LocalEmbedder().fluency(texts)
+    assert contact == 1.0
+    assert finnish < 0.5
+
+
 # ── folders that are none ─────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -148,8 +148,8 @@ class Lookup:
         for id_ in ids:
             if (record := self._store.retrieval.record(id_)) is not None and record.retired_at is not None:
                 if record.superseded_by:
-                    raise NotFoundError(f"'{id_}' is superseded", f"get {record.superseded_by} instead")
-                raise NotFoundError(f"'{id_}' is forgotten", f"`mindex restore {id_}` brings it back")
+                    raise NotFoundError(f"'{id_}' is superseded; get {record.superseded_by} instead")
+                raise NotFoundError(f"'{id_}' is forgotten; `mindex restore {id_}` brings it back")
         return ()
 
     def _live(self, ids: Sequence[str], as_of: int | None) -> list[Record]:
