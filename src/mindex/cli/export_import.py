@@ -6,7 +6,7 @@ import sys
 import click
 
 from mindex.cli.open_memory import Context
-from mindex.cli.output import ProgressBar
+from mindex.cli.output import ProgressBar, say
 from mindex.errors import UsageError
 from mindex.present.to_json import to_json
 from mindex.present.transfer import export_text, import_text
@@ -37,7 +37,7 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
         report = memory.transfer.export(place, format=form, agent=context.agent or "*", vectors=vectors, report=bar)  # type: ignore[arg-type]  # click checked it
     if target == "-":
         shown = json.dumps(to_json(report), ensure_ascii=False) if context.as_json else export_text(report)
-        click.echo(shown, err=True)
+        say(shown, err=True)
     else:
         context.emit(report, lambda: export_text(report))
 

@@ -10,7 +10,7 @@ import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.options import completed_by
-from mindex.cli.output import ProgressBar
+from mindex.cli.output import ProgressBar, say
 from mindex.errors import UsageError
 from mindex.model import IndexReport
 from mindex.present.reports import index_text
@@ -92,5 +92,5 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
             with ProgressBar() as bar:
                 refreshed(memory.index(*chosen, report=bar))
         roots = ", ".join(one.root for one in memory.collections.list() if not one.imported)
-        click.echo(f"watching {roots or 'nothing yet: index a folder first'}", err=True)
+        say(f"watching {roots or 'nothing yet: index a folder first'}", err=True)
         memory.watch(stop, refreshed=refreshed, poll=poll)

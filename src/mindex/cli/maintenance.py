@@ -8,7 +8,7 @@ import click
 
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import completed_by, limit_option
-from mindex.cli.output import ProgressBar, note
+from mindex.cli.output import ProgressBar, note, say
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Consolidation, MemoryStatistics
@@ -81,7 +81,7 @@ def reembed_command(memory: Memory, **options: Any) -> ReembedReport:
 
 @prints(models_text, lambda listed: {"models": listed})
 def _list_models(memory: Memory, measure: bool) -> Sequence[ListedModel]:
-    return memory.models.list(measure=measure, report=lambda name: click.echo(f"measuring {name}", err=True))
+    return memory.models.list(measure=measure, report=lambda name: say(f"measuring {name}", err=True))
 
 
 @click.group("models", short_help="List models, and what this memory is embedded with.", invoke_without_command=True)
@@ -155,7 +155,7 @@ def scan_command(context: Context, fix: bool, yes: bool) -> None:
         found = memory.maintenance.scan()
         if found and fix:
             if not context.as_json:
-                click.echo(secrets_text(found))
+                say(secrets_text(found))
             if yes or click.confirm("Remove what holds them, for good?", err=True):
                 removed = memory.maintenance.remove_secrets()
                 context.emit({"found": found, "removed": removed}, lambda: secrets_removed_text(removed))

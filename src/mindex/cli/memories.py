@@ -17,6 +17,7 @@ from mindex.cli.options import (
     tag_option,
     text_or_stdin,
 )
+from mindex.cli.output import say
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import KINDS, TYPES, AddResult, Change, TimelineEvent
@@ -126,11 +127,11 @@ def purge_command(context: Context, ids: tuple[str, ...], yes: bool) -> None:
 
 def _confirm_purge(histories: Mapping[str, Sequence[Change]]) -> None:
     """Show what a purge would remove, and ask. Raises UsageError where that is impossible, Exit for a no."""
-    click.echo(entries.purge_preview_text(histories), err=True)
+    say(entries.purge_preview_text(histories), err=True)
     if not sys.stdin.isatty():
         raise UsageError("nothing was purged: there is no terminal to ask", "add --yes")
     if not click.confirm("Remove this for good?", err=True):
-        click.echo("nothing was purged", err=True)
+        say("nothing was purged", err=True)
         raise click.exceptions.Exit(1)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from mindex.cli.output import note
+from mindex.cli.output import note, say
 from mindex.config import Settings, load_settings
 from mindex.errors import NotFoundError
 from mindex.memory import Memory
@@ -57,7 +57,7 @@ class Context:
 
     def emit(self, value: Printable, text: Callable[[], str]) -> None:
         """Print a result: the value as JSON, or the text."""
-        click.echo(compact_json(value) if self.as_json else text())
+        say(compact_json(value) if self.as_json else text())
 
 
 def _refuse_missing(settings: Settings) -> None:

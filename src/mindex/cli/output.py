@@ -12,14 +12,21 @@ import click
 
 from mindex.errors import MindexError
 from mindex.model import Progress
+from mindex.present.terminal import for_terminal
 
 _LEAST_SECONDS = 1.0  # before a rate is shown
 _WIDEST_LINE = 120  # of a progress bar
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text to stdout or stderr; what could steer a terminal is shown on one, and kept anywhere else."""
+    stream = sys.stderr if err else sys.stdout
+    click.echo(for_terminal(text) if stream.isatty() else text, err=err)
+
+
 def note(text: str) -> None:
     """Print a note to stderr."""
-    click.echo(f"note: {text}", err=True)
+    say(f"note: {text}", err=True)
 
 
 def colour() -> bool:
@@ -100,12 +107,12 @@ def report_error(error: MindexError, as_json: bool) -> int:
     try:
         if as_json:
             shown = {"kind": error.kind, "message": error.message} | ({"hint": error.hint} if error.hint else {})
-            click.echo(json.dumps({"error": shown}, ensure_ascii=False))
+            say(json.dumps({"error": shown}, ensure_ascii=False))
             return error.exit_code
         sys.stdout.flush()
     except OSError:  # stdout itself fails: a full disk, a closed pipe
         abandon_output()
-    click.echo("error: " + " ".join(str(error).split()), err=True)
+    say("error: " + " ".join(str(error).split()), err=True)
     return error.exit_code
 
 

@@ -16,7 +16,7 @@ from mindex.cli.options import (
     limit_option,
     offset_option,
 )
-from mindex.cli.output import colour, note
+from mindex.cli.output import colour, note, say
 from mindex.errors import UsageError
 from mindex.model import MODES
 from mindex.present.answer_view import VIEWS, View, only_weak, view_answer
@@ -142,7 +142,7 @@ def _check_formats(context: Context, form: str) -> None:
 
 def _print(context: Context, shown: Shown, form: str) -> None:
     if form != "text":
-        click.echo(formatted(shown, form))
+        say(formatted(shown, form))
         for text in shown.notes if form in WITHOUT_NOTES else ():
             note(text)
     else:
@@ -186,7 +186,7 @@ def get_command(
             _print(context, shown, form)
         if found.missing:
             why = "; ".join(found.why) or "search for it first"
-            click.echo(f"error: nothing found for {', '.join(found.missing)}; {why}", err=True)
+            say(f"error: nothing found for {', '.join(found.missing)}; {why}", err=True)
     if found.missing:
         sys.exit(1)
 

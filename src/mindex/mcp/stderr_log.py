@@ -2,9 +2,11 @@
 
 import sys
 
+from mindex.present.terminal import for_terminal
+
 
 def log_line(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{for_terminal(line) if sys.stderr.isatty() else line}\n")
     sys.stderr.flush()
 
 
