@@ -22,7 +22,7 @@ from mindex.memory import Memory
 from mindex.model import AnyOf, Collection, Filters, Record, RecordVectors, Term
 from mindex.store.base import Access, KeywordQuery
 from mindex.store.open import open_store
-from mindex.store.postgres import keyword, migrations, vectors
+from mindex.store.postgres import connection, keyword, migrations, vectors
 from mindex.store.postgres.store import PostgresStore
 from tests.contract.records import EVERYONE, EVERYTHING, MODEL, axis, found, memory_of, update
 from tests.postgres_server import PostgresServer
@@ -212,12 +212,12 @@ def test_connections_keep_no_state_that_a_pooler_would_mix_up(store: PostgresSto
         store.retrieval.nearest(MODEL, np.asarray(axis(0), np.float32), EVERYTHING, 5)
         store.entries.add([memory_of(f"m{number}")], by="me")
     pool = store._engine.database._pool
-    with pool.connection() as connection:
-        settings = connection.execute(
+    with pool.connection() as one:
+        settings = one.execute(
             "SELECT name FROM pg_settings WHERE source = 'session' AND name != 'client_encoding'"
         ).fetchall()
-        prepared = connection.execute("SELECT * FROM pg_prepared_statements").fetchall()
-        locks = connection.execute("SELECT * FROM pg_locks WHERE locktype = 'advisory'").fetchall()
+        prepared = one.execute("SELECT * FROM pg_prepared_statements").fetchall()
+        locks = one.execute("SELECT * FROM pg_locks WHERE locktype = 'advisory'").fetchall()
     assert (settings, prepared, locks) == ([], [], [])
 
 
@@ -347,6 +347,50 @@ def test_an_id_that_exists_is_refused_at_once(store: PostgresStore) -> None:
     store.entries.add([memory_of("one")], by="me")
     with pytest.raises(StoreError, match="there is a record 'one' already"):
         store.entries.add([replace(memory_of("one"), text="other words", agent="b")], by="me")
+
+
+def test_more_threads_than_connections_wait_and_then_say_so(
+    postgres_database: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_CONNECTIONS", 1)
+    with closing(PostgresStore(postgres_database, wait=0.3, cache_rows=0)) as narrow:
+        outcome: list[object] = []
+
+        def read() -> None:
+            try:
+                outcome.append(narrow.retrieval.record("one"))
+            except StoreError as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=read)
+        with narrow._engine.database.read():
+            thread.start()
+            thread.join(30)
+        assert isinstance(outcome[0], StoreBusyError) and "all 1 connections" in str(outcome[0])
+        assert narrow.retrieval.record("one") is None
+
+
+def test_a_role_that_owns_no_table_writes_and_leaves_the_indexes_to_the_owner(
+    postgres_database: str, store: PostgresStore, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT", 5)
+    schema = postgres_database.partition("schema=")[2]
+    with role_of(postgres_server, "writer"):
+        postgres_server.run(
+            f"GRANT USAGE ON SCHEMA {schema} TO writer",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO writer",
+            f"GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA {schema} TO writer",
+        )
+        with closing(open_store(postgres_server.url(user="writer", schema=schema))) as writer:
+            writer.entries.add([memory_of(f"m{n}") for n in range(9)], by="me")
+            writer.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(9)])
+            writer.vectors.pack()
+            writer.entries.purge(["m8"])
+            assert len(found(writer, "text", EVERYONE)) == 8
+    query = f"SELECT count(*) FROM pg_indexes WHERE schemaname = '{schema}' AND indexname LIKE 'vectors_hnsw%'"
+    assert postgres_server.run(query) == [(0,)]
+    store.vectors.pack()
+    assert postgres_server.run(query) == [(1,)]
 
 
 def test_agents_do_not_wait_for_each_other(postgres_database: str, store: PostgresStore) -> None:

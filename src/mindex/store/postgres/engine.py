@@ -17,8 +17,8 @@ from mindex.store.postgres.migrations import migrate
 
 T = TypeVar("T")
 
-# Changes of counts that this process adds before it has them merged.
-_MERGE_AFTER = 20_000
+# Changes of counts that this process adds before it has them merged: a merge reads all of them.
+_MERGE_AFTER = 100_000
 _PAGE = 500
 _LIVE = "SELECT r.id, r.owner, r.seq FROM records r WHERE r.retired_at IS NULL AND r.seq > %s ORDER BY r.seq LIMIT %s"
 

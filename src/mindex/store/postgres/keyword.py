@@ -41,7 +41,7 @@ _DESCRIBED = "SELECT record, length, tokens FROM words WHERE record = ANY(%s)"
 # A scope of at most so many records is counted for itself: how rare a word is among them, not among all.
 _SMALL_SCOPE = 2_000
 # So many records are scored before a common word of the query is left out of the choice of records.
-_CANDIDATES = 3_000
+_CANDIDATES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,22 @@ class _Scope:
     size: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """How common the tokens of a query are, and how many tokens a live record has on average."""
+
+    statistics: TermStatistics
+    average_length: float
+
+
 def search(transaction: Transaction, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
     """See `RetrievalStore.keyword`. The transaction is one snapshot."""
     scope = _scope_of(transaction, filters, now)
-    hits = _ranked(transaction, query, query.node, scope, limit)
+    counts = _read_counts(transaction, query, scope)
+    hits = _ranked(transaction, query, query.node, scope, limit, counts)
     if query.bonus is not None and hits:
-        bonus = {hit.id: hit.score for hit in _ranked(transaction, query, query.bonus, scope, limit)}
+        bonus = {hit.id: hit.score for hit in _ranked(transaction, query, query.bonus, scope, limit, counts)}
         hits = _best_first(hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits)
-    counts = _statistics(transaction, query.tokens, scope) if query.tokens else TermStatistics(0, {})
     described = first_of_each_group(hits, query.described)
     past = {record.id: record for record in query.past}
     matched, lengths = _described(transaction, [hit.id for hit in described if hit.id not in past], query.tokens)
@@ -67,27 +75,30 @@ def search(transaction: Transaction, query: KeywordQuery, filters: Filters, limi
         if hit.id in past:
             matched[hit.id] = bm25.matched_tokens(past[hit.id], query.tokens)
             lengths[hit.id] = bm25.length(past[hit.id])
-    return KeywordResult(hits, counts, matched, read_roles(transaction).active, lengths)
+    frequency = counts.statistics.frequency
+    statistics = TermStatistics(counts.statistics.records, {token: frequency[token] for token in query.tokens})
+    return KeywordResult(
+        hits, statistics if query.tokens else TermStatistics(0, {}), matched, read_roles(transaction).active, lengths
+    )
 
 
 def statistics(transaction: Transaction, tokens: Sequence[str]) -> TermStatistics:
     """How common tokens are among all live records."""
-    return _statistics(transaction, tokens, _Scope())
+    return _statistics(transaction, tokens, _Scope()).statistics
 
 
 # ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _ranked(
-    transaction: Transaction, query: KeywordQuery, node: KeywordNode, scope: _Scope, limit: int
+    transaction: Transaction, query: KeywordQuery, node: KeywordNode, scope: _Scope, limit: int, counts: _Counts
 ) -> tuple[ScoredRecord, ...]:
     """The best records for a node, those of the past among them."""
-    counts = _statistics(transaction, sorted(_scored_tokens(node)), scope)
-    average = _average_length(transaction)
-    hits = _ranked_in_index(transaction, node, scope, limit, counts, average)
+    hits = _ranked_in_index(transaction, node, scope, limit, counts)
     if not query.past:
         return hits
-    return _best_first((*hits, *bm25.score_records(node, query.past, counts, average)))[:limit]
+    past = bm25.score_records(node, query.past, counts.statistics, counts.average_length)
+    return _best_first((*hits, *past))[:limit]
 
 
 def _best_first(hits: Iterable[ScoredRecord]) -> tuple[ScoredRecord, ...]:
@@ -95,14 +106,15 @@ def _best_first(hits: Iterable[ScoredRecord]) -> tuple[ScoredRecord, ...]:
 
 
 def _ranked_in_index(
-    transaction: Transaction, node: KeywordNode, scope: _Scope, limit: int, counts: TermStatistics, average: float
+    transaction: Transaction, node: KeywordNode, scope: _Scope, limit: int, counts: _Counts
 ) -> tuple[ScoredRecord, ...]:
-    score = _score(node, counts, average)
+    score = _score(node, counts)
+    frequency = counts.statistics.frequency
     tokens = plain_tokens(node)
     if not tokens or scope.size is not None:
         return _read_ranked(transaction, score, match_condition(transaction, node), scope, limit)
-    rarest = sorted((token for token in tokens if counts.frequency[token]), key=lambda one: counts.frequency[one])
-    chosen = _rarest(rarest, counts)
+    rarest = sorted((token for token in tokens if frequency[token]), key=lambda one: frequency[one])
+    chosen = _rarest([frequency[token] for token in rarest])
     while rarest:
         match = Condition("w.tokens && %s::text[]", (rarest[:chosen],))
         hits = _read_ranked(transaction, score, match, scope, limit)
@@ -112,14 +124,14 @@ def _ranked_in_index(
     return ()
 
 
-def _rarest(tokens: Sequence[str], counts: TermStatistics) -> int:
-    """How many of the tokens, the rarest first, choose the records that are scored; at least one."""
+def _rarest(frequencies: Sequence[int]) -> int:
+    """How many tokens, the rarest first, choose the records that are scored; at least one."""
     total = 0
-    for at, token in enumerate(tokens):
-        total += counts.frequency[token]
+    for at, frequency in enumerate(frequencies):
+        total += frequency
         if total > _CANDIDATES:
             return max(1, at)
-    return len(tokens)
+    return len(frequencies)
 
 
 def _read_ranked(
@@ -131,13 +143,15 @@ def _read_ranked(
     return tuple(ScoredRecord(id_, max(value, bm25.LEAST_SCORE), kind) for id_, value, kind in rows)
 
 
-def _score(node: KeywordNode, counts: TermStatistics, average: float) -> Condition:
+def _score(node: KeywordNode, counts: _Counts) -> Condition:
     """BM25 as `rules.bm25` defines it, for a row of `words w`; f / (f + norm) is written as 1 - norm / (f + norm)."""
-    norm = f"({bm25.K1 * (1 - bm25.B)} + {bm25.K1 * bm25.B / max(1.0, average)} * w.length)"
+    per_token = bm25.K1 * bm25.B / max(1.0, counts.average_length)
+    # As float8: a bare number would be a `numeric`, which takes twice the time of all the rest.
+    norm = f"({bm25.K1 * (1 - bm25.B)}::float8 + {per_token}::float8 * w.length)"
     shares = []
     for leaf in _leaves(node):
         frequency = _frequency(leaf)
-        weight = bm25.idf(_holders(leaf, counts), counts.records) * (bm25.K1 + 1)
+        weight = bm25.idf(_holders(leaf, counts.statistics), counts.statistics.records) * (bm25.K1 + 1)
         share = _SHARE.format(norm=norm, frequency=frequency.sql)
         shares.append(Condition(share, (weight, *frequency.parameters)))
     return join(" + ", shares)
@@ -171,11 +185,6 @@ def _holders(leaf: Term | Prefix | Phrase, counts: TermStatistics) -> int:
     return counts.frequency[leaf.token]
 
 
-def _scored_tokens(node: KeywordNode) -> frozenset[str]:
-    """The tokens whose counts the score of a query needs."""
-    return bm25.query_tokens(node)
-
-
 # ── counts ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -196,17 +205,26 @@ def _size_if_small(transaction: Transaction, filters: Filters, scope: Condition)
     return size if size <= _SMALL_SCOPE else None
 
 
-def _statistics(transaction: Transaction, tokens: Sequence[str], scope: _Scope) -> TermStatistics:
+def _read_counts(transaction: Transaction, query: KeywordQuery, scope: _Scope) -> _Counts:
+    """All counts that a query needs, in one read."""
+    bonus = bm25.query_tokens(query.bonus) if query.bonus is not None else ()
+    return _statistics(transaction, [*query.tokens, *sorted(bm25.query_tokens(query.node)), *sorted(bonus)], scope)
+
+
+def _statistics(transaction: Transaction, tokens: Sequence[str], scope: _Scope) -> _Counts:
     """How common tokens are among the records in scope, where these are few; else among all."""
     tokens = list(dict.fromkeys(tokens))
+    is_small = scope.size is not None
+    counts = words.read_counts(transaction, [words.RECORDS, words.LENGTH, *(() if is_small else tokens)])
+    average = counts[words.LENGTH] / max(1, counts[words.RECORDS])
     if scope.condition is not None and scope.size is not None:
-        return TermStatistics(scope.size, _count_in_scope(transaction, tokens, scope.condition))
-    counts = words.read_counts(transaction, [words.RECORDS, *tokens])
+        frequency = _count_in_scope(transaction, tokens, scope.condition)
+        return _Counts(TermStatistics(scope.size, frequency), average)
     frequency = {token: counts[token] for token in tokens}
     for token in filter(is_lone, tokens):
         held = token_condition(transaction, token)
         frequency[token] = transaction.value(f"SELECT count(*) FROM words w WHERE {held.sql}", *held.parameters)
-    return TermStatistics(counts[words.RECORDS], frequency)
+    return _Counts(TermStatistics(counts[words.RECORDS], frequency), average)
 
 
 def _count_in_scope(transaction: Transaction, tokens: Sequence[str], scope: Condition) -> dict[str, int]:
@@ -218,11 +236,6 @@ def _count_in_scope(transaction: Transaction, tokens: Sequence[str], scope: Cond
     row = transaction.row(query, *counted.parameters, *scope.parameters)
     assert row is not None
     return dict(zip(tokens, row, strict=True))
-
-
-def _average_length(transaction: Transaction) -> float:
-    counts = words.read_counts(transaction, [words.RECORDS, words.LENGTH])
-    return counts[words.LENGTH] / max(1, counts[words.RECORDS])
 
 
 def _described(

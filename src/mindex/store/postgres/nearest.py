@@ -20,14 +20,7 @@ from mindex.store.results import NearestRecords, ScoredRecord
 from mindex.store.rules.kind_groups import kind_group
 from mindex.store.rules.spaces import require_role
 
-# So many candidates the index looks at in its first step; by default 40, fewer than one search asks for.
-_EF_SEARCH = 200
-# Without an iterative scan, an index returned nothing for a scope of 1 %.
-SETTINGS = (
-    "hnsw.iterative_scan TO relaxed_order",
-    f"hnsw.ef_search TO {_EF_SEARCH}",
-    "enable_seqscan TO off",
-)
+_MOST_AT_ONCE = 1_000  # the largest ef_search
 _SCOPED = "JOIN records r ON r.owner = v.owner AND r.id = v.record"
 _COUNT = f"""
 SELECT count(*) FROM (SELECT 1 FROM vectors v {_SCOPED}
@@ -51,6 +44,21 @@ WHERE r.id = ANY(%s) AND v.space = %s
 _SIZES = "SELECT collection, count(*) FROM documents WHERE collection = ANY(%s) GROUP BY collection"
 
 
+def settings(limit: int) -> tuple[str, ...]:
+    """What a transaction sets for a search.
+
+    Without an iterative scan, an index returned nothing for a scope of 1 %. All that is wanted should come from its
+    first step (`ef_search`, by default 40): a second one took as long again.
+    """
+    first = min(max(100, _wanted(limit)), _MOST_AT_ONCE)
+    return ("hnsw.iterative_scan TO relaxed_order", f"hnsw.ef_search TO {first}", "enable_seqscan TO off")
+
+
+def _wanted(limit: int) -> int:
+    """How many pieces are read first: some records have several."""
+    return limit + limit // 4
+
+
 def search(transaction: Transaction, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
     """See `RetrievalStore.nearest`. In a filtered scope of many pieces, `size` counts all pieces of the group."""
     query = np.asarray(vector, np.float32).reshape(-1)
@@ -69,8 +77,10 @@ def search(transaction: Transaction, model: Model, vector: VectorArray, filters:
     size = 0
     for group in _groups(filters):
         pieces = counts[vector_count(space, group)]
+        if not pieces:
+            continue
         scope = None if _sees_group(transaction, filters, group, now) else condition(transaction, filters, now)
-        if pieces and scope is not None:
+        if scope is not None:
             place = {"space": space, "group": group, "scope": scope.sql}
             few = transaction.value(_COUNT.format(**place), *scope.parameters)
             pieces = few if few <= EXACT else pieces
@@ -118,7 +128,7 @@ class _Search:
 
     def indexed(self, limit: int) -> dict[str, float]:
         """The same by the index: a record may have many pieces, so as many are read as records are found in."""
-        wanted = limit + _EF_SEARCH // 4
+        wanted = _wanted(limit)
         while True:
             rows = self._transaction.rows(
                 _INDEXED.format(**self._place), self._text, *self._parameters, self._text, wanted

@@ -101,7 +101,7 @@ class PostgresRetrieval:
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         from mindex.store.postgres import nearest  # needs numpy, which a keyword search does without
 
-        with self._database.read(*nearest.SETTINGS) as transaction:
+        with self._database.read(*nearest.settings(limit)) as transaction:
             return nearest.search(transaction, model, vector, filters, limit)
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:

@@ -30,6 +30,8 @@ _INDEXES = """
 SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = 'vectors'::regclass AND starts_with(c.relname, 'vectors_hnsw_')
 """
+# Only the owner of a table may change its indexes; for other roles, what is there serves.
+_IS_OWNER = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
 _CREATE_INDEX = """
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {schema}.vectors
 USING hnsw ((embedding::{place}.halfvec({dimensions})) {place}.halfvec_cosine_ops)
@@ -82,7 +84,7 @@ class PostgresVectorStore:
         if self._database.read_only:
             return
         with self._database.read() as transaction:
-            due = _lacking_indexes(transaction)
+            due = _lacking_indexes(transaction) if transaction.value(_IS_OWNER) else []
             names = self._database.address.schema, transaction.value(_EXTENSION_SCHEMA)
         schema, place = (sql.Identifier(name).as_string() for name in names)
         for name, is_broken, space, group, dimensions in due:
@@ -142,8 +144,10 @@ class PostgresVectorStore:
     def _drop_space(self, key: int, fingerprint: str) -> None:
         while self._engine.write(lambda transaction: _drop_vectors(transaction, key, fingerprint)):
             pass
+        with self._database.read() as transaction:
+            is_owner = transaction.value(_IS_OWNER)
         schema = sql.Identifier(self._database.address.schema).as_string()
-        for group in vectors.GROUPS.values():
+        for group in vectors.GROUPS.values() if is_owner else ():
             self._database.execute_alone(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{index_name(key, group)}")
 
 

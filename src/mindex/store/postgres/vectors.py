@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mindex.errors import EmbeddingError
 from mindex.ids import short_hash
@@ -95,9 +95,9 @@ def _store(transaction: Transaction, space: int, embedded: Sequence[RecordVector
     return len(places)
 
 
-def as_text(vector: Any) -> str:
+def as_text(vector: VectorArray) -> str:
     """A vector as pgvector reads it."""
-    return f"[{','.join(map(str, map(float, vector)))}]"
+    return str(vector.tolist())
 
 
 def read_stored(transaction: Transaction, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
