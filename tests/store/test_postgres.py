@@ -393,12 +393,17 @@ def test_a_role_that_owns_no_table_writes_and_leaves_the_indexes_to_the_owner(
     assert postgres_server.run(query) == [(1,)]
 
 
-def test_agents_do_not_wait_for_each_other(postgres_database: str, store: PostgresStore) -> None:
+def test_writers_of_other_agents_and_files_do_not_wait_for_each_other(
+    postgres_database: str, store: PostgresStore
+) -> None:
+    """Only who gives a number to a new entry waits for another one that does."""
+    store.entries.add([memory_of("one"), replace(memory_of("two"), agent="b")], by="me")
     with closing(PostgresStore(postgres_database, wait=0.5, cache_rows=0)) as other, store.entries.transaction():
-        store.entries.add([memory_of("one")], by="me")
-        other.entries.add([replace(memory_of("two"), agent="b")], by="me")
+        store.entries.add([memory_of("three")], by="me")
+        other.entries.revise("two", lambda record: replace(record, text="other words"), by="me", action="update")
         other.files.apply([update("a.md", "text of a file")])
-    assert store.retrieval.resolve("") == ("idamd1", "one", "two")
+        other.vectors.put(MODEL, [RecordVectors("two", [axis(0)])])
+    assert store.retrieval.resolve("") == ("idamd1", "one", "three", "two")
     assert store.retrieval.term_statistics(["text"]).frequency == {"text": 3}
 
 

@@ -18,7 +18,7 @@ from mindex.store.postgres.entry_statements import PostgresEntryStatements
 from mindex.store.rules import duplicates_numbers_history as rules
 
 if TYPE_CHECKING:
-    from mindex.model import MemoryStatistics, PurgeResult
+    from mindex.model import MemoryStatistics, PurgeResult, SessionPage
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after, batch FROM history"
@@ -61,11 +61,24 @@ _SESSION = """
 SELECT id FROM records WHERE agent = %s AND kind = 'turn' AND retired_at IS NULL
 AND fields ->> 'session_id' = %s ORDER BY created_at, number
 """
-_MEMORIES = "agent = %s AND kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > %s)"
+_SESSIONS = """
+SELECT fields ->> 'session_id' AS session, agent, count(*) AS turns, min(created_at) AS first_at,
+       max(created_at) AS last_at
+FROM records WHERE kind = 'turn' AND retired_at IS NULL AND fields ->> 'session_id' IS NOT NULL AND {whose}
+GROUP BY session, agent
+"""
+_COUNT_SESSIONS = f"SELECT count(*) FROM ({_SESSIONS}) s"
+_SESSION_PAGE = f"""
+SELECT s.*, (SELECT f.summary FROM records f WHERE f.kind = 'turn' AND f.retired_at IS NULL AND f.agent = s.agent
+             AND f.fields ->> 'session_id' = s.session ORDER BY f.created_at, f.number LIMIT 1)
+FROM ({_SESSIONS}) s ORDER BY last_at DESC, agent, session COLLATE "C" LIMIT %s OFFSET %s
+"""
+_MEMORIES = "kind = 'memory' AND retired_at IS NULL AND {whose} AND (expires_at IS NULL OR expires_at > %s)"
 _TOTALS = f"""
 SELECT count(*), coalesce(avg(importance), 0)::float8, coalesce(avg(confidence), 0), min(created_at), max(created_at)
 FROM records WHERE {_MEMORIES}
 """
+_BY_TYPE = f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type"
 _COUNT_ACCESSES = f"""
 SELECT coalesce(sum(count), 0)::bigint FROM accesses WHERE record IN (SELECT id FROM records WHERE {_MEMORIES})
 """
@@ -99,6 +112,7 @@ ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = extractions.facts -
 """
 # Pruning the access log reads its oldest rows, so only one batch in so many does it.
 _PRUNE_EVERY = 200
+LARGEST_OFFSET = 2**62  # PostgreSQL counts in 64 bits
 
 
 class PostgresEntries:
@@ -133,9 +147,11 @@ class PostgresEntries:
                 statements.lock_agent(agent)
             if len(records) > 1:
                 statements.expect(records)
-            return tuple(
+            outcomes = tuple(
                 rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
             )
+            statements.flush()
+            return outcomes
 
         return self._engine.write(add)
 
@@ -239,14 +255,24 @@ class PostgresEntries:
             at = ids.index(id_)
             return record_rows.read_records(transaction, ids[max(0, at - before) : at + after + 1])
 
+    def sessions(self, agent: str, *, limit: int, offset: int = 0) -> SessionPage:
+        from mindex.model import Session, SessionPage  # only a report needs them
+
+        whose, values = _whose(agent)
+        with self._database.read() as transaction:
+            total = transaction.value(_COUNT_SESSIONS.format(whose=whose), *values)
+            rows = transaction.rows(_SESSION_PAGE.format(whose=whose), *values, limit, min(offset, LARGEST_OFFSET))
+        return SessionPage(tuple(Session(str(id_), *rest) for id_, *rest in rows), total)
+
     def statistics(self, agent: str) -> MemoryStatistics:
         from mindex.model import MemoryStatistics  # only a report needs it
 
-        scope = (agent, now_ms())
+        whose, values = _whose(agent)
+        scope = (*values, now_ms())
         with self._database.read() as transaction:
-            totals = transaction.row(_TOTALS, *scope)
-            types = transaction.rows(f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type", *scope)
-            accesses = transaction.value(_COUNT_ACCESSES, *scope)
+            totals = transaction.row(_TOTALS.format(whose=whose), *scope)
+            types = transaction.rows(_BY_TYPE.format(whose=whose), *scope)
+            accesses = transaction.value(_COUNT_ACCESSES.format(whose=whose), *scope)
         assert totals is not None
         total, importance, confidence, oldest, newest = totals
         return MemoryStatistics(total, dict(types), importance, confidence, accesses, oldest, newest)
@@ -267,10 +293,16 @@ class PostgresEntries:
 
         if preview is not None:
             with self._database.read() as transaction:
-                return restore(self._statements(transaction), rows, restore_options, preview)
-        return self._engine.write(
-            lambda transaction: restore(self._statements(transaction), rows, restore_options, None)
-        )
+                statements = PostgresEntryStatements(transaction, self._now(), writes=False)
+                return restore(statements, rows, restore_options, preview)
+
+        def store(transaction: Transaction) -> tuple[RestoreOutcome, ...]:
+            statements = self._statements(transaction)
+            outcomes = restore(statements, rows, restore_options, None)
+            statements.flush()
+            return outcomes
+
+        return self._engine.write(store)
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         rows = [(link.kind, link.weight, link.created_at, source, link.target) for source, link in links]
@@ -303,6 +335,11 @@ class PostgresEntries:
 
     def mark_unanswered(self, id_: str) -> None:
         self._engine.write(lambda transaction: transaction.execute(_MARK_UNANSWERED, now_ms(), id_))
+
+
+def _whose(agent: str) -> tuple[str, tuple[str, ...]]:
+    """The condition on the agent, and its parameters; `*` stands for all."""
+    return ("true", ()) if agent == "*" else ("agent = %s", (agent,))
 
 
 def read_changes(transaction: Transaction, where: str, value: str | int) -> tuple[Change, ...]:

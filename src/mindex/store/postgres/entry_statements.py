@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from mindex.clock import now_ms
@@ -13,7 +13,7 @@ from mindex.store.postgres import record_rows, spaces, vectors
 from mindex.store.postgres.connection import Transaction
 
 if TYPE_CHECKING:  # only an import needs them
-    from mindex.store.export_rows import ExistingRecord, ExportedVectors, Extraction
+    from mindex.store.export_rows import Accesses, ExistingRecord, ExportedVectors, Extraction
 
 _SAME_CONTENT = """
 SELECT agent, content_hash, id, expires_at FROM records
@@ -23,15 +23,7 @@ _UNIQUE_VALUES = """
 SELECT id, fields ->> %s FROM records
 WHERE agent = %s AND kind = %s AND retired_at IS NULL AND fields ->> %s IS NOT NULL
 """
-_LAST_NUMBER = """
-SELECT greatest(
-    (SELECT last FROM numbers WHERE agent = %s),
-    (SELECT max(number) FROM records WHERE agent = %s AND number IS NOT NULL)
-)
-"""
-_RAISE_NUMBER = """
-INSERT INTO numbers VALUES (%s, %s) ON CONFLICT (agent) DO UPDATE SET last = greatest(numbers.last, excluded.last)
-"""
+_LAST_NUMBER = "SELECT last FROM numbers"
 _CHANGE = "record, at, by, action, reason, batch, before, after"
 _APPEND = f"INSERT INTO history ({_CHANGE}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING change"
 _APPEND_NUMBERED = f"INSERT INTO history (change, {_CHANGE}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
@@ -41,6 +33,7 @@ SELECT setval(sequence, greatest(%s, (SELECT max(change) FROM history), nextval(
 FROM (SELECT pg_get_serial_sequence('history', 'change') AS sequence) found
 """
 _EXISTING = "SELECT id, kind, agent, created_at, coalesce(content_hash, '') FROM records WHERE id = ANY(%s)"
+_LOG_ACCESS = "INSERT INTO access_log (record, at, action, query, score) VALUES (%s, %s, %s, %s, %s)"
 _PUT_EXTRACTION = "INSERT INTO extractions (record, at, facts) VALUES (%s, %s, %s) ON CONFLICT (record) DO NOTHING"
 _PUT_SPACE = """
 INSERT INTO spaces (fingerprint, dimensions, description, created_at) VALUES (%s, %s, '{}', %s)
@@ -55,11 +48,13 @@ _Memory: TypeAlias = tuple[str, str, str, int | None]
 class PostgresEntryStatements:
     """Implements `EntryStatements` and `RestoreStatements` in one transaction."""
 
-    def __init__(self, transaction: Transaction, now: int = 0, batch: str = "") -> None:
+    def __init__(self, transaction: Transaction, now: int = 0, batch: str = "", *, writes: bool = True) -> None:
+        """Without `writes`, nothing is locked: the transaction may be read-only."""
         self._transaction = transaction
         self.now = now
         self.batch = batch
-        self._last_numbers: dict[str, int] = {}  # of agents that are locked
+        self._writes = writes
+        self._last_number: int | None = None  # locked where it is known
         self._expected: frozenset[str] = frozenset()  # content hashes whose live memories are `_memories`
         self._memories: list[_Memory] = []
 
@@ -94,14 +89,22 @@ class PostgresEntryStatements:
     def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
         return [(id_, value) for id_, value in self._transaction.rows(_UNIQUE_VALUES, field, agent, kind, field)]
 
-    def last_number(self, agent: str) -> int:
-        if agent not in self._last_numbers:
-            self._last_numbers[agent] = int(self._transaction.value(_LAST_NUMBER, agent, agent) or 0)
-        return self._last_numbers[agent]
+    def last_number(self) -> int:
+        if self._last_number is None:
+            lock = " FOR UPDATE" if self._writes else ""
+            self._last_number = int(self._transaction.value(_LAST_NUMBER + lock))
+        return self._last_number
 
-    def raise_number(self, agent: str, number: int) -> None:
-        self._last_numbers[agent] = max(number, self.last_number(agent))
-        self._transaction.defer(_RAISE_NUMBER, agent, number)
+    def raise_number(self, number: int) -> None:
+        """Written by `flush`, once for all entries that are added."""
+        self._last_number = number
+
+    def flush(self) -> None:
+        """Write the last number that was given."""
+        if self._last_number is not None and self._writes:
+            self._transaction.defer(
+                "UPDATE numbers SET last = %s WHERE last < %s", self._last_number, self._last_number
+            )
 
     def insert(self, record: Record) -> None:
         record_rows.insert_entry(self._transaction, record)
@@ -142,6 +145,14 @@ class PostgresEntryStatements:
         for change in changes:
             if not change.change:
                 self._transaction.defer(_APPEND, *_change_values(change))
+
+    def put_fields(self, id_: str, fields: Mapping[str, object]) -> None:
+        self._transaction.defer("UPDATE records SET fields = %s WHERE id = %s", record_json.encode(fields), id_)
+
+    def put_accesses(self, id_: str, accesses: Accesses) -> None:
+        self._transaction.defer("INSERT INTO accesses VALUES (%s, %s, %s)", id_, accesses.count, accesses.last_at)
+        for one in accesses.log:
+            self._transaction.defer(_LOG_ACCESS, id_, one.at, one.action, one.query, one.score)
 
     def put_extraction(self, id_: str, extraction: Extraction) -> None:
         self._transaction.defer(_PUT_EXTRACTION, id_, extraction.at, extraction.facts)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mindex.model import Record
-from mindex.store.export_rows import ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link
+from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link
 from mindex.store.postgres import record_rows, vectors
 from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.entries import read_changes
@@ -24,8 +24,8 @@ def export_snapshot(transaction: Transaction, agent: str, *, vectors: bool) -> E
     known = transaction.column("SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")
     agents = sorted(name for name in known if agent in ("*", name))
     total = transaction.value("SELECT count(*) FROM records WHERE kind != 'chunk' AND agent = ANY(%s)", agents)
-    statements = PostgresEntryStatements(transaction)
-    last_numbers = {name: statements.last_number(name) for name in agents}
+    statements = PostgresEntryStatements(transaction, writes=False)
+    last_numbers = dict.fromkeys(agents, statements.last_number())
     return ExportSnapshot(last_numbers, total, _rows(transaction, agents, vectors))
 
 
@@ -43,4 +43,7 @@ def _row(transaction: Transaction, record: Record, with_vectors: bool) -> Export
     if record.kind == "turn":
         row = transaction.row("SELECT at, facts FROM extractions WHERE record = %s AND facts >= 0", record.id)
     extraction = Extraction(*row) if row else None
-    return ExportRow(record, read_changes(transaction, "record = %s", record.id), links, spaces, extraction)
+    counted = transaction.row("SELECT count, last_at FROM accesses WHERE record = %s", record.id)
+    accesses = Accesses(*counted) if counted else None
+    history = read_changes(transaction, "record = %s", record.id)
+    return ExportRow(record, history, links, spaces, extraction, accesses=accesses)

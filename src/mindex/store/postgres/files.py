@@ -12,6 +12,7 @@ from mindex.store.postgres import caches, record_rows, words
 from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.postgres.filter_sql import glob_regex, path_clause
+from mindex.store.record_json import encode
 from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks
 from mindex.store.rules.filters import is_glob
 
@@ -34,13 +35,14 @@ SELECT d.id FROM documents d JOIN unnest(%s::text[], %s::text[], %s::text[]) giv
 ON d.collection = given.collection AND d.path = given.path AND d.id != given.id
 """
 _ADD_CHUNK = """
-INSERT INTO records (owner, id, kind, document, position, first_line, last_line, created_at, updated_at, title, tags,
-    folded_tags, text)
-VALUES (%s, %s, 'chunk', %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO records (owner, id, kind, document, position, first_line, last_line, type, created_at, updated_at, title,
+    tags, folded_tags, fields, text)
+VALUES (%s, %s, 'chunk', %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 _MOVE_CHUNK = """
-UPDATE records SET position = %s, first_line = %s, last_line = %s, created_at = %s WHERE owner = %s AND id = %s
-AND (position, first_line, last_line, created_at) IS DISTINCT FROM (%s, %s, %s, %s)
+UPDATE records SET position = %s, first_line = %s, last_line = %s, created_at = %s, type = %s, fields = %s
+WHERE owner = %s AND id = %s
+AND (position, first_line, last_line, created_at, type, fields::text) IS DISTINCT FROM (%s, %s, %s, %s, %s, %s)
 """
 _DESCRIBE_CHUNK = """
 UPDATE records SET tags = %s, folded_tags = %s, title = %s WHERE owner = %s AND id = %s RETURNING context
@@ -246,15 +248,17 @@ def _add_chunks(transaction: Transaction, document: Document, chunks: Sequence[P
         one = chunk.record
         transaction.defer(
             _ADD_CHUNK,
-            document.collection, one.id, document.id, chunk.position, one.first_line, one.last_line, one.created_at,
-            one.updated_at, one.title, list(one.tags), record_rows.folded(one.tags), one.text,
+            document.collection, one.id, document.id, chunk.position, one.first_line, one.last_line, one.type,
+            one.created_at, one.updated_at, one.title, list(one.tags), record_rows.folded(one.tags), encode(one.fields),
+            one.text,
         )  # fmt: skip
         words.index(transaction, document.collection, one)
 
 
 def _keep_chunk(transaction: Transaction, owner: str, chunk: PlacedChunk) -> None:
     record = chunk.record
-    place = (chunk.position, record.first_line, record.last_line, record.created_at)
+    lines = (record.first_line, record.last_line)
+    place = (chunk.position, *lines, record.created_at, record.type, encode(record.fields))
     transaction.defer(_MOVE_CHUNK, *place, owner, record.id, *place)
     if chunk.reindex:
         tags = (list(record.tags), record_rows.folded(record.tags))

@@ -37,22 +37,15 @@ def _purge(transaction: Transaction, ids: list[str]) -> PurgeResult:
     query = "SELECT DISTINCT agent, kind = 'chunk', owner FROM records WHERE id = ANY(%s)"
     for agent, is_chunk, owner in sorted(transaction.rows(query, ids)):
         transaction.lock(f"collection {owner}" if is_chunk else f"agent {agent}")
-    found = transaction.rows("SELECT owner, id, text, agent, number FROM records WHERE id = ANY(%s)", ids)
-    present = [id_ for _, id_, *_ in found]
-    for agent in {agent for *_, agent, number in found if number}:
-        highest = max(number for *_, of, number in found if of == agent and number)
-        transaction.execute(
-            "INSERT INTO numbers VALUES (%s, %s) ON CONFLICT (agent) DO UPDATE"
-            " SET last = greatest(numbers.last, excluded.last)",
-            agent, highest,
-        )  # fmt: skip
+    found = transaction.rows("SELECT owner, id, text FROM records WHERE id = ANY(%s)", ids)
+    present = [id_ for _, id_, _ in found]
     vectors = transaction.value("SELECT count(*) FROM vectors WHERE piece = 0 AND record = ANY(%s)", present)
     history = transaction.execute("DELETE FROM history WHERE record = ANY(%s)", ids)
     facts = transaction.column(_FACTS_OF_TURNS, FROM, present)
-    transaction.execute(_FORGET_QUERIES, [text for _, _, text, *_ in found])
+    transaction.execute(_FORGET_QUERIES, [text for _, _, text in found])
     for table, column in _REFERENCES:
         transaction.execute(f"DELETE FROM {table} WHERE {column} = ANY(%s)", present)
-    record_rows.remove_rows(transaction, [owner for owner, *_ in found], present)
+    record_rows.remove_rows(transaction, [owner for owner, _, _ in found], present)
     caches.clear(transaction, TEXT_CACHES)  # a text that is purged may be among them
     transaction.write_counts()
     words.merge_counts(transaction)  # a word that no record holds any more

@@ -5,13 +5,15 @@ from itertools import islice
 
 from mindex.clock import now_ms
 from mindex.model import Filters, Model, Record, VectorArray
-from mindex.store.postgres import keyword, record_rows
+from mindex.store.postgres import keyword, record_rows, words
 from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.engine import PostgresEngine
+from mindex.store.postgres.entries import LARGEST_OFFSET
 from mindex.store.postgres.filter_sql import Condition, condition, join
 from mindex.store.results import (
     KeywordQuery,
     KeywordResult,
+    Label,
     NearestRecords,
     Page,
     RankingContext,
@@ -38,14 +40,28 @@ SELECT a.id, r.id FROM records a
 JOIN records r ON r.id IN ({_NEXT.format(beyond="<", order="DESC")}, {_NEXT.format(beyond=">", order="ASC")})
 WHERE a.kind = 'turn' AND a.id = ANY(%s) AND {{scope}}
 """
+_LABELS: dict[Label, str] = {
+    "tag": "SELECT tag, count(DISTINCT r.id) FROM records r, unnest(r.tags) tag WHERE {scope} GROUP BY tag",
+    "type": "SELECT r.type, count(*) FROM records r WHERE r.type != '' AND {scope} GROUP BY r.type",
+}
+# The condition is that of the index `records_of_other_programs`: only imported records are looked through.
+_KNOWN_AS = """
+SELECT r.id FROM records r WHERE r.fields -> 'foreign_ids' IS NOT NULL AND EXISTS (
+    SELECT 1 FROM json_each(
+        CASE json_typeof(r.fields -> 'foreign_ids') WHEN 'object' THEN r.fields -> 'foreign_ids' ELSE '{}' END
+    ) named (name, value), json_array_elements_text(
+        CASE json_typeof(named.value) WHEN 'array' THEN named.value ELSE json_build_array(named.value) END
+    ) known (id)
+    WHERE known.id = %(id)s AND %(program)s IN ('', named.name)
+) ORDER BY r.seq
+"""
 _SUBSTRING = """
 SELECT r.id FROM records r LEFT JOIN accesses a ON a.record = r.id WHERE {scope}
-ORDER BY r.confidence DESC NULLS LAST, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.seq
+ORDER BY {count} r.confidence DESC NULLS LAST, coalesce(a.last_at, r.updated_at) DESC, r.updated_at DESC, r.seq
 """
 _ORDER = "ORDER BY r.created_at DESC, d.path NULLS FIRST, r.position, r.seq"
 _TEXTS = "SELECT id, text, title FROM records WHERE id = ANY(%s)"
 _PAGE = 500
-_LARGEST_OFFSET = 2**62  # PostgreSQL counts in 64 bits
 # Statistics of a table that was just filled are missing: indexes are right for every search all the same.
 _BY_INDEX = "enable_seqscan TO off"
 
@@ -71,23 +87,39 @@ class PostgresRetrieval:
         with self._database.read() as transaction:
             return tuple(transaction.column(query, prefix, prefix, limit))
 
+    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        with self._database.read() as transaction:
+            rows = transaction.named_rows(_KNOWN_AS, {"id": foreign_id, "program": program})
+            return tuple(id_ for (id_,) in rows)
+
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         with self._database.read() as transaction:
             scope = condition(transaction, filters, now_ms())
             total = transaction.value(f"SELECT count(*) FROM records r WHERE {scope.sql}", *scope.parameters)
             rows = transaction.rows(
                 f"{record_rows.SELECT} WHERE {scope.sql} {_ORDER} LIMIT %s OFFSET %s",
-                *scope.parameters, limit, min(offset, _LARGEST_OFFSET),
+                *scope.parameters, limit, min(offset, LARGEST_OFFSET),
             )  # fmt: skip
             return Page(tuple(map(record_rows.to_record, rows)), total)
+
+    def label_counts(self, label: Label, filters: Filters) -> dict[str, int]:
+        with self._database.read() as transaction:
+            scope = condition(transaction, filters, now_ms())
+            return dict(transaction.rows(_LABELS[label].format(scope=scope.sql), *scope.parameters))
 
     def substring(
         self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False
     ) -> tuple[str, ...]:
+        letters = [_holds_letters(literal) for literal in literals]
+        either, count = join(" OR " if inside_words else " AND ", letters), Condition("")
+        if inside_words:
+            counted = join(" + ", [Condition(f"{one.sql}::integer", one.parameters) for one in letters])
+            count = Condition(f"{counted.sql} DESC,", counted.parameters)
         with self._database.read() as transaction:
-            letters = [_holds_letters(literal) for literal in literals]
-            scope = join(" AND ", [*letters, condition(transaction, filters, now_ms())])
-            ids = transaction.column(_SUBSTRING.format(scope=scope.sql), *scope.parameters)
+            held = Condition(f"({either.sql})", either.parameters)
+            scope = join(" AND ", [held, condition(transaction, filters, now_ms())])
+            query = _SUBSTRING.format(scope=scope.sql, count=count.sql)
+            ids = transaction.column(query, *scope.parameters, *count.parameters)
             return tuple(islice(_holding_literally(transaction, ids, literals, inside_words), limit))
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
@@ -97,6 +129,10 @@ class PostgresRetrieval:
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         with self._database.read(_BY_INDEX) as transaction:
             return keyword.statistics(transaction, tokens)
+
+    def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
+        with self._database.read(_BY_INDEX) as transaction:
+            return words.read_terms(transaction, prefix, shortest, longest, limit)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         from mindex.store.postgres import nearest  # needs numpy, which a keyword search does without

@@ -53,7 +53,7 @@ CREATE TABLE records (
     position   integer,                   -- of a chunk in its document
     first_line integer,
     last_line  integer,
-    number     bigint,                    -- of an entry, unique per agent, for clients with integer ids
+    number     bigint,                    -- of an entry, for clients with integer ids
     type       text COLLATE "C" NOT NULL DEFAULT '',
     importance integer,
     confidence double precision,
@@ -83,14 +83,16 @@ CREATE UNIQUE INDEX records_by_number ON records (agent, number) WHERE number IS
 CREATE INDEX records_by_content ON records (content_hash) WHERE content_hash IS NOT NULL;
 CREATE INDEX records_by_session ON records ((fields ->> 'session_id'), created_at) WHERE kind = 'turn';
 CREATE INDEX records_by_successor ON records (superseded_by) WHERE superseded_by != '';
+-- The field `foreign_ids` has the ids by which other programs knew a record: an object of texts, or of lists of texts.
+CREATE INDEX records_of_other_programs ON records (kind) WHERE (fields -> 'foreign_ids') IS NOT NULL;
 CREATE INDEX records_by_tag ON records USING gin (folded_tags);
 CREATE INDEX records_by_entity ON records USING gin (folded_entities);
 
--- The highest number that an agent's entries were ever given.
+-- The highest number that an entry was ever given: one row, which is locked by who gives the next one.
 CREATE TABLE numbers (
-    agent text COLLATE "C" PRIMARY KEY,
-    last  bigint NOT NULL
+    last bigint NOT NULL
 );
+INSERT INTO numbers VALUES (0);
 
 -- Every change of an entry, append-only: its state before and after, author and reason. Only a purge removes rows.
 CREATE TABLE history (

@@ -14,6 +14,11 @@ INSERT INTO words (seq, owner, record, length, tokens, weights, {", ".join(COLUM
 SELECT seq, owner, id, {", ".join(["%s"] * (3 + len(COLUMNS)))} FROM records WHERE owner = %s AND id = %s
 """
 _REMOVE = "DELETE FROM words WHERE record = ANY(%s) AND owner = ANY(%s) RETURNING tokens, length"
+_TERMS = """
+SELECT name, sum(change)::bigint FROM counts
+WHERE name >= %s AND name < %s AND left(name, 1) NOT IN ('', ' ') AND length(name) BETWEEN %s AND %s
+GROUP BY name HAVING sum(change) > 0 ORDER BY name LIMIT %s
+"""
 _MERGE = """
 WITH gone AS (
     DELETE FROM counts WHERE name IN (SELECT name FROM counts GROUP BY name HAVING count(*) > 1) RETURNING name, change
@@ -62,6 +67,12 @@ def with_prefix(transaction: Transaction, prefix: str) -> list[str]:
     """The tokens that start with a prefix."""
     query = "SELECT DISTINCT name FROM counts WHERE name >= %s AND name < %s"
     return transaction.column(query, prefix, prefix + "\U0010ffff")
+
+
+def read_terms(transaction: Transaction, prefix: str, shortest: int, longest: int, limit: int) -> dict[str, int]:
+    """See `RetrievalStore.terms`. Other counts than those of tokens have names that begin with a space, or none."""
+    transaction.write_counts()
+    return dict(transaction.rows(_TERMS, prefix, prefix + "\U0010ffff", shortest, longest, limit))
 
 
 def analyzer_version(transaction: Transaction) -> int:
