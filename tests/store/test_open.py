@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,12 +28,18 @@ def test_an_unknown_scheme_is_an_error_that_says_what_to_do(tmp_path: Path) -> N
         Memory("mysql://localhost/team")
 
 
-def test_postgresql_without_its_packages_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("mindex.store.postgres")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigError, match=r"PostgreSQL needs .* pip install 'mindex\[postgres\]'"):
-        Memory("postgresql://localhost/team")
+_WITHOUT_PSYCOPG = """
+import sys
+sys.modules["psycopg"] = None
+from mindex.cli.main import main
+main(["--db", "postgresql://localhost/team", "status"])
+"""
+
+
+def test_postgresql_without_its_packages_says_what_to_install() -> None:
+    ran = subprocess.run([sys.executable, "-c", _WITHOUT_PSYCOPG], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert "PostgreSQL needs two more packages; pip install 'mindex[postgres]'" in ran.stderr
 
 
 @pytest.mark.parametrize(
