@@ -396,15 +396,23 @@ def test_a_role_that_owns_no_table_writes_and_leaves_the_indexes_to_the_owner(
 def test_writers_of_other_agents_and_files_do_not_wait_for_each_other(
     postgres_database: str, store: PostgresStore
 ) -> None:
-    """Only who gives a number to a new entry waits for another one that does."""
+    """Entries of two agents are changed at once; a block of several writes lets files and vectors be written."""
     store.entries.add([memory_of("one"), replace(memory_of("two"), agent="b")], by="me")
-    with closing(PostgresStore(postgres_database, wait=0.5, cache_rows=0)) as other, store.entries.transaction():
-        store.entries.add([memory_of("three")], by="me")
-        other.entries.revise("two", lambda record: replace(record, text="other words"), by="me", action="update")
-        other.files.apply([update("a.md", "text of a file")])
-        other.vectors.put(MODEL, [RecordVectors("two", [axis(0)])])
+    with closing(PostgresStore(postgres_database, wait=0.5, cache_rows=0)) as other:
+
+        def change(record: Record) -> Record:
+            other.entries.revise("two", lambda two: replace(two, text="other words"), by="me", action="update")
+            return replace(record, text="new words")
+
+        store.entries.revise("one", change, by="me", action="update")
+        with store.entries.transaction():
+            store.entries.add([memory_of("three")], by="me")
+            other.files.apply([update("a.md", "text of a file")])
+            other.vectors.put(MODEL, [RecordVectors("two", [axis(0)])])
+            with pytest.raises(StoreBusyError):
+                other.entries.revise("two", lambda two: replace(two, text="third"), by="me", action="update")
     assert store.retrieval.resolve("") == ("idamd1", "one", "three", "two")
-    assert store.retrieval.term_statistics(["text"]).frequency == {"text": 3}
+    assert store.retrieval.term_statistics(["text", "word"]).frequency == {"text": 2, "word": 2}
 
 
 @pytest.mark.parametrize("text", ["a\0b", "half a pair \ud800"])

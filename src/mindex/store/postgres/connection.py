@@ -103,15 +103,15 @@ class Transaction:
     # ── locks and counts ──────────────────────────────────────────────────────────────────────────────────────
 
     def lock(self, name: str) -> None:
-        """Let no other transaction that asks for this lock go on until this one ends."""
+        """Let no other transaction that asks for this lock go on until this one ends; taken with the next statement."""
         if name not in self._locks:
-            self.execute("SELECT pg_advisory_xact_lock(hashtext(%s), hashtext(%s))", self._lock_space, name)
+            self.defer("SELECT pg_advisory_xact_lock(hashtext(%s), hashtext(%s))", self._lock_space, name)
             self._locks |= {name}
 
     def lock_shared(self, name: str) -> None:
         """Let no other transaction take this lock for itself until this one ends; others may share it."""
-        query = "SELECT pg_advisory_xact_lock_shared(hashtext(%s), hashtext(%s))"
-        self.execute(query, self._lock_space, name)
+        if name not in self._locks:
+            self.defer("SELECT pg_advisory_xact_lock_shared(hashtext(%s), hashtext(%s))", self._lock_space, name)
 
     def try_lock(self, name: str) -> bool:
         query = "SELECT pg_try_advisory_xact_lock(hashtext(%s), hashtext(%s))"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mindex.clock import now_ms
 from mindex.model import Change, Record
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from mindex.model import MemoryStatistics, PurgeResult, SessionPage
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 
+T = TypeVar("T")
+
+# The lock of all entries: shared by single writes, alone by a block of several.
+_ENTRIES = "entries"
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after, batch FROM history"
 # A page of changes, forwards from a moment and behind a change number of that moment, or backwards.
 _CHANGES_BETWEEN = f"""
@@ -129,8 +133,19 @@ class PostgresEntries:
     def transaction(self, *, batch: bool = False) -> Iterator[int]:
         with self._database.transaction(batch=batch) as moment:
             with self._database.read() as transaction:
+                # What a block has read stays as it is until it ends: it may depend on entries of any agent.
+                transaction.lock(_ENTRIES)
                 self._engine.may_write(transaction)
             yield moment
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
+        """Run a function that writes entries: beside others that do, but not beside a block of several writes."""
+
+        def locked(transaction: Transaction) -> T:
+            transaction.lock_shared(_ENTRIES)
+            return work(transaction)
+
+        return self._engine.write(locked)
 
     def _now(self) -> int:
         return self._database.moment or now_ms()
@@ -153,14 +168,14 @@ class PostgresEntries:
             statements.flush()
             return outcomes
 
-        return self._engine.write(add)
+        return self._write(add)
 
     def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
         def revise(transaction: Transaction) -> Change:
             statements = self._statements(transaction)
             return rules.revise(statements, id_, change, by=by, action=action, reason=reason, unique=unique)
 
-        return self._engine.write(revise)
+        return self._write(revise)
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         from mindex.store.postgres.purge import purge  # few processes ever purge
@@ -174,7 +189,7 @@ class PostgresEntries:
             for ends in sorted([(source, target), (target, source)]):
                 transaction.execute(_SET_LINK, *rest, *ends)
 
-        self._engine.write(link)
+        self._write(link)
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         if accesses and self._logs_access:
@@ -302,12 +317,12 @@ class PostgresEntries:
             statements.flush()
             return outcomes
 
-        return self._engine.write(store)
+        return self._write(store)
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         rows = [(link.kind, link.weight, link.created_at, source, link.target) for source, link in links]
         query = _PUT_LINK.format(otherwise="NOTHING")
-        return self._engine.write(lambda transaction: sum(transaction.execute(query, *row) for row in rows))
+        return self._write(lambda transaction: sum(transaction.execute(query, *row) for row in rows))
 
     def owners(self, ids: Iterable[str]) -> dict[str, str]:
         with self._database.read() as transaction:
@@ -331,10 +346,10 @@ class PostgresEntries:
             return transaction.value(f"SELECT 1 {_UNEXTRACTED} AND r.id = %s", id_) is not None
 
     def mark_extracted(self, id_: str, facts: int) -> None:
-        self._engine.write(lambda transaction: transaction.execute(_MARK_EXTRACTED, now_ms(), facts, id_))
+        self._write(lambda transaction: transaction.execute(_MARK_EXTRACTED, now_ms(), facts, id_))
 
     def mark_unanswered(self, id_: str) -> None:
-        self._engine.write(lambda transaction: transaction.execute(_MARK_UNANSWERED, now_ms(), id_))
+        self._write(lambda transaction: transaction.execute(_MARK_UNANSWERED, now_ms(), id_))
 
 
 def _whose(agent: str) -> tuple[str, tuple[str, ...]]:

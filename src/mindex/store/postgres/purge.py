@@ -26,7 +26,7 @@ _VACUUMED = ("records", "words", "vectors", "history", "access_log", "counts", "
 
 
 def purge(engine: PostgresEngine, ids: Sequence[str]) -> PurgeResult:
-    """See `EntryStore.purge`. `erased` is false: pages, the write-ahead log and backups of the server keep copies."""
+    """See `EntryStore.purge`. The server's write-ahead log and backups are not the engine's: docs/team.md says so."""
     engine.background.flush()  # what waits there may hold texts of these records
     result = engine.write(lambda transaction: _purge(transaction, list(dict.fromkeys(ids))))
     engine.vacuum(_VACUUMED)
@@ -34,6 +34,7 @@ def purge(engine: PostgresEngine, ids: Sequence[str]) -> PurgeResult:
 
 
 def _purge(transaction: Transaction, ids: list[str]) -> PurgeResult:
+    transaction.lock_shared("entries")
     query = "SELECT DISTINCT agent, kind = 'chunk', owner FROM records WHERE id = ANY(%s)"
     for agent, is_chunk, owner in sorted(transaction.rows(query, ids)):
         transaction.lock(f"collection {owner}" if is_chunk else f"agent {agent}")
@@ -50,4 +51,4 @@ def _purge(transaction: Transaction, ids: list[str]) -> PurgeResult:
     transaction.write_counts()
     words.merge_counts(transaction)  # a word that no record holds any more
     left = tuple(id_ for id_ in facts if id_ not in frozenset(ids))
-    return PurgeResult(len(present), vectors, history, facts=left, erased=False)
+    return PurgeResult(len(present), vectors, history, facts=left, erased=True)
