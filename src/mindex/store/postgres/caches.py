@@ -1,6 +1,6 @@
 """Cached results in PostgreSQL: bounded per kind, the least recently written go first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mindex.clock import now_ms
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
@@ -73,6 +73,15 @@ class PostgresCaches:
         with self._database.read() as transaction:
             query = f"SELECT 1 FROM cache WHERE {_WITH_PREFIX} LIMIT 1"
             return transaction.value(query, kind, start, start) is not None
+
+    def items(self) -> Iterator[tuple[str, str, bytes]]:
+        self._engine.background.flush()
+        with self._database.read() as transaction:
+            kinds = sorted(count_values(transaction))
+        for kind in kinds:  # a kind at a time: no transaction stays open while the caller works
+            with self._database.read() as transaction:
+                rows = transaction.rows("SELECT key, value FROM cache WHERE kind = %s ORDER BY key", kind)
+            yield from ((kind, key, bytes(value)) for key, value in rows)
 
     def clear(self, kinds: Sequence[str] = ()) -> dict[str, int]:
         self._engine.background.flush()

@@ -195,6 +195,16 @@ class PostgresEntries:
         if accesses and self._logs_access:
             self._engine.background.submit(lambda transaction: _log(transaction, accesses, oldest=oldest, rows=rows))
 
+    def logged_queries(self) -> tuple[str, ...]:
+        self._engine.background.flush()
+        query = "SELECT query FROM (SELECT DISTINCT query COLLATE \"C\" AS query FROM access_log) q WHERE query != ''"
+        return self._ids(f"{query} ORDER BY query")
+
+    def forget_queries(self, queries: Sequence[str]) -> int:
+        self._engine.background.flush()
+        statement = "UPDATE access_log SET query = '' WHERE query = ANY(%s) AND query != ''"
+        return self._write(lambda transaction: transaction.execute(statement, list(queries)))
+
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def by_number(self, agent: str, number: int) -> str | None:
