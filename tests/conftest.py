@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from mindex.memory import Memory
 from tests.guard import sitecustomize as guard
+from tests.postgres_server import PostgresServer
 
 HANDBOOK = Path(__file__).parent.parent / "examples" / "handbook"
 
@@ -28,7 +29,7 @@ settings.load_profile("unhurried")
 # Every test that uses one of these fixtures is marked `model`.
 _MODEL_FIXTURES = {"handbook_memory", "with_model"}
 # Every test that uses a fixture of one of these types is marked `server`.
-_SERVER_TYPES = ("ModelServer", "ChatServer", "HubServer", "Judge")
+_SERVER_TYPES = ("ModelServer", "ChatServer", "HubServer", "Judge", "PostgresServer")
 # Every test below one of these folders is marked `slow`: most of them start processes and kill them.
 _SLOW_FOLDERS = {Path(__file__).parent / "faults"}
 
@@ -132,6 +133,20 @@ def nobody_is_known(shared_model_cache: None) -> None:
     """What one test's server was like, or how it failed, says nothing of the next one that is given its port."""
     for kind in ("breakers", "cards", "canaries", "addresses"):
         shutil.rmtree(Path(os.environ["MINDEX_CACHE_DIR"]) / kind, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server, for all tests of this process."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_database(postgres_server: PostgresServer) -> Iterator[str]:
+    """The URL of an empty schema of a test's own."""
+    with postgres_server.schema() as url:
+        yield url
 
 
 @pytest.fixture

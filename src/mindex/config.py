@@ -34,6 +34,16 @@ def _text(value: object) -> str:
     return value
 
 
+def _database(value: object) -> str:
+    """A path or URL. One with a password is refused here, before any command can print it."""
+    text = _text(value)
+    if "://" in text:
+        from mindex.database_url import refuse_password  # most databases are files
+
+        refuse_password(text)
+    return text
+
+
 def _flag(value: object) -> bool:
     word = str(value).lower()
     if word not in (*_YES, *_NO):
@@ -115,7 +125,7 @@ _ProjectSetting = partial(Setting, in_project=True)
 _SHORTENERS = ", ".join(SHORTEN_VECTORS)
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("db", "", _text, "the database file; default: in the user's data folder"),
+    Setting("db", "", _database, "the database, a file or a URL; default: a file in the user's data folder"),
     Setting("agent", "main", _text, "whose words are searched beside the shared files"),
     # Checked here, before anything is stored: an unknown reranker or language model is only left out.
     Setting("embedding.provider", "local", _one_of(*EMBEDDING_PROVIDERS, "none"), provider_names("embedding")),

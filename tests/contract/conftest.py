@@ -24,9 +24,12 @@ engines.register_engine("toy", open_memory_store)
 engines.register_engine("partial", partial(open_memory_store, capabilities=_LEAST))
 
 
-@pytest.fixture(params=["sqlite", "toy", "partial"])
+@pytest.fixture(params=["sqlite", "toy", "partial", pytest.param("postgres", marks=pytest.mark.server)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The path or URL of an empty database of each engine."""
+    if request.param == "postgres":
+        url: str = request.getfixturevalue("postgres_database")
+        return url
     return str(tmp_path / "store.db") if request.param == "sqlite" else f"{request.param}://{tmp_path}"
 
 

@@ -1,4 +1,4 @@
-"""The same calls have the same results on both engines: random writes, and after each of them every way to read.
+"""The same calls have the same results on all engines: random writes, and after each of them every way to read.
 
 What a caller may not rely on is not compared: the order of pending records, and the exact scores of phrases.
 """
@@ -13,9 +13,10 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from hypothesis import settings
+import pytest
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from mindex.errors import MindexError
 from mindex.model import (
@@ -38,6 +39,7 @@ from mindex.store.base import Access, DocumentUpdate, KeywordQuery, RetryPolicy,
 from mindex.store.export_rows import ExportRow, Extraction, ImportPreview, Link, RestoreOptions
 from mindex.store.open import open_store
 from tests.contract.memory_engine import DATABASES
+from tests.postgres_server import PostgresServer
 
 ONE, OTHER = Model("test", "one", 4), Model("test", "other", 4)
 WORDS = ("apple", "pear", "red", "Redis", "PolicyController", "東京", "100%", "x_y", "naïve")
@@ -123,8 +125,11 @@ class Engines(RuleBasedStateMachine):
         self.clock = patch("mindex.clock.time")
         self.clock.start().time_ns = lambda: self.now * 1_000_000
         self.folder = TemporaryDirectory()
-        self.stores = open_store(Path(self.folder.name, "memory.db")), open_store("toy://agrees")
+        self.stores = open_store(Path(self.folder.name, "memory.db")), self.open_other()
         self.agree(lambda store: store.files.put_collection(Collection("docs", "/docs")))
+
+    def open_other(self) -> Store:
+        return open_store("toy://agrees")
 
     def teardown(self) -> None:
         for store in self.stores:
@@ -363,3 +368,19 @@ def outcome(call: Callable[..., object], *arguments: object) -> object:
 
 TestEnginesAgree = Engines.TestCase
 TestEnginesAgree.settings = settings(derandomize=True, max_examples=6, stateful_step_count=12)
+
+
+@pytest.mark.server
+@pytest.mark.slow
+def test_postgresql_agrees_with_sqlite(postgres_server: PostgresServer) -> None:
+    class WithPostgres(Engines):
+        def open_other(self) -> Store:
+            self.schema = postgres_server.schema()
+            return open_store(self.schema.__enter__())
+
+        def teardown(self) -> None:
+            super().teardown()
+            self.schema.__exit__(None, None, None)
+
+    # Without shrinking: on a server it takes minutes.
+    run_state_machine_as_test(WithPostgres, settings=settings(TestEnginesAgree.settings, phases=[Phase.generate]))

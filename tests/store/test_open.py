@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from mindex.memory import Memory
 from mindex.store import open as opening
 from mindex.store.base import Store
 from mindex.store.open import open_store, register_engine
+from tests.running import run_here
 
 
 def test_a_path_opens_a_sqlite_file(tmp_path: Path) -> None:
@@ -21,8 +24,49 @@ def test_a_path_opens_a_sqlite_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_scheme_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no engine for postgresql:// is installed"):
-        Memory("postgresql://localhost/team")
+    with pytest.raises(ConfigError, match="no engine for mysql:// is installed"):
+        Memory("mysql://localhost/team")
+
+
+_WITHOUT_PSYCOPG = """
+import sys
+sys.modules["psycopg"] = None
+from mindex.cli.main import main
+main(["--db", "postgresql://localhost/team", "status"])
+"""
+
+
+def test_postgresql_without_its_packages_says_what_to_install() -> None:
+    ran = subprocess.run([sys.executable, "-c", _WITHOUT_PSYCOPG], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert "PostgreSQL needs two more packages; pip install 'mindex[postgres]'" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:s3cret@db.example/team",
+        "postgresql://:s3cret@db.example/team",
+        "postgresql://db.example/team?user=ada&password=s3cret",
+        "postgresql://db.example/team?sslpassword=s3cret",
+        "postgresql://ada:s3cret/with@all@db.example/team",
+        "postgresql://ada:s3cret?x@db.example/team",
+        "postgres://ada:s3cret#x@db.example/team",
+    ],
+)
+@pytest.mark.parametrize("command", [["search", "tea"], ["config"], ["paths"], ["status", "--json"]])
+def test_a_password_in_the_url_is_refused_and_printed_by_no_command(
+    url: str, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDEX_DB", url)
+    from_variable = run_here(*command)
+    monkeypatch.delenv("MINDEX_DB")
+    for ran in (from_variable, run_here("--db", url, *command)):
+        assert ran.code != 0 and "s3cret" not in ran.out + ran.err
+        assert "service file, ~/.pgpass or PGPASSWORD" in ran.out + ran.err
+    with pytest.raises(ConfigError) as raised:
+        open_store(url)
+    assert "s3cret" not in str(raised.value)
 
 
 def test_a_registered_engine_opens_its_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,20 @@ from mindex.store.base import Store
 from mindex.store.sqlite.caches import CACHE_ROWS
 from mindex.store.sqlite.store import SqliteStore
 
+
+def _open_postgres(url: str, cache_rows: int, logs_access: bool) -> Store:
+    try:
+        from mindex.store.postgres.store import PostgresStore  # psycopg is there only where it was asked for
+    except ModuleNotFoundError as error:
+        if error.name not in ("psycopg", "psycopg_pool"):
+            raise
+        raise ConfigError("PostgreSQL needs two more packages", "pip install 'mindex[postgres]'") from None
+    return PostgresStore(url, cache_rows=cache_rows, logs_access=logs_access)
+
+
 # Opens the store of a URL. The second argument is `cache_rows`, the third `logs_access`.
 Opener = Callable[[str, int, bool], Store]
-_ENGINES: dict[str, Opener] = {}
+_ENGINES: dict[str, Opener] = {"postgresql": _open_postgres, "postgres": _open_postgres}
 
 
 def register_engine(scheme: str, opener: Opener) -> None:

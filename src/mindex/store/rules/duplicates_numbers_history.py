@@ -56,6 +56,9 @@ class EntryStatements(Protocol):
     def append_change(self, change: Change) -> int:
         """Append to the history. Returns the change's number: higher than any before, never given again."""
 
+    def append_changes(self, changes: Sequence[Change]) -> None:
+        """Append changes under their own numbers, or, where that is 0, under new ones."""
+
 
 def add(
     statements: EntryStatements, record: Record, *, by: str, reason: str = "", unique: str = "", once: bool = False
@@ -76,7 +79,7 @@ def add(
     record = replace(record, number=number)
     statements.insert(record)
     batch = batch_of("add", reason, by, record.updated_at, statements.batch)
-    statements.append_change(Change(0, record.id, record.updated_at, by, "add", reason, None, record, batch=batch))
+    statements.append_changes([Change(0, record.id, record.updated_at, by, "add", reason, None, record, batch=batch)])
     return AddOutcome(record.id, created=True)
 
 

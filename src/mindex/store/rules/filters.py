@@ -14,6 +14,7 @@ from mindex.store.rules.bm25 import matches
 from mindex.text_match import literal_ranges
 
 _WILD = "*?["
+NO_MATCH = "(?!.?)"  # a regular expression that matches nothing
 
 
 def admits(filters: Filters, record: Record, now: int) -> bool:
@@ -78,10 +79,11 @@ def is_glob(pattern: str) -> bool:
 
 def glob_matches(pattern: str, text: str) -> bool:
     """`*` matches any characters, `/` included, `?` one, `[a-c]` and `[^a-c]` one of a set; case counts."""
-    return re.fullmatch(_glob_expression(pattern), text, re.DOTALL) is not None
+    return re.fullmatch(glob_expression(pattern), text, re.DOTALL) is not None
 
 
-def _glob_expression(pattern: str) -> str:
+def glob_expression(pattern: str) -> str:
+    """A glob as a regular expression for a whole text, in the syntax that `re` and PostgreSQL share."""
     expression, at = "", 0
     while at < len(pattern):
         char = pattern[at]
@@ -91,9 +93,9 @@ def _glob_expression(pattern: str) -> str:
             at += negated
             end = pattern.find("]", at + 1)  # a `]` that comes first is a member of the set
             if end < 0:
-                return r"(?!)"  # a set without an end matches nothing
+                return NO_MATCH  # a set without an end matches nothing
             members = _set_expression(pattern[at:end])
-            empty = "." if negated else "(?!)"
+            empty = "." if negated else NO_MATCH
             expression += f"[{'^' if negated else ''}{members}]" if members else empty
             at = end + 1
         else:

@@ -42,9 +42,6 @@ class RestoreStatements(EntryStatements, Protocol):
     def taken_changes(self, numbers: Sequence[int]) -> Iterable[int]:
         """Those of these change numbers that exist."""
 
-    def append_changes(self, changes: Sequence[Change]) -> None:
-        """Append changes to the history under their own numbers, or, where that is 0, under new ones."""
-
     def put_fields(self, id_: str, fields: Mapping[str, object]) -> None:
         """Replace the fields of an entry, without a change in the history."""
 

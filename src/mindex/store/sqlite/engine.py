@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.errors import StoreBusyError, StoreError
+from mindex.store.background import BackgroundWriter
 from mindex.store.sqlite import keyword, record_rows
-from mindex.store.sqlite.background import BackgroundWriter
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import migrate, version_of
 from mindex.store.sqlite.queries import read_value
@@ -35,7 +35,11 @@ class SqliteEngine:
         except BaseException:
             self.database.close()
             raise
-        self.background = BackgroundWriter(self.database)
+        self.background = BackgroundWriter(
+            self._write_in_background,
+            read_only=self.database.read_only,
+            in_transaction=lambda: self.database.moment is not None,
+        )
 
     @cached_property
     def vectors(self) -> SqliteVectors:
@@ -65,6 +69,10 @@ class SqliteEngine:
         with self.database.write(durable=durable) as connection:
             self.may_write(connection)
             yield connection
+
+    def _write_in_background(self, run: Callable[[sqlite3.Connection], None]) -> None:
+        with self.database.write() as connection:
+            run(connection)
 
     def close(self) -> None:
         self.background.close()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindex.clock import now_ms
 from mindex.model import Change, Record
+from mindex.store import record_json
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.sqlite import record_rows
@@ -235,7 +236,7 @@ class SqliteEntries:
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         with self._database.read() as connection:
-            return tuple(record_rows.from_snapshot(before) for (before,) in connection.execute(_STATES_AT, (moment,)))
+            return tuple(record_json.from_snapshot(before) for (before,) in connection.execute(_STATES_AT, (moment,)))
 
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         with self._database.snapshot() as connection:
@@ -335,8 +336,8 @@ def read_changes(connection: sqlite3.Connection, where: str, value: str | int) -
 
 def _to_change(row: tuple[Any, ...]) -> Change:
     number, record, at, by, action, reason, before, after, batch = row
-    first = None if before is None else record_rows.from_snapshot(before)
-    return Change(number, record, at, by, action, reason, first, record_rows.from_snapshot(after), batch=batch)
+    first = None if before is None else record_json.from_snapshot(before)
+    return Change(number, record, at, by, action, reason, first, record_json.from_snapshot(after), batch=batch)
 
 
 def _extraction_scope(agent: str, retry_policy: RetryPolicy | None) -> tuple[str, tuple[str | int, ...]]:

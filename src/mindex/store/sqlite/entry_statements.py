@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mindex.clock import now_ms
 from mindex.ids import content_hash
 from mindex.model import Change, Record
+from mindex.store import record_json
 from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.queries import read_among, read_value
 
@@ -111,7 +112,7 @@ class SqliteEntryStatements:
         self._connection.executemany(_APPEND_CHANGE, map(_change_values, changes))
 
     def put_fields(self, id_: str, fields: Mapping[str, object]) -> None:
-        self._connection.execute("UPDATE records SET fields = ? WHERE id = ?", (record_rows.encode(fields), id_))
+        self._connection.execute("UPDATE records SET fields = ? WHERE id = ?", (record_json.encode(fields), id_))
 
     def put_accesses(self, id_: str, accesses: Accesses) -> None:
         self._connection.execute(_PUT_ACCESSES, (id_, accesses.count, accesses.last_at))
@@ -168,20 +169,19 @@ class SqliteBulkStatements(SqliteEntryStatements):
         else:
             super().touch(id_, at)
 
-    def append_change(self, change: Change) -> int:
-        self._changes.append(change)
-        return 0  # it gets its number when it is written
+    def append_changes(self, changes: Sequence[Change]) -> None:
+        self._changes.extend(changes)
 
     def flush(self) -> None:
         """Write what was added."""
         record_rows.insert_entries(self._connection, [*self._records.values()])
-        self.append_changes(self._changes)
+        super().append_changes(self._changes)
         super().raise_number(self._last_number)
 
 
 def _change_values(change: Change) -> tuple[object, ...]:
-    before = None if change.before is None else record_rows.snapshot(change.before)
+    before = None if change.before is None else record_json.snapshot(change.before)
     return (
         change.change or None, change.record, change.at, change.by, change.action, change.reason, change.batch,
-        before, record_rows.snapshot(change.after),
+        before, record_json.snapshot(change.after),
     )  # fmt: skip

@@ -10,13 +10,13 @@ from mindex.clock import now_ms
 from mindex.errors import CollectionError
 from mindex.model import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate
+from mindex.store.record_json import decode_texts, encode
 from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks
 from mindex.store.rules.filters import is_glob
 from mindex.store.sqlite import caches, keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import path_clause
 from mindex.store.sqlite.queries import marks, read_column, read_value
-from mindex.store.sqlite.record_rows import decode_texts, encode
 
 _DOCUMENT = """
 SELECT d.id, c.name, d.path, d.fingerprint, d.size, d.mtime_ns, d.title, d.domain, d.instruction, d.tags, d.links,

@@ -3,7 +3,6 @@
 Columns come from `model.record_properties`: a new property needs a line there and a column, and nothing here.
 """
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
@@ -13,6 +12,7 @@ from mindex.analyzer import fold
 from mindex.ids import content_hash
 from mindex.model import Record
 from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
+from mindex.store.record_json import decode_object, decode_texts, encode
 from mindex.store.sqlite import keyword
 from mindex.store.sqlite.queries import marks, read_among
 
@@ -28,19 +28,7 @@ def _column(one: RecordProperty) -> str:
     return f"coalesce(r.{one.name}, {one.default!r})" if one.chunk else f"r.{one.name}"
 
 
-def decode_texts(stored: str) -> tuple[str, ...]:
-    return tuple(json.loads(stored)) if stored != "[]" else ()  # most records have none
-
-
-encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every value
-
-
-def _decode_object(stored: str) -> dict[str, object]:
-    decoded: dict[str, object] = json.loads(stored) if stored != "{}" else {}
-    return decoded
-
-
-_DECODE: dict[str, Callable[[Any], object]] = {"texts": decode_texts, "object": _decode_object, "flag": bool}
+_DECODE: dict[str, Callable[[Any], object]] = {"texts": decode_texts, "object": decode_object, "flag": bool}
 _DECODED = tuple((at, _DECODE[one.value]) for at, one in enumerate(PROPERTIES) if one.value in _DECODE)
 SELECT = f"""
 SELECT {", ".join(map(_column, PROPERTIES))}
@@ -55,10 +43,7 @@ _UPDATE = (
 )
 _JSON = frozenset(one.name for one in ENTRY_PROPERTIES if one.value in ("texts", "object"))
 _EMPTY = {one.name: "[]" if one.value == "texts" else "{}" for one in ENTRY_PROPERTIES if one.name in _JSON}
-_VALUES = attrgetter(*_STORED)
-_LEFT_OUT = tuple(None if one.required else one.default for one in ENTRY_PROPERTIES)
 _NAMES = {"tags": "tag", "entities": "entity"}  # table → column
-_TEXTS = tuple(one.name for one in ENTRY_PROPERTIES if one.value == "texts")
 
 
 def to_record(row: Sequence[Any]) -> Record:
@@ -72,19 +57,6 @@ def _values(record: Record, names: Sequence[str]) -> list[Any]:
     values = zip(names, attrgetter(*names)(record), strict=True)
     # Most lists and objects are empty.
     return [(encode(value) if value else _EMPTY[name]) if name in _JSON else value for name, value in values]
-
-
-def snapshot(record: Record) -> str:
-    """An entry's state as JSON, for the history; what is at its default is left out."""
-    values = zip(_STORED, _VALUES(record), _LEFT_OUT, strict=True)
-    return encode({name: value for name, value, default in values if value != default})
-
-
-def from_snapshot(text: str) -> Record:
-    values: dict[str, Any] = json.loads(text)
-    for name in _TEXTS:
-        values[name] = tuple(values.get(name, ()))
-    return Record(**values)
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────

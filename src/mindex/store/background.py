@@ -1,14 +1,13 @@
 """Writes in the background: one thread per process, many small jobs in one transaction, no error to the caller."""
 
 import contextlib
-import sqlite3
 import threading
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from mindex.errors import MindexError
-from mindex.store.sqlite.connection import Database
 
-Job = Callable[[sqlite3.Connection], None]
+C = TypeVar("C")  # what an engine's statements are run on
 Done = Callable[[], object]
 
 _MOST_WAITING = 10_000
@@ -16,22 +15,31 @@ _MOST_WAITING = 10_000
 _GATHER_SECONDS = 0.5
 
 
-class BackgroundWriter:
+class BackgroundWriter(Generic[C]):
     """Started by its first job; `close` writes what is left, waiting only a moment for the lock."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._jobs: list[tuple[Job, Done]] = []
+    def __init__(
+        self,
+        write: Callable[[Callable[[C], None]], None],
+        *,
+        read_only: bool = False,
+        in_transaction: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`write` runs a function in one transaction of the engine; nothing is written where it is read-only."""
+        self._write = write
+        self._read_only = read_only
+        self._in_transaction = in_transaction  # whether the calling thread has a transaction open
+        self._jobs: list[tuple[Callable[[C], None], Done]] = []
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
         self._writing = False
         self._hurry = False
 
-    def submit(self, job: Job, done: Done = lambda: None) -> None:
+    def submit(self, job: Callable[[C], None], done: Done = lambda: None) -> None:
         """Have it tried; `done` is called when it was, or will not be."""
         with self._wake:
-            if self._closing or self._database.read_only or len(self._jobs) >= _MOST_WAITING:
+            if self._closing or self._read_only or len(self._jobs) >= _MOST_WAITING:
                 done()
                 return
             self._jobs.append((job, done))
@@ -43,7 +51,7 @@ class BackgroundWriter:
 
     def flush(self) -> None:
         """Return when every job submitted so far was tried."""
-        assert self._database.moment is None, "a thread in a transaction would wait for itself"
+        assert not self._in_transaction(), "a thread in a transaction would wait for itself"
         with self._wake:
             self._hurry = True
             self._wake.notify_all()
@@ -59,10 +67,13 @@ class BackgroundWriter:
                 if not jobs:
                     return
                 self._writing = True
+
+            def run(connection: C, jobs: list[tuple[Callable[[C], None], Done]] = jobs) -> None:
+                for job, _ in jobs:
+                    job(connection)
+
             try:
-                with self._database.write() as connection:
-                    for job, _ in jobs:
-                        job(connection)
+                self._write(run)
             except MindexError as error:
                 from logging import getLogger  # only a failure needs it
 

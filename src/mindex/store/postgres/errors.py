@@ -1,0 +1,83 @@
+"""psycopg's errors as errors of the store: one sentence each, with the fix, and never a password."""
+
+import re
+
+import psycopg
+from psycopg import errors
+
+from mindex.errors import StoreBusyError, StoreError, UsageError
+
+_CHECK = "check that the server runs and that its host, port and database name are right"
+_PASSWORD = "check it in the service file, ~/.pgpass or PGPASSWORD"
+# What the server or libpq says of a connection that failed, and what to do; the first that fits.
+_CONNECTING = (
+    ("password authentication failed", "the server refused the password", _PASSWORD),
+    ("no password supplied", "the server wants a password", _PASSWORD),
+    ("does not exist", "the server has no such database or role", "check the names in the URL, or create them"),
+    ("definition of service", "the service file has no such service", "check its name in the URL and the service file"),
+    ("pg_hba.conf", "the server does not admit this user from here", "ask for an entry in its pg_hba.conf"),
+    ("invalid", "the URL is malformed", "write postgresql://USER@HOST/DATABASE"),
+    ("too many", "the server has no connection left", "try again, or put a pooler such as PgBouncer before it"),
+    ("remaining connection slots", "the server has no connection left", "try again, or put a pooler before it"),
+    ("starting up", "the server is just starting", "try again in a moment"),
+    ("shutting down", "the server is just shutting down", "try again when it runs"),
+)  # fmt: skip
+# Errors of a statement → what happened, and what to do.
+_STATEMENTS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...], str, str], ...] = (
+    (errors.QueryCanceled, "{place} ended a statement that took too long (statement_timeout)",
+     "try again, or ask its administrator to raise statement_timeout for this role"),
+    (errors.InsufficientPrivilege, "this role may not do that in {place}: {reason}",
+     "ask the owner of the schema for the right"),
+    (errors.ReadOnlySqlTransaction, "{place} is read-only", "connect to the primary server"),
+    ((errors.DiskFull, errors.OutOfMemory), "{place} has no space left",
+     "free some on the server; nothing that was stored is lost"),
+    ((errors.UndefinedTable, errors.UndefinedColumn), "a table of mindex is missing in {place}: {reason}",
+     "restore a backup, or choose another schema with ?schema=NAME"),
+)  # fmt: skip
+_BUSY = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
+# What the server says of a record whose id exists.
+_TAKEN = re.compile(r"^Key \((?:owner, )?id\)=\((?:.*, )?(\w+)\) already exists")
+_GOING = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleInTransactionSessionTimeout)
+
+
+def is_conflict(error: psycopg.Error) -> bool:
+    """Whether another transaction was faster, so that the same one may succeed when it is run again."""
+    return isinstance(error, errors.SerializationFailure | errors.DeadlockDetected | errors.UniqueViolation)
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, or could not be made: the server restarts, or the network failed."""
+    if isinstance(error, _GOING):
+        return True
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate is None
+
+
+def store_error(error: psycopg.Error, place: str) -> StoreError | UsageError:
+    """The error to raise instead. `place` is the database's URL, which holds no password."""
+    if isinstance(error, psycopg.DataError):
+        return UsageError(f"a value cannot be looked up or stored ({_reason(error)})", "check the text or number")
+    if isinstance(error, errors.UniqueViolation) and (taken := _TAKEN.search(error.diag.message_detail or "")):
+        return StoreError(f"there is a record '{taken[1]}' already", "run the command again")
+    if isinstance(error, _BUSY):
+        return StoreBusyError(f"other processes kept changing the same records of {place}", "try again")
+    for kind, message, hint in _STATEMENTS:
+        if isinstance(error, kind):
+            return StoreError(message.format(place=place, reason=_reason(error)), hint)
+    if is_lost(error):
+        return StoreError(
+            f"the connection to {place} was lost; nothing of the unfinished change was stored", "try again"
+        )
+    return StoreError(f"{place}: {_reason(error)}", "run `mindex doctor`")
+
+
+def connection_error(error: psycopg.Error, place: str) -> StoreError:
+    """The error to raise when a connection could not be made."""
+    said = str(error)
+    for part, message, hint in _CONNECTING:
+        if part in said:
+            return StoreError(f"cannot use {place}: {message}", hint)
+    return StoreError(f"no server answers at {place}", _CHECK)
+
+
+def _reason(error: psycopg.Error) -> str:
+    return error.diag.message_primary or " ".join(str(error).split())

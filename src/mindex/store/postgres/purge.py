@@ -1,0 +1,54 @@
+"""Removing records for good from PostgreSQL: from every table and every index."""
+
+from collections.abc import Sequence
+
+from mindex.model import PurgeResult
+from mindex.model.consolidation import FROM
+from mindex.store.cache_kinds import TEXT_CACHES
+from mindex.store.postgres import caches, record_rows, words
+from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.engine import PostgresEngine
+
+_FACTS_OF_TURNS = """
+SELECT b.id FROM links l JOIN records a ON a.id = l.source JOIN records b ON b.id = l.target
+WHERE l.kind = %s AND a.kind = 'turn' AND b.retired_at IS NULL AND l.source = ANY(%s)
+GROUP BY b.id, b.seq ORDER BY b.seq
+"""
+_FORGET_QUERIES = """
+UPDATE access_log l SET query = '' FROM unnest(%s::text[]) purged (text)
+WHERE l.query != '' AND (strpos(purged.text, l.query) > 0 OR strpos(l.query, purged.text) > 0)
+"""
+_REFERENCES = (
+    ("access_log", "record"), ("accesses", "record"), ("extractions", "record"), ("links", "source"),
+    ("links", "target"),
+)  # fmt: skip
+_VACUUMED = ("records", "words", "vectors", "history", "access_log", "counts", "cache")
+
+
+def purge(engine: PostgresEngine, ids: Sequence[str]) -> PurgeResult:
+    """See `EntryStore.purge`. The server's write-ahead log and backups are not the engine's: docs/team.md says so."""
+    engine.background.flush()  # what waits there may hold texts of these records
+    result = engine.write(lambda transaction: _purge(transaction, list(dict.fromkeys(ids))))
+    engine.vacuum(_VACUUMED)
+    return result
+
+
+def _purge(transaction: Transaction, ids: list[str]) -> PurgeResult:
+    transaction.lock_shared("entries")
+    query = "SELECT DISTINCT agent, kind = 'chunk', owner FROM records WHERE id = ANY(%s)"
+    for agent, is_chunk, owner in sorted(transaction.rows(query, ids)):
+        transaction.lock(f"collection {owner}" if is_chunk else f"agent {agent}")
+    found = transaction.rows("SELECT owner, id, text FROM records WHERE id = ANY(%s)", ids)
+    present = [id_ for _, id_, _ in found]
+    vectors = transaction.value("SELECT count(*) FROM vectors WHERE piece = 0 AND record = ANY(%s)", present)
+    history = transaction.execute("DELETE FROM history WHERE record = ANY(%s)", ids)
+    facts = transaction.column(_FACTS_OF_TURNS, FROM, present)
+    transaction.execute(_FORGET_QUERIES, [text for _, _, text in found])
+    for table, column in _REFERENCES:
+        transaction.execute(f"DELETE FROM {table} WHERE {column} = ANY(%s)", present)
+    record_rows.remove_rows(transaction, [owner for owner, _, _ in found], present)
+    caches.clear(transaction, TEXT_CACHES)  # a text that is purged may be among them
+    transaction.write_counts()
+    words.merge_counts(transaction)  # a word that no record holds any more
+    left = tuple(id_ for id_ in facts if id_ not in frozenset(ids))
+    return PurgeResult(len(present), vectors, history, facts=left, erased=True)

@@ -1,0 +1,41 @@
+"""The engine for teams: one schema of a PostgreSQL database, with pgvector."""
+
+from pathlib import Path
+
+from mindex.store.base import GROUPS
+from mindex.store.postgres.address import parse_address
+from mindex.store.postgres.caches import PostgresCaches
+from mindex.store.postgres.connection import DEFAULT_WAIT
+from mindex.store.postgres.engine import PostgresEngine
+from mindex.store.postgres.entries import PostgresEntries
+from mindex.store.postgres.files import PostgresFiles
+from mindex.store.postgres.maintenance import PostgresMaintenance
+from mindex.store.postgres.retrieval import PostgresRetrieval
+from mindex.store.postgres.vector_store import PostgresVectorStore
+
+
+class PostgresStore:
+    """Implements `mindex.store.base.Store`."""
+
+    capabilities = GROUPS
+    folder: Path | None = None
+
+    def __init__(self, url: str, *, wait: float = DEFAULT_WAIT, cache_rows: int, logs_access: bool = True) -> None:
+        """`wait` bounds how long a write is tried, `cache_rows` each kind of cache (0 stores nothing)."""
+        self._engine = engine = PostgresEngine(parse_address(url), wait=wait)
+        self.files = PostgresFiles(engine)
+        self.entries = PostgresEntries(engine, logs_access=logs_access)
+        self.retrieval = PostgresRetrieval(engine)
+        self.vectors = PostgresVectorStore(engine)
+        self.caches = PostgresCaches(engine, cache_rows)
+        self.maintenance = PostgresMaintenance(engine, self.vectors)
+
+    @property
+    def read_only(self) -> bool:
+        return self._engine.database.read_only
+
+    def settle(self) -> None:
+        self._engine.background.flush()
+
+    def close(self) -> None:
+        self._engine.close()

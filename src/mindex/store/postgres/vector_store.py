@@ -1,0 +1,184 @@
+"""Vectors and embedding spaces in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from psycopg import sql
+
+from mindex.model import Model, Record, RecordVectors, VectorArray
+from mindex.store.postgres import record_rows, spaces, vectors, words
+from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.engine import PostgresEngine
+from mindex.store.rules import spaces as rules
+
+if TYPE_CHECKING:  # numpy costs more than a whole keyword search
+    from mindex.model.spaces import EmbedderSpec, Space
+
+_PENDING = """
+r.retired_at IS NULL AND NOT EXISTS (
+    SELECT 1 FROM vectors v WHERE v.owner = r.owner AND v.record = r.id
+    AND v.space = (SELECT key FROM spaces WHERE fingerprint = %s)
+)
+"""
+_EMBEDDED = """
+SELECT r.id FROM vectors v JOIN records r ON r.owner = v.owner AND r.id = v.record AND r.retired_at IS NULL
+WHERE v.piece = 0 AND v.space = (SELECT key FROM spaces WHERE fingerprint = %s) ORDER BY r.seq LIMIT %s
+"""
+_INDEXES = """
+SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = 'vectors'::regclass AND starts_with(c.relname, 'vectors_hnsw_')
+"""
+# Only the owner of a table may change its indexes; for other roles, what is there serves.
+_IS_OWNER = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
+_CREATE_INDEX = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {schema}.vectors
+USING hnsw ((embedding::{place}.halfvec({dimensions})) {place}.halfvec_cosine_ops)
+WHERE space = {space} AND kind_group = {group}
+"""
+_EXTENSION_SCHEMA = """
+SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
+"""
+# A halfvec of more dimensions cannot be indexed; such a space is searched exactly.
+_MOST_DIMENSIONS = 4_000
+# Rows that one transaction removes, so that no other write waits long.
+_ROWS_AT_ONCE = 5_000
+_DROP_SOME = """
+DELETE FROM vectors WHERE (owner, record, space, piece) IN (
+    SELECT owner, record, space, piece FROM vectors WHERE space = %s LIMIT %s
+) RETURNING kind_group
+"""
+
+
+class PostgresVectorStore:
+    """Implements `mindex.store.base.VectorStore`."""
+
+    def __init__(self, engine: PostgresEngine) -> None:
+        self._engine = engine
+        self._database = engine.database
+
+    # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def pending(self, model: Model) -> int:
+        with self._database.read() as transaction:
+            return int(transaction.value(f"SELECT count(*) FROM records r WHERE {_PENDING}", model.fingerprint))
+
+    def pending_records(
+        self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
+    ) -> tuple[Record, ...]:
+        among = "AND r.id = ANY(%s)" if ids else "AND r.kind != 'chunk'" if entries_only else ""
+        values = (list(ids), limit) if ids else (limit,)
+        with self._database.read() as transaction:
+            query = f"{record_rows.SELECT} WHERE {_PENDING} {among} ORDER BY r.seq LIMIT %s"
+            return tuple(map(record_rows.to_record, transaction.rows(query, model.fingerprint, *values)))
+
+    def put(self, model: Model, vectors_: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
+        rows = [
+            RecordVectors(item.record, vectors.as_rows(model, item.vectors), item.fluency, item.of) for item in vectors_
+        ]
+        return self._engine.write(lambda transaction: vectors.put(transaction, model, rows, embedder_spec))
+
+    def pack(self) -> None:
+        """Make the HNSW index of every group that has become large; writers go on meanwhile."""
+        if self._database.read_only:
+            return
+        with self._database.read() as transaction:
+            due = _lacking_indexes(transaction) if transaction.value(_IS_OWNER) else []
+            names = self._database.address.schema, transaction.value(_EXTENSION_SCHEMA)
+        schema, place = (sql.Identifier(name).as_string() for name in names)
+        for name, is_broken, space, group, dimensions in due:
+            if is_broken:  # its making was interrupted
+                self._database.execute_alone(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{name}")
+            create = _CREATE_INDEX.format(
+                name=name, schema=schema, place=place, dimensions=dimensions, space=space, group=group
+            )
+            self._database.execute_alone(create)
+
+    def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
+        with self._database.read() as transaction:
+            return vectors.read_stored(transaction, model, ids)
+
+    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
+        with self._database.read() as transaction:
+            return record_rows.read_records(transaction, transaction.column(_EMBEDDED, model.fingerprint, limit))
+
+    # ── spaces ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def active_space(self) -> str:
+        with self._database.read() as transaction:
+            return spaces.read_roles(transaction).active
+
+    def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
+        with self._database.read() as transaction:
+            return spaces.read_spaces(transaction, counted=counted)
+
+    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
+        def begin(transaction: Transaction) -> None:
+            spaces.lock_spaces(transaction)
+            rules.begin(spaces.PostgresSpaceStatements(transaction), model, embedder_spec)
+
+        self._engine.write(begin)
+
+    def switch_space(self, model: Model) -> bool:
+        def switch(transaction: Transaction) -> bool:
+            spaces.lock_spaces(transaction)
+            return rules.switch(spaces.PostgresSpaceStatements(transaction), model)
+
+        return self._engine.write(switch)
+
+    def canary(self, model: Model) -> VectorArray | None:
+        with self._database.read() as transaction:
+            return spaces.read_canary(transaction, model)
+
+    def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
+        return self._engine.write(lambda transaction: spaces.put_canary(transaction, model, vector))
+
+    def drop_unused_spaces(self) -> int:
+        with self._database.read() as transaction:
+            unused = transaction.rows(spaces.UNUSED)
+        for key, fingerprint in unused:
+            self._drop_space(key, fingerprint)
+        return len(unused)
+
+    def _drop_space(self, key: int, fingerprint: str) -> None:
+        while self._engine.write(lambda transaction: _drop_vectors(transaction, key, fingerprint)):
+            pass
+        with self._database.read() as transaction:
+            is_owner = transaction.value(_IS_OWNER)
+        schema = sql.Identifier(self._database.address.schema).as_string()
+        for group in vectors.GROUPS.values() if is_owner else ():
+            self._database.execute_alone(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{index_name(key, group)}")
+
+
+def index_name(space: int, group: int) -> str:
+    return f"vectors_hnsw_{space}_{group}"
+
+
+def _lacking_indexes(transaction: Transaction) -> list[tuple[str, bool, int, int, int]]:
+    """Name, whether it is there but broken, space, group and dimensions of each index that should be made."""
+    known = dict(transaction.rows(_INDEXES))
+    found = []
+    for space, dimensions in transaction.rows("SELECT key, dimensions FROM spaces"):
+        names = {group: record_rows.vector_count(space, group) for group in vectors.GROUPS.values()}
+        counts = words.read_counts(transaction, list(names.values()))
+        for group, counted in names.items():
+            name = index_name(space, group)
+            if counts[counted] > vectors.EXACT and dimensions <= _MOST_DIMENSIONS and not known.get(name, False):
+                found.append((name, name in known, space, group, dimensions))
+    return found
+
+
+def _drop_vectors(transaction: Transaction, key: int, fingerprint: str) -> bool:
+    """Remove some vectors of a space that is not in use, and at last the space. Returns whether more are left."""
+    spaces.lock_spaces(transaction)
+    if (key, fingerprint) not in transaction.rows(spaces.UNUSED):
+        return False  # it is in use again, or another process was faster
+    gone = transaction.rows(_DROP_SOME, key, _ROWS_AT_ONCE)
+    for (group,) in gone:
+        transaction.count({record_rows.vector_count(key, group): -1})
+    if len(gone) == _ROWS_AT_ONCE:
+        return True
+    transaction.execute("DELETE FROM spaces WHERE key = %s", key)
+    transaction.execute("DELETE FROM meta WHERE key = %s", spaces.canary_key(fingerprint))
+    return False

@@ -1,0 +1,569 @@
+"""What only the PostgreSQL engine has: connections, rights, restarts, several writers, and its indexes.
+
+What it has in common with every other engine is in `tests/contract`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from mindex.errors import SchemaError, StoreBusyError, StoreError, UsageError
+from mindex.memory import Memory
+from mindex.model import AnyOf, Collection, Filters, Record, RecordVectors, Term
+from mindex.store.base import Access, KeywordQuery
+from mindex.store.open import open_store
+from mindex.store.postgres import connection, keyword, migrations, vectors
+from mindex.store.postgres.store import PostgresStore
+from tests.contract.records import EVERYONE, EVERYTHING, MODEL, axis, found, memory_of, update
+from tests.postgres_server import PostgresServer
+from tests.running import run_here
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def store(postgres_database: str) -> Iterator[PostgresStore]:
+    with closing(PostgresStore(postgres_database, cache_rows=100)) as store:
+        store.files.put_collection(Collection("docs", "/docs"))
+        yield store
+
+
+@contextmanager
+def database_of(server: PostgresServer, name: str, *statements: str) -> Iterator[str]:
+    """The URL of a database of a test's own, in which an administrator has run some statements."""
+    server.run(f"CREATE DATABASE {name}")
+    try:
+        for statement in statements:
+            server.run(statement, database=name)
+        yield server.url(database=name)
+    finally:
+        server.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def role_of(server: PostgresServer, name: str, options: str = "") -> Iterator[str]:
+    server.run(f"CREATE ROLE {name} LOGIN {options}")
+    try:
+        yield name
+    finally:
+        server.run(f"DROP OWNED BY {name} CASCADE", f"DROP ROLE {name}")
+
+
+def lose_connections(server: PostgresServer) -> None:
+    """End every connection of mindex, as a restart of the server does."""
+    server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mindex'")
+
+
+# ── opening ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_server_that_does_not_answer_is_named() -> None:
+    with pytest.raises(StoreError, match=r"no server answers at postgresql://ada@127\.0\.0\.1:1/team; check that"):
+        open_store("postgresql://ada@127.0.0.1:1/team")
+
+
+def test_a_database_that_does_not_exist_is_an_error_that_says_so(postgres_server: PostgresServer) -> None:
+    with pytest.raises(StoreError, match="no such database or role; check the names in the URL"):
+        open_store(postgres_server.url(database="nowhere"))
+
+
+def test_a_wrong_password_is_refused_and_never_printed(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder,) = postgres_server.run("SHOW data_directory")[0]
+    rules = Path(folder, "pg_hba.conf")
+    before = rules.read_text()
+    with role_of(postgres_server, "locked", "PASSWORD 'right'"):
+        rules.write_text(f"local all locked scram-sha-256\n{before}")
+        postgres_server.run("SELECT pg_reload_conf()")
+        try:
+            monkeypatch.setenv("PGPASSWORD", "wr0ng")
+            ran = run_here("--db", postgres_server.url(user="locked"), "status")
+            monkeypatch.delenv("PGPASSWORD")
+            lacking = run_here("--db", postgres_server.url(user="locked"), "status")
+        finally:
+            rules.write_text(before)
+            postgres_server.run("SELECT pg_reload_conf()")
+    assert ran.code == 1 and "the server refused the password; check it in the service file" in ran.err
+    assert "wr0ng" not in ran.out + ran.err
+    assert lacking.code == 1 and "the server wants a password" in lacking.err
+
+
+def test_an_old_pgvector_is_refused_with_the_statement_that_updates_it(postgres_server: PostgresServer) -> None:
+    old = ("CREATE EXTENSION vector", "UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
+    with (
+        database_of(postgres_server, "old_vector", *old) as url,
+        pytest.raises(
+            StoreError, match=r"has pgvector 0\.7\.4, and mindex needs 0\.8; .*ALTER EXTENSION vector UPDATE;"
+        ),
+    ):
+        open_store(url)
+
+
+def test_a_role_that_may_not_create_the_extension_gets_the_statement(postgres_server: PostgresServer) -> None:
+    with (
+        role_of(postgres_server, "plain"),
+        database_of(postgres_server, "no_vector", "GRANT CREATE ON DATABASE no_vector TO plain"),
+        # pgvector is a trusted extension: who may create a schema may create it, too, unless that is taken away.
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(migrations, "_CREATE_EXTENSION", "CREATE EXTENSION IF NOT EXISTS file_fdw")
+        with pytest.raises(
+            StoreError, match=r"may not create the extension pgvector .* ask an administrator to run `CREATE"
+        ):
+            open_store(postgres_server.url(user="plain", database="no_vector"))
+
+
+def test_a_server_without_pgvector_is_an_error_that_says_so(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "_CREATE_EXTENSION", "CREATE EXTENSION not_there")
+    with (
+        database_of(postgres_server, "bare") as url,
+        pytest.raises(StoreError, match=r"has no pgvector; install pgvector 0\.8 or newer on the server"),
+    ):
+        open_store(url)
+
+
+def test_a_role_that_may_not_create_the_schema_gets_the_statement(postgres_server: PostgresServer) -> None:
+    with (
+        role_of(postgres_server, "guest"),
+        database_of(postgres_server, "closed", "CREATE EXTENSION vector"),
+        pytest.raises(StoreError, match=r'run `CREATE SCHEMA "mindex" AUTHORIZATION "guest";` in this database'),
+    ):
+        open_store(postgres_server.url(user="guest", database="closed"))
+
+
+def test_a_newer_schema_is_refused(
+    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer
+) -> None:
+    schema = postgres_database.partition("schema=")[2]
+    postgres_server.run(f"UPDATE {schema}.meta SET value = '99' WHERE key = 'schema'")
+    with pytest.raises(SchemaError, match=r"written by a newer mindex \(schema 99, this one speaks 1\); upgrade with"):
+        open_store(postgres_database)
+    with pytest.raises(StoreError, match="indexed by a newer mindex; restart this process after the upgrade"):
+        store.entries.add([memory_of("one")], by="me")
+
+
+def test_processes_that_open_an_empty_database_at_once_make_one_schema(postgres_database: str) -> None:
+    opened: list[object] = []
+
+    def open_one() -> None:
+        try:
+            with closing(open_store(postgres_database)) as one:
+                opened.append(one.maintenance.status().schema)
+        except StoreError as error:
+            opened.append(error)
+
+    threads = [threading.Thread(target=open_one) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert opened == [1] * 6
+
+
+def test_two_schemas_of_one_database_are_two_memories(postgres_server: PostgresServer) -> None:
+    with (
+        postgres_server.schema() as one,
+        postgres_server.schema() as other,
+        closing(open_store(one)) as first,
+        closing(open_store(other)) as second,
+    ):
+        first.entries.add([memory_of("one")], by="me")
+        assert (first.entries.agents(), second.entries.agents()) == (("a",), ())
+        assert first.maintenance.status().location == one
+
+
+def test_a_replica_is_read_and_refuses_every_write(postgres_server: PostgresServer, postgres_database: str) -> None:
+    with closing(open_store(postgres_database)) as store:
+        store.entries.add([memory_of("one")], by="me")
+    schema = postgres_database.partition("schema=")[2]
+    with role_of(postgres_server, "reader"):
+        postgres_server.run(
+            f"GRANT USAGE ON SCHEMA {schema} TO reader",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader",
+            "ALTER ROLE reader SET default_transaction_read_only = on",
+        )
+        with closing(open_store(postgres_server.url(user="reader", schema=schema))) as replica:
+            assert replica.read_only and found(replica, "text", EVERYONE) == ["one"]
+            with pytest.raises(StoreError, match="is read-only; connect to the primary server"):
+                replica.entries.add([memory_of("two")], by="me")
+
+
+# ── nothing outlives a transaction ────────────────────────────────────────────────────────────────────────────
+
+
+def test_connections_keep_no_state_that_a_pooler_would_mix_up(store: PostgresStore) -> None:
+    store.files.apply([update("a.md", *["apple pear"] * 20)])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
+    for number in range(8):  # psycopg would prepare a statement that it sees often
+        found(store, "apple")
+        store.retrieval.nearest(MODEL, np.asarray(axis(0), np.float32), EVERYTHING, 5)
+        store.entries.add([memory_of(f"m{number}")], by="me")
+    pool = store._engine.database._pool
+    with pool.connection() as one:
+        settings = one.execute(
+            "SELECT name FROM pg_settings WHERE source = 'session' AND name != 'client_encoding'"
+        ).fetchall()
+        prepared = one.execute("SELECT * FROM pg_prepared_statements").fetchall()
+        locks = one.execute("SELECT * FROM pg_locks WHERE locktype = 'advisory'").fetchall()
+    assert (settings, prepared, locks) == ([], [], [])
+
+
+# ── a server that goes away ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_write_whose_connection_is_lost_is_run_again_and_stored_once(
+    store: PostgresStore, postgres_server: PostgresServer
+) -> None:
+    store.entries.add([memory_of("one")], by="me")
+    calls: list[str] = []
+
+    def change(record: Record) -> Record:
+        calls.append(record.text)
+        if len(calls) == 1:
+            lose_connections(postgres_server)
+        return replace(record, text="new text")
+
+    store.entries.revise("one", change, by="me", action="update")
+    assert calls == ["text of one"] * 2
+    assert [one.action for one in store.entries.history("one")] == ["add", "update"]
+    assert all(check.ok for check in store.maintenance.check())
+
+
+def test_a_transaction_whose_connection_is_lost_leaves_nothing_and_says_so(
+    store: PostgresStore, postgres_server: PostgresServer
+) -> None:
+    lost = pytest.raises(StoreError, match="nothing of the unfinished change was stored; try again")
+    with lost, store.entries.transaction():
+        store.entries.add([memory_of("one")], by="me")
+        lose_connections(postgres_server)
+        store.entries.add([memory_of("two")], by="me")
+    assert store.retrieval.resolve("") == ()
+    store.entries.add([memory_of("three")], by="me")
+    assert store.retrieval.resolve("") == ("three",)
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_a_commit_that_was_not_answered_is_looked_up(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, arrived: bool
+) -> None:
+    """The server commits, or does not, and then the connection is gone: the entry is there once in both cases."""
+    execute = psycopg.Connection.execute
+    lost: list[str] = []
+
+    def lose_answer(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        if query != "COMMIT" or lost or self.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
+            return execute(self, query, *rest, **more)
+        lost.append("answer")
+        if arrived:
+            execute(self, query)
+        self.close()
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(psycopg.Connection, "execute", lose_answer)
+    (outcome,) = store.entries.add([Record("t", "turn", "said", agent="a", created_at=1)], by="me")
+    assert (lost, outcome.created) == (["answer"], True)
+    assert len(store.entries.history("t")) == 1
+
+
+def test_a_read_after_a_restart_uses_a_new_connection(store: PostgresStore, postgres_server: PostgresServer) -> None:
+    store.entries.add([memory_of("one")], by="me")
+    lose_connections(postgres_server)
+    assert found(store, "text", EVERYONE) == ["one"]
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path: Path) -> None:
+    with PostgresServer() as server, server.schema() as url, closing(open_store(url)) as store:
+        acknowledged: list[str] = []
+        failures: list[Exception] = []
+        stop = threading.Event()
+
+        def add(writer: int) -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                try:
+                    store.entries.add([memory_of(f"w{writer}n{number}")], by="me")
+                    acknowledged.append(f"w{writer}n{number}")
+                except StoreError as error:
+                    failures.append(error)
+
+        threads = [threading.Thread(target=add, args=(writer,)) for writer in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        server.kill_and_start()
+        before = len(acknowledged)
+        deadline = time.monotonic() + 30
+        while len(acknowledged) < before + 20 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+        assert len(acknowledged) >= before + 20 and not failures
+        assert sorted(store.retrieval.resolve("", 10_000)) == sorted(acknowledged)
+        numbers = [record.number for record in store.retrieval.records(acknowledged)]
+        assert len(set(numbers)) == len(numbers) == len(acknowledged)
+        assert all(check.ok for check in store.maintenance.check())
+
+
+def test_a_statement_that_takes_too_long_for_the_server_is_an_error_that_says_so(
+    postgres_server: PostgresServer, postgres_database: str, store: PostgresStore
+) -> None:
+    schema = postgres_database.partition("schema=")[2]
+    with role_of(postgres_server, "hurried", "SUPERUSER"):
+        postgres_server.run("ALTER ROLE hurried SET statement_timeout = '300ms'")
+        url = postgres_server.url(user="hurried", schema=schema)
+        with closing(open_store(url)) as hurried, store.entries.transaction():
+            store.entries.add([memory_of("one")], by="me")
+            with pytest.raises(StoreError, match=r"ended a statement that took too long \(statement_timeout\)"):
+                hurried.entries.add([memory_of("two")], by="me")
+        assert store.retrieval.resolve("") == ("one",)
+
+
+def test_a_writer_that_waits_too_long_for_another_says_that_it_is_busy(
+    postgres_database: str, store: PostgresStore
+) -> None:
+    with closing(PostgresStore(postgres_database, wait=0.3, cache_rows=0)) as impatient, store.entries.transaction():
+        store.entries.add([memory_of("one")], by="me")
+        with pytest.raises(StoreBusyError, match="try again"):
+            impatient.entries.add([memory_of("two")], by="me")
+
+
+def test_an_id_that_exists_is_refused_at_once(store: PostgresStore) -> None:
+    store.entries.add([memory_of("one")], by="me")
+    with pytest.raises(StoreError, match="there is a record 'one' already"):
+        store.entries.add([replace(memory_of("one"), text="other words", agent="b")], by="me")
+
+
+def test_more_threads_than_connections_wait_and_then_say_so(
+    postgres_database: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_CONNECTIONS", 1)
+    with closing(PostgresStore(postgres_database, wait=0.3, cache_rows=0)) as narrow:
+        outcome: list[object] = []
+
+        def read() -> None:
+            try:
+                outcome.append(narrow.retrieval.record("one"))
+            except StoreError as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=read)
+        with narrow._engine.database.read():
+            thread.start()
+            thread.join(30)
+        assert isinstance(outcome[0], StoreBusyError) and "all 1 connections" in str(outcome[0])
+        assert narrow.retrieval.record("one") is None
+
+
+def test_a_role_that_owns_no_table_writes_and_leaves_the_indexes_to_the_owner(
+    postgres_database: str, store: PostgresStore, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT", 5)
+    schema = postgres_database.partition("schema=")[2]
+    with role_of(postgres_server, "writer"):
+        postgres_server.run(
+            f"GRANT USAGE ON SCHEMA {schema} TO writer",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO writer",
+            f"GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA {schema} TO writer",
+        )
+        with closing(open_store(postgres_server.url(user="writer", schema=schema))) as writer:
+            writer.entries.add([memory_of(f"m{n}") for n in range(9)], by="me")
+            writer.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(9)])
+            writer.vectors.pack()
+            writer.entries.purge(["m8"])
+            assert len(found(writer, "text", EVERYONE)) == 8
+    query = f"SELECT count(*) FROM pg_indexes WHERE schemaname = '{schema}' AND indexname LIKE 'vectors_hnsw%'"
+    assert postgres_server.run(query) == [(0,)]
+    store.vectors.pack()
+    assert postgres_server.run(query) == [(1,)]
+
+
+def test_writers_of_other_agents_and_files_do_not_wait_for_each_other(
+    postgres_database: str, store: PostgresStore
+) -> None:
+    """Entries of two agents are changed at once; a block of several writes lets files and vectors be written."""
+    store.entries.add([memory_of("one"), replace(memory_of("two"), agent="b")], by="me")
+    with closing(PostgresStore(postgres_database, wait=0.5, cache_rows=0)) as other:
+
+        def change(record: Record) -> Record:
+            other.entries.revise("two", lambda two: replace(two, text="other words"), by="me", action="update")
+            return replace(record, text="new words")
+
+        store.entries.revise("one", change, by="me", action="update")
+        with store.entries.transaction():
+            store.entries.add([memory_of("three")], by="me")
+            other.files.apply([update("a.md", "text of a file")])
+            other.vectors.put(MODEL, [RecordVectors("two", [axis(0)])])
+            with pytest.raises(StoreBusyError):
+                other.entries.revise("two", lambda two: replace(two, text="third"), by="me", action="update")
+    assert store.retrieval.resolve("") == ("idamd1", "one", "three", "two")
+    assert store.retrieval.term_statistics(["text", "word"]).frequency == {"text": 2, "word": 2}
+
+
+@pytest.mark.parametrize("text", ["a\0b", "half a pair \ud800"])
+def test_a_text_that_the_server_cannot_hold_is_a_usage_error(store: PostgresStore, text: str) -> None:
+    with pytest.raises(UsageError, match="cannot be looked up or stored"):
+        store.entries.add([replace(memory_of("one"), text=text)], by="me")
+    assert store.retrieval.resolve("") == ()
+
+
+# ── indexes ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_counting_accesses_never_touches_the_rows_of_vectors_and_records(
+    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer
+) -> None:
+    schema = postgres_database.partition("schema=")[2]
+    store.entries.add([memory_of(f"m{n}") for n in range(10)], by="me")
+    store.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(10)])
+    rows = "SELECT ctid::text, xmin::text FROM"
+    query = f"{rows} {schema}.vectors UNION ALL {rows} {schema}.records"
+    before = sorted(postgres_server.run(query))
+    for number in range(1_000):
+        store.entries.log_access([Access(f"m{number % 10}", number, "search", "q", 0.5)], oldest=0, rows=10_000)
+    store.settle()
+    assert sorted(postgres_server.run(query)) == before
+    assert store.retrieval.ranking_signals(["m3"])["m3"].access_count == 100
+
+
+def test_common_words_are_left_out_of_the_choice_until_too_few_are_found(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best records are the same; those that hold common words only come where there are no others."""
+    texts = [f"common words {'rare' if n % 40 == 0 else ''} {'seldom' if n % 50 == 1 else ''} n{n}" for n in range(200)]
+    store.files.apply([update("a.md", *texts)])
+    query = KeywordQuery(AnyOf((Term("common"), Term("rare"), Term("seldom"))))
+    whole = store.retrieval.keyword(query, EVERYTHING, 30).hits
+    monkeypatch.setattr(keyword, "_CANDIDATES", 10)
+    narrowed = store.retrieval.keyword(query, EVERYTHING, 8).hits
+    assert narrowed == whole[:8]
+    assert len(store.retrieval.keyword(query, EVERYTHING, 30).hits) == 30
+
+
+def test_counts_are_right_after_they_were_merged(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mindex.store.postgres.engine._MERGE_AFTER", 5)
+    for number in range(4):
+        store.files.apply([update(f"{number}.md", "apple pear", f"apple n{number}")])
+    store.settle()
+    store.files.apply([], ["doc0.md"])
+    with store._engine.database.read() as transaction:
+        names = transaction.column("SELECT name FROM counts WHERE name = 'appl'")
+    assert len(names) < 5
+    assert store.retrieval.term_statistics(["appl", "pear"]).frequency == {"appl": 6, "pear": 3}
+    assert all(check.ok for check in store.maintenance.check())
+
+
+@pytest.mark.slow
+def test_a_narrow_scope_gets_all_its_neighbours_from_the_index(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT", 200)
+    monkeypatch.setattr("mindex.store.postgres.nearest.EXACT", 20)
+    count = 3_000
+    random = np.random.default_rng(7)
+    rows = random.normal(size=(count, 64)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    updates = [update(f"{n}.md", f"text {n}", tags=("rare",) if n % 50 == 0 else ()) for n in range(count)]
+    store.files.apply(updates)
+    store.vectors.put(MODEL, [RecordVectors(f"id{n}md1", rows[n : n + 1]) for n in range(count)])
+    store.vectors.pack()
+    with store._engine.database.read() as transaction:
+        assert transaction.column("SELECT indexname::text FROM pg_indexes WHERE indexname LIKE 'vectors_hnsw_%%'")
+    scope = Filters(tags=("rare",))
+    true = sorted(range(0, count, 50), key=lambda n: -float(rows[n] @ rows[7]))[:40]
+    hits = store.retrieval.nearest(MODEL, rows[7], scope, 40).hits
+    assert len(hits) == 40
+    assert len({hit.id for hit in hits} & {f"id{n}md1" for n in true}) >= 38
+    assert hits[0].score == pytest.approx(float(rows[true[0]] @ rows[7]), abs=1e-5)
+
+
+def test_a_damaged_index_is_found_and_mended(
+    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer
+) -> None:
+    schema = postgres_database.partition("schema=")[2]
+    store.files.apply([update("a.md", "apple", "pear")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
+    postgres_server.run(
+        f"DELETE FROM {schema}.words WHERE record = 'idamd1'", f"UPDATE {schema}.vectors SET record = 'stray'"
+    )
+    assert [check.name for check in store.maintenance.check() if not check.ok] == [
+        "keyword index", "vectors", "words of a sample",
+    ]  # fmt: skip
+    store.maintenance.optimize()
+    assert all(check.ok for check in store.maintenance.check())
+    assert (found(store, "apple"), store.vectors.pending(MODEL)) == (["idamd1"], 2)
+
+
+def test_a_dump_of_the_schema_is_the_whole_memory(
+    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    schema = postgres_database.partition("schema=")[2]
+    store.files.apply([update("a.md", "apple", "pear")])
+    store.entries.add([memory_of("one")], by="me")
+    store.vectors.put(MODEL, [RecordVectors("one", [axis(0)])])
+    dump = str(tmp_path / "memory.dump")
+    url = postgres_server.url()
+    postgres_server.program("pg_dump", "--format=custom", f"--schema={schema}", f"--file={dump}", url)
+    with database_of(postgres_server, "restored", "CREATE EXTENSION vector") as other:
+        postgres_server.program("pg_restore", f"--dbname={other}", dump)
+        with closing(open_store(f"{other}&schema={schema}")) as restored:
+            assert (found(restored, "apple"), found(restored, "text", EVERYONE)) == (["idamd1"], ["one"])
+            assert restored.entries.history("one") == store.entries.history("one")
+            assert restored.vectors.pending(MODEL) == 2
+            restored.entries.add([memory_of("two")], by="me")
+            assert restored.entries.by_number("a", 2) == "two"
+            assert all(check.ok for check in restored.maintenance.check())
+
+
+# ── the command line ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_command_line_serves_a_team_database(
+    postgres_database: str, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("MINDEX_DB", postgres_database)
+
+    def mindex(*arguments: object) -> Any:
+        ran = run_here("--json", *arguments)
+        assert ran.code == 0, ran
+        return ran.json
+
+    mindex("index", handbook)
+    added = mindex("add", "Ada prefers tea", "--type", "preference")
+    mindex("update", added["id"], "--text", "Ada prefers coffee")
+    assert [hit["text"] for hit in mindex("search", "what does Ada prefer?")["results"][:1]] == ["Ada prefers coffee"]
+    mindex("undo", added["id"])
+    assert [change["action"] for change in mindex("history", added["id"])["changes"]] == ["add", "update", "undo"]
+    assert [hit["text"] for hit in mindex("search", "what does Ada prefer?")["results"][:1]] == ["Ada prefers tea"]
+    assert mindex("status")["db"] == postgres_database
+    assert run_here("doctor").code == 0
+
+
+def test_answers_are_those_of_a_sqlite_file(postgres_database: str, handbook: Path, tmp_path: Path) -> None:
+    from tests.handbook_questions import ANSWERED
+
+    ranked = []
+    for database in (str(tmp_path / "memory.db"), postgres_database):
+        with Memory(database, options={"embedding.provider": "none"}) as memory:
+            memory.index(handbook)
+            answers = [memory.search(question, limit=10) for question, _ in ANSWERED]
+            ranked.append([[(hit.record.path, hit.record.first_line) for hit in answer.hits] for answer in answers])
+    same = [len(set(ours) & set(theirs)) / max(1, len(ours)) for ours, theirs in zip(*ranked, strict=True)]
+    assert sum(same) / len(same) >= 0.98
+    assert sum(ours[:1] == theirs[:1] for ours, theirs in zip(*ranked, strict=True)) >= 0.95 * len(same)
