@@ -76,6 +76,7 @@ def _imported_before_answer(ground: Ground) -> list[str]:
     with Server(command, ground.work) as server:
         server.initialize()
         answered = time.monotonic()
+        server.call("search", query="what loads the model")  # the first call that can use it
         while "onnxruntime" not in log.read_text() and time.monotonic() < answered + 20:
             time.sleep(0.05)
     seen = [line.split() for line in log.read_text().splitlines()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import sleep
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,7 @@ async def test_a_memory_is_updated_expires_and_is_forgotten(tmp_path: Path) -> N
             first["id"], "self", "Dark mode preference: at night.",
         )  # fmt: skip
         await replay.call("memory_store", {"content": "The lift is broken.", "ttl_days": 0.000_000_1})
+        await sleep(0.1)  # it lives for 9 ms
         hidden = await replay.call("memory_recall", {"query": "lift"})
         assert (hidden["index"], hidden["notes"][-1]) == ([], "1 expired; includeExpired shows it")
         shown = await replay.call("memory_recall", {"query": "lift", "includeExpired": True})

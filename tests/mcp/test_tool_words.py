@@ -20,7 +20,7 @@ NATIVE = dialect_named("native").commands
 # Commands that messages name and that no native tool does.
 FOR_THE_USER = {
     "backfill", "config", "conversation extract", "doctor", "export", "import", "index --remove", "models pull",
-    "optimize", "profile history", "reembed", "serve",
+    "optimize", "profile history", "reembed", "scan --fix", "serve",
 }  # fmt: skip
 # Modules whose texts only the command line prints, or that are read before a server answers.
 _NOT_SENT = ("cli", "evaluate", "mcp/http.py", "mcp/tool_words.py")
