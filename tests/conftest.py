@@ -30,8 +30,8 @@ settings.load_profile("unhurried")
 _MODEL_FIXTURES = {"handbook_memory", "with_model"}
 # Every test that uses a fixture of one of these types is marked `server`.
 _SERVER_TYPES = ("ModelServer", "ChatServer", "HubServer", "Judge", "PostgresServer")
-# Every test below one of these folders is marked `slow`: most of them start processes and kill them.
-_SLOW_FOLDERS = {Path(__file__).parent / "faults"}
+# Every test below one of these folders is marked `slow`: it starts processes and kills them, or many commands run.
+_SLOW_FOLDERS = {Path(__file__).parent / name for name in ("evaluate", "faults", "golden")}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

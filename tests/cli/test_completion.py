@@ -21,6 +21,8 @@ from tests.cli.conftest import Mindex
 from tests.conftest import write
 from tests.running import run
 
+pytestmark = pytest.mark.slow  # shells are started
+
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:

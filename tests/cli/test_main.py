@@ -314,6 +314,7 @@ def test_arguments_that_are_not_utf_8(tmp_path: Path) -> None:
         assert "unexpected" not in ran.err
 
 
+@pytest.mark.slow
 def test_the_help_needs_no_database_and_no_model(tmp_path: Path) -> None:
     ran = finish(start("--help", env={"MINDEX_DB": str(tmp_path)}))
     assert ran.code == 0

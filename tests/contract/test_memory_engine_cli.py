@@ -82,6 +82,7 @@ def test_search_finds_by_meaning_where_the_engine_has_vectors(
     assert "384 dimensions, 0 pending" in mindex("status").out
 
 
+@pytest.mark.slow
 def test_all_engines_rank_the_handbook_alike(tmp_path: Path) -> None:
     """The order, and scores that differ by what engines may differ in: how rare they take a phrase to be."""
     ranked = []

@@ -255,6 +255,7 @@ async def test_expired_memories_are_recalled_only_with_include_expired(client: C
     assert other["notes"] == ["agent main has no memories yet; `memory_store` adds one"]
 
 
+@pytest.mark.slow
 async def test_notes_reach_the_answer(client: Client, memory: Memory) -> None:
     empty = await call(client, "memory_recall", query="coding")
     assert empty["notes"] == ["the memory is empty; `memory_store` fills it"]

@@ -58,6 +58,7 @@ def messages_with_commands() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_message_that_names_a_command_names_a_tool_or_the_user_over_mcp() -> None:
     found = messages_with_commands()
     assert len(found) > 50  # the walk sees them
@@ -73,6 +74,7 @@ def test_every_message_that_names_a_command_names_a_tool_or_the_user_over_mcp() 
         assert any(command.startswith(one) for one in FOR_THE_USER), f"{command}: a tool may do this, or the user must"
 
 
+@pytest.mark.slow
 def test_every_command_that_a_message_names_exists() -> None:
     commands = set(cli.list_commands(None))  # type: ignore[arg-type]
     for module, message in messages_with_commands():

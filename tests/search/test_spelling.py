@@ -147,6 +147,7 @@ def test_a_distance_beyond_the_limit_is_the_limit_and_one(one: str, other: str) 
     assert edit_distance(one, other, 1) == min(2, edit_distance(one, other, 9))
 
 
+@pytest.mark.slow
 def test_no_text_is_too_strange_to_be_corrected(memory: Memory) -> None:
     chance = random.Random(1)
     odd = [*map(chr, (*range(32, 700), *range(0x600, 0x660), *range(0x900, 0x940), 0x18D09, 0x200D, 0xFE0F, 0xD800))]

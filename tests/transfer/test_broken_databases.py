@@ -114,6 +114,7 @@ def _many(path: Path, rows: int = 2000) -> Path:
     return foreign_programs.fill(path, mudpuppy.SCHEMA, {"memory_entries": entries})
 
 
+@pytest.mark.slow
 def test_a_truncated_database_is_read_as_far_as_possible(tmp_path: Path, keyword_memory: Memory) -> None:
     path = _many(tmp_path / "cut.db")
     os.truncate(path, path.stat().st_size // 2)
