@@ -152,6 +152,12 @@ def test_a_text_is_cut_between_words() -> None:
     assert "considerable […truncated]" in shown.text()
 
 
+def test_a_long_word_after_blanks_is_cut_and_not_left_out() -> None:
+    text = "  " + "\U00010000" * 80
+    shown = view_records(GetResult(records(text)), budget=50)
+    assert (shown.rows[0].text or "").strip()
+
+
 def test_a_budget_below_the_least_is_an_error() -> None:
     with pytest.raises(UsageError, match="a budget of 49 tokens is too small"):
         view_records(GetResult(()), budget=49)

@@ -28,11 +28,16 @@ def best_passage(text: str, matches: Sequence[Range], size: int) -> Range:
         return 0, 0
     first, last = _best_matches(text, matches, size)
     if last + min(_AFTER, size // 4) <= size:
-        return 0, _end(text, last, size)
+        return 0, _not_blank(text, 0, _end(text, last, size), size)
     start = _start(text, first, size - (last - first))
     while start < first and text[start] in "\r\n":
         start += 1
-    return start, _end(text, last, start + size)
+    return start, _not_blank(text, start, _end(text, last, start + size), start + size)
+
+
+def _not_blank(text: str, start: int, end: int, limit: int) -> int:
+    """The end of a part; where only blanks lie before it, the limit: a word longer than the part is cut."""
+    return end if text[start:end].strip() else min(limit, len(text))
 
 
 def _best_matches(text: str, matches: Sequence[Range], size: int) -> Range:
