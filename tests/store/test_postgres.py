@@ -288,7 +288,7 @@ def test_a_read_after_a_restart_uses_a_new_connection(store: PostgresStore, post
 def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path: Path) -> None:
     with PostgresServer() as server, server.schema() as url, closing(open_store(url)) as store:
         acknowledged: list[str] = []
-        failures: list[Exception] = []
+        unknown: list[str] = []  # their commit was not answered
         stop = threading.Event()
 
         def add(writer: int) -> None:
@@ -299,7 +299,8 @@ def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path: Path) 
                     store.entries.add([memory_of(f"w{writer}n{number}")], by="me")
                     acknowledged.append(f"w{writer}n{number}")
                 except StoreError as error:
-                    failures.append(error)
+                    assert "whether it was is unknown" in str(error)
+                    unknown.append(f"w{writer}n{number}")
 
         threads = [threading.Thread(target=add, args=(writer,)) for writer in range(3)]
         for thread in threads:
@@ -313,8 +314,10 @@ def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path: Path) 
         stop.set()
         for thread in threads:
             thread.join(60)
-        assert len(acknowledged) >= before + 20 and not failures
-        assert sorted(store.retrieval.resolve("", 10_000)) == sorted(acknowledged)
+        assert len(acknowledged) >= before + 20 and len(unknown) <= len(threads)
+        stored = store.retrieval.resolve("", 10_000)
+        assert set(acknowledged) <= set(stored) <= {*acknowledged, *unknown}
+        assert len(set(stored)) == len(stored)
         numbers = [record.number for record in store.retrieval.records(acknowledged)]
         assert len(set(numbers)) == len(numbers) == len(acknowledged)
         assert all(check.ok for check in store.maintenance.check())

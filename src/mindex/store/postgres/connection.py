@@ -289,7 +289,7 @@ class Database:
         """Begin a transaction, on another connection where the server has closed this one. Returns its id, too."""
         local = _SETTINGS.format(path=self._path, wait=int(self.wait * 1000))
         statements = [f"BEGIN {mode}", local, *(f"SET LOCAL {setting}" for setting in settings)]
-        statements.append("SELECT ''" if mode else "SELECT pg_current_xact_id()::text")
+        statements.append("SELECT ''" if mode else "SELECT pg_current_xact_id() || ' ' || pg_postmaster_start_time()")
         while True:
             try:
                 cursor = connection.execute("; ".join(statements).encode())
@@ -312,12 +312,18 @@ class Database:
                 raise
 
     def _was_committed(self, xid: str) -> bool:
-        """What became of a transaction whose commit was not answered. Raises StoreError where nothing can be learnt."""
+        """What became of a transaction whose commit was not answered. Raises StoreError where nothing can be learnt.
+
+        `xid` is its id and the start of the server. A server that was started again since may have given the id of a
+        commit that it lost to another transaction, so that its word says nothing.
+        """
+        id_, _, started = xid.partition(" ")
         deadline = time.monotonic() + self.wait
         while time.monotonic() < deadline:
             try:
                 with self._connect() as connection:
-                    row = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchone()
+                    query = "SELECT CASE WHEN pg_postmaster_start_time()::text = %s THEN pg_xact_status(%s::xid8) END"
+                    row = connection.execute(query, (started, id_)).fetchone()
             except (psycopg.Error, StoreError):
                 row = ("in progress",)  # the server is not back yet
             status = row[0] if row else None
