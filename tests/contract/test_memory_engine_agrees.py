@@ -41,6 +41,8 @@ from mindex.store.open import open_store
 from tests.contract.memory_engine import DATABASES
 from tests.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.slow  # a state machine
+
 ONE, OTHER = Model("test", "one", 4), Model("test", "other", 4)
 WORDS = ("apple", "pear", "red", "Redis", "PolicyController", "東京", "100%", "x_y", "naïve")
 ENTRIES = tuple(f"m{number}" for number in range(8))

@@ -16,6 +16,8 @@ from mindex.store.base import KeywordQuery, Store
 from tests.contract.records import EVERYTHING, MODEL, Open, axis, found, memory_of, nearest, turn, update
 from tests.running import wait_until
 
+pytestmark = pytest.mark.slow  # thousands of vectors
+
 OTHER_MODEL = Model("test", "other axes", 64)
 WIDE = Model("test", "topics", 384)
 
