@@ -241,6 +241,8 @@ NEEDS_SIGNALS = frozenset({"signals"})
 REFINES_WORDS = frozenset({"blend"})
 LIFTS_NEIGHBOURS = frozenset({"blend"})
 COMPARES_KINDS = frozenset({"blend"})
+# A record that has no vector yet is hardly found, whatever its words.
+VECTORS_DECIDE = frozenset({"minmax", "weighted"})
 # One score of the text, whichever list has it: there are no two to weigh.
 ONE_LIST = frozenset({"signals"})
 # Their scores are sums of weighted ones: twice the weights, twice the score.

@@ -17,7 +17,7 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
 from mindex.search.filters import Scope, make_filters
-from mindex.search.fuse import FUSIONS, SignalWeights
+from mindex.search.fuse import FUSIONS, VECTORS_DECIDE, SignalWeights
 from mindex.search.guidance import Guidance, expired_note, unfinished_note
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.pipeline import MAX_LIMIT, RankingSettings, SearchPipeline
@@ -55,9 +55,6 @@ class SearchOptions(Scope, total=False):
     inside_words: bool  # the last tier takes any word of the query, in the middle of other words, too
     vector_weight: float | None  # of a hybrid search, 0 to 1: what vectors and keywords count in the score;
     keyword_weight: float | None  # None: the setting of the fusion
-
-
-_VECTORS_DECIDE = ("minmax", "weighted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +140,7 @@ class SearchService:
         )
         domain = self._domain_of(current_file) if current_file else None
         # Where vectors decide, what was just told waits for its own; `blend` finds it by its words alone.
-        if mode == "vector" or (mode == "hybrid" and fusion in _VECTORS_DECIDE):
+        if mode == "vector" or (mode == "hybrid" and fusion in VECTORS_DECIDE):
             self._settle(self._settings.number("embedding.timeout"))
         answer = self._answer(asked, domain)
         if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):
