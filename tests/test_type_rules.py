@@ -19,6 +19,8 @@ TABLE = "| option | default |\n|---|---|\n| a | 1 |\n| b | 2 |\n| c | 3 |\n"
     ("headings", "text", "expected"),
     [
         (["Deploying", "Decision"], "Blue-green.", "decision"),
+        (["Cabin", "Decision: no dogs upstairs"], "We agreed on it in May.", "decision"),
+        (["Cabin", "Problem: the pump hums"], "No water comes.", "problem"),
         (["ADR 7: Use PostgreSQL", "Context"], "We need a queue.", "decision"),
         (["Storage"], "Status: accepted\n\nWe store rows.", "decision"),
         (["Handbook", "How to rotate the keys"], "Open the vault.", "how-to"),

@@ -172,3 +172,12 @@ def test_what_another_program_called_exactly_so_wins_over_the_start_of_an_id(mem
     assert [record.id for record in memory.get(chunk.id[:6]).records] == [added.id]
     assert memory.get(chunk.id[:7]).records == (chunk,)
     assert memory.get(chunk.id).records == (chunk,)
+
+
+def test_a_forgotten_record_is_said_to_be_one(memory: Memory) -> None:
+    id_ = memory.add("The standup is at nine").id
+    memory.forget(id_)
+    for reference in (id_, "#1"):
+        found = memory.get(reference)
+        assert (found.records, found.missing) == ((), (reference,))
+        assert found.why == (f"'{id_}' is forgotten; `mindex restore {id_}` brings it back",)

@@ -259,6 +259,18 @@ async def test_what_was_just_added_is_found_by_its_vector(serving: Callable[...,
 
 
 @pytest.mark.model
+async def test_what_was_just_added_comes_first_in_a_hybrid_search_for_its_word(serving: Callable[..., Served]) -> None:
+    served = serving("mudpuppy", settings={})
+    async with Client(served.server) as client:
+        for content in ("I like coriander", "Backups run at two", "The canteen serves soup"):
+            await call(client, "memory_add", content=content)
+        await call(client, "memory_search", query="soup", mode="vector")  # the model is loaded
+        added = await call(client, "memory_add", content="The shredder is on floor 7")
+        found = await call(client, "memory_search", query="shredder")
+    assert (found["results"][0]["id"], found["results"][0]["matchedBy"]) == (added["id"], ["vector", "keyword"])
+
+
+@pytest.mark.model
 async def test_a_server_that_is_asked_nothing_loads_no_model(serving: Callable[..., Served]) -> None:
     served = serving("mudpuppy", settings={})
     with Memory(served.root / "memory.db") as before:

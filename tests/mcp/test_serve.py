@@ -212,6 +212,16 @@ async def test_mudpuppy_keeps_its_home(tmp_path: Path, environment: dict[str, st
     assert list((home / "workspace" / "memory").glob("*.md"))  # its daily log
 
 
+def test_a_database_that_was_named_and_is_new_is_said_to_be_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for said in (True, False):
+        host = MemoryHost(ServerOptions(db=str(tmp_path / "mistyped.db"), settings=KEYWORD))
+        host.memory.status()
+        host.close()
+        assert ("mistyped.db is new: this memory is empty" in capsys.readouterr().err) is said
+
+
 @pytest.mark.parametrize("tools", ["memorizer", "memory-mcp"])
 def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tools: str

@@ -126,3 +126,11 @@ def test_the_seeds_examples_are_answered_with_confidence(memory: Memory, tmp_pat
         hits = [hit for hit in memory.search(query, limit=3).hits if text in hit.record.text]
         assert hits, query
         assert not hits[0].weak, (query, hits[0].relevance)
+
+
+def test_whether_a_hit_is_confident_does_not_depend_on_a_small_limit(memory: Memory) -> None:
+    for fact in FACTS:
+        memory.add(fact)
+    for question in ("how to remove unused packages", *FACTS.values()):
+        notes = {memory.search(question, limit=limit).notes for limit in (1, 2, 5)}
+        assert len(notes) == 1, question

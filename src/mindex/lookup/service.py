@@ -144,11 +144,9 @@ class Lookup:
         return [one.id for one in records if one and (one.kind == "chunk" or self._agent in ("*", one.agent))]
 
     def _refuse_forgotten(self, ids: Sequence[str]) -> Sequence[Record]:
-        """Raise NotFoundError for an entry that is forgotten or superseded; return nothing if there is none."""
+        """Raise NotFoundError for an entry that is forgotten; return nothing if there is none."""
         for id_ in ids:
             if (record := self._store.retrieval.record(id_)) is not None and record.retired_at is not None:
-                if record.superseded_by:
-                    raise NotFoundError(f"'{id_}' is superseded; get {record.superseded_by} instead")
                 raise NotFoundError(f"'{id_}' is forgotten; `mindex restore {id_}` brings it back")
         return ()
 
