@@ -6,6 +6,7 @@ from mindex.clock import now_ms
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.engine import PostgresEngine
+from mindex.store.rules.waiting_cache_values import WaitingCacheValues
 
 _PUT = """
 INSERT INTO cache (kind, key, value, used_at) VALUES (%s, %s, %s, %s)
@@ -25,7 +26,7 @@ class PostgresCaches:
         self._engine = engine
         self._database = engine.database
         self._rows = rows
-        self._unwritten: dict[tuple[str, str], bytes] = {}  # values that wait in the background
+        self._waiting = WaitingCacheValues()
 
     def get(self, kind: str, key: str) -> bytes | None:
         return self.get_many(kind, [key]).get(key)
@@ -34,8 +35,7 @@ class PostgresCaches:
         self.put_many(kind, {key: value})
 
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        waiting = {key: self._unwritten.get((kind, key)) for key in keys} if self._unwritten else {}
-        found = {key: value for key, value in waiting.items() if value is not None}
+        found = self._waiting.among(kind, keys)
         missing = [key for key in keys if key not in found]
         if not missing:
             return found
@@ -44,20 +44,13 @@ class PostgresCaches:
             return found | {key: bytes(value) for key, value in transaction.rows(query, kind, missing)}
 
     def put_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
-        """Until values are written they are read from memory: the next page of a search comes sooner than that."""
         if not values or not self._rows:
             return
         if now:
             self._database.write(lambda transaction: self._write(transaction, kind, values))
             return
-        waiting = {(kind, key): value for key, value in values.items()}
-        self._unwritten |= waiting
-
-        def forget() -> None:
-            for key in waiting:
-                self._unwritten.pop(key, None)
-
-        self._engine.background.submit(lambda transaction: self._write(transaction, kind, values), done=forget)
+        written = self._waiting.add(kind, values)
+        self._engine.background.submit(lambda transaction: self._write(transaction, kind, values), done=written)
 
     def _write(self, transaction: Transaction, kind: str, values: Mapping[str, bytes]) -> None:
         now = now_ms()
@@ -68,7 +61,7 @@ class PostgresCaches:
             transaction.execute(_DROP_OLDEST, kind, kind, rows - self._rows * 9 // 10)
 
     def has_prefix(self, kind: str, start: str) -> bool:
-        if any(waiting == kind and key.startswith(start) for waiting, key in tuple(self._unwritten)):
+        if self._waiting.has_prefix(kind, start):
             return True
         with self._database.read() as transaction:
             query = f"SELECT 1 FROM cache WHERE {_WITH_PREFIX} LIMIT 1"

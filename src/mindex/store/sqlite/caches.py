@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mindex.clock import now_ms
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
+from mindex.store.rules.waiting_cache_values import WaitingCacheValues
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.queries import read_among, read_value
 
@@ -27,7 +28,7 @@ class SqliteCaches:
         self._database = engine.database
         self._background = engine.background
         self._rows = rows
-        self._unwritten: dict[tuple[str, str], bytes] = {}  # values that wait in the background
+        self._waiting = WaitingCacheValues()
 
     def get(self, kind: str, key: str) -> bytes | None:
         return self.get_many(kind, [key]).get(key)
@@ -36,8 +37,7 @@ class SqliteCaches:
         self.put_many(kind, {key: value})
 
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        waiting = {key: self._unwritten.get((kind, key)) for key in keys} if self._unwritten else {}
-        found = {key: value for key, value in waiting.items() if value is not None}
+        found = self._waiting.among(kind, keys)
         missing = [key for key in keys if key not in found]
         if not missing:
             return found
@@ -48,21 +48,14 @@ class SqliteCaches:
             return found | {key: bytes(value) for key, value in rows}
 
     def put_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
-        """Until values are written they are read from memory: the next page of a search comes sooner than that."""
         if not values or not self._rows:
             return
         if now:
             with self._database.write() as connection:
                 self._write(connection, kind, values)
             return
-        waiting = {(kind, key): value for key, value in values.items()}
-        self._unwritten |= waiting
-
-        def forget() -> None:
-            for key in waiting:
-                self._unwritten.pop(key, None)
-
-        self._background.submit(lambda connection: self._write(connection, kind, values), done=forget)
+        written = self._waiting.add(kind, values)
+        self._background.submit(lambda connection: self._write(connection, kind, values), done=written)
 
     def _write(self, connection: sqlite3.Connection, kind: str, values: Mapping[str, bytes]) -> None:
         now = now_ms()
@@ -72,7 +65,7 @@ class SqliteCaches:
             connection.execute(_DROP_OLDEST, (kind, rows - self._rows * 9 // 10))
 
     def has_prefix(self, kind: str, start: str) -> bool:
-        if any(waiting == kind and key.startswith(start) for waiting, key in tuple(self._unwritten)):
+        if self._waiting.has_prefix(kind, start):
             return True
         with self._database.read() as connection:
             return read_value(connection, f"SELECT 1 FROM cache WHERE {_WITH_PREFIX} LIMIT 1", kind, start) is not None
