@@ -69,7 +69,8 @@ class Filters:
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     agent: str = "main"  # "*": every agent; chunks belong to no agent and are always in scope
-    collections: tuple[str, ...] = ()
+    collections: tuple[str, ...] = ()  # only their chunks; entries belong to none
+    files_of: tuple[str, ...] = ()  # of chunks only those of these collections; entries are not concerned
     path: str = ""  # a glob on the path below the collection's root
     tags: tuple[str, ...] = ()  # any of them
     all_tags: tuple[str, ...] = ()  # all of them

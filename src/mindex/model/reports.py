@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
+from mindex.model.growth import MemoryGrowth
 from mindex.model.records import Conflict, Record
 from mindex.model.results import Tier
 from mindex.model.vectors import Role
@@ -113,6 +114,33 @@ class Check:
     ok: bool
     message: str
     fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedTable:
+    """A table of a damaged database: how many rows it had, how many were saved and lost, and what the lost ones are."""
+
+    table: str
+    read: int
+    saved: int
+    lost: int
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What was saved of a damaged database. `recovered`: entries that were made again from their history."""
+
+    source: str
+    target: str
+    tables: tuple[RepairedTable, ...]
+    recovered: tuple[str, ...]
+    sound: bool  # the new database passed `doctor --deep`
+    notes: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> int:
+        return sum(one.lost for one in self.tables)
 
 
 # ── of models ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -249,6 +277,7 @@ class MemoryStatistics:
     oldest: int | None = None
     newest: int | None = None
     conflicts: int = 0  # pairs of memories that cannot both hold
+    growth: MemoryGrowth | None = None  # where it was asked for
 
 
 @dataclass(frozen=True, slots=True)

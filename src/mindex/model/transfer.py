@@ -64,6 +64,32 @@ class ImportReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedTable:
+    """One table of a copy: rows of the source, those copied now, and those that the target has afterwards.
+
+    `same` says whether counts and hashes of both agree; None where they were not compared.
+    """
+
+    table: str
+    source: int
+    copied: int
+    target: int | None = None
+    same: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyReport:
+    """What a copy brought from one store to another. `verified` is None for a dry run, which compares nothing."""
+
+    source: str
+    target: str
+    tables: tuple[CopiedTable, ...]
+    verified: bool | None
+    dry_run: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ExportReport:
     """How much was exported. `left_out`: records that markdown cannot hold; `collections`: folders to index again.
 
@@ -78,3 +104,4 @@ class ExportReport:
     collections: tuple[Collection, ...] = ()
     notes: tuple[str, ...] = ()
     chunks: int = 0
+    damaged: int = 0  # rows that were left out because they are damaged

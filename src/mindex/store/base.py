@@ -3,7 +3,8 @@
 An engine returns ranked candidates and full records; it never fuses, boosts or formats. How to add one:
 
 - Write one class for each group that it serves, and a class with these as attributes (`Store`). Name the groups in
-  `capabilities`; reaching another one raises `unsupported(...)`. A memory needs files, entries and retrieval.
+  `capabilities`; reaching another one raises `unsupported(...)`. A memory needs files and retrieval; without entries
+  it holds indexed files only.
 - Call the functions of `store.rules` for all that is not a statement: they decide what is a duplicate, which number
   comes next, what becomes of an imported row, which chunks an update changes, which space may take vectors. The small
   statements that they need are protocols in the same modules.
@@ -56,16 +57,29 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from mindex.model import Check, MemoryStatistics, PurgeResult, SessionPage
+    from mindex.model import Check, MemoryStatistics, PurgeResult, Report, SessionPage
     from mindex.model.spaces import EmbedderSpec, Space
+    from mindex.model.tokens import Token
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
+    from mindex.store.sync_rows import MergedRecord, SyncRow
+    from mindex.store.usage_counts import UsageCounts
 
-GROUPS = frozenset({"files", "entries", "retrieval", "vectors", "caches", "maintenance"})
+GROUPS = frozenset({"files", "entries", "retrieval", "vectors", "caches", "tokens", "maintenance", "sync"})
+
+
+_OTHER_STORES = "use a SQLite file or PostgreSQL (`--db memory.db`), which serve everything"
+# What the user knows of a group.
+_SERVED_BY = {"entries": "entries: no memories, conversations, profile, contacts, projects, skills or history"}
 
 
 def unsupported(engine: str, group: str) -> UnsupportedError:
     """The error that an engine raises when a group is reached that it does not serve."""
-    return UnsupportedError(f"{engine} does not store {group}", "use a SQLite file, which serves every feature")
+    return UnsupportedError(f"{engine} does not store {_SERVED_BY.get(group, group)}", _OTHER_STORES)
+
+
+def unsupported_inside_words(engine: str) -> UnsupportedError:
+    """The error of an engine that finds whole words only, when letters inside of words are searched."""
+    return UnsupportedError(f"{engine} does not search inside words", _OTHER_STORES)
 
 
 class FileStore(Protocol):
@@ -208,10 +222,20 @@ class EntryStore(Protocol):
     def statistics(self, agent: str) -> MemoryStatistics:
         """Counts and averages over the live, unexpired memories of an agent (`*`: of all)."""
 
-    def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> AbstractContextManager[ExportSnapshot]:
+    def usage(self, filters: Filters, *, limit: int) -> UsageCounts:
+        """How many records in scope were created on each day, how often entries of them were returned, and which.
+
+        Names at most `limit` entries that were returned, and as many memories that never were. Of equal counts the last
+        returned comes first, then by id; of equal importance the oldest, then by id.
+        """
+
+    def export_snapshot(
+        self, agent: str = "*", *, vectors: bool = False, log: bool = False
+    ) -> AbstractContextManager[ExportSnapshot]:
         """All entries of an agent, or of all (`*`), live and retired, as of one moment, ordered by agent and number.
 
-        Its rows can be read while the block is open.
+        Its rows can be read while the block is open. With `log`, the accesses of a row have what is logged of
+        them, in order of time.
         """
 
     def restore_rows(
@@ -342,7 +366,10 @@ class VectorStore(Protocol):
     def pending_records(
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
     ) -> tuple[Record, ...]:
-        """Live records without a vector in this space; optionally entries only, or only those among some ids."""
+        """Live records without a vector in this space; optionally entries only, or only those among some ids.
+
+        In the order in which they were stored, unless it is chosen otherwise; Azure's are ordered file by file.
+        """
 
     def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
         """Store vectors, in place of earlier ones. Returns how many records got theirs.
@@ -358,6 +385,9 @@ class VectorStore(Protocol):
 
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
         """The vectors of those records that have some in this space, one row per piece."""
+
+    def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
+        """What `stored` returns in the form that `put` takes, in the order of the ids."""
 
     def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
         """The first few live records that have vectors in this space."""
@@ -416,6 +446,22 @@ class CacheStore(Protocol):
         """Empty the caches, all or some kinds. Returns how many values of each kind were removed."""
 
 
+class TokenStore(Protocol):
+    """Tokens by which people and programs reach this memory through a server. Only their hashes are stored."""
+
+    def add(self, token: Token) -> None:
+        """Store a token. Raises ConflictError when one has this name."""
+
+    def remove(self, name: str) -> bool:
+        """Remove the token with this name, durably. Returns whether there was one."""
+
+    def all(self) -> tuple[Token, ...]:
+        """All tokens, expired ones included, ordered by name."""
+
+    def by_hash(self, hash_: str) -> Token | None:
+        """The token with this hash, expired or not. Cheap: a server asks with every request."""
+
+
 class Maintenance(Protocol):
     """Size, health and repair."""
 
@@ -425,8 +471,67 @@ class Maintenance(Protocol):
     def check(self) -> tuple[Check, ...]:
         """Check the integrity of the data; a failed check is a result, not an error."""
 
+    def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
+        """Read every row and compare it with its checksum, where the engine has one, and with what is derived from it.
+
+        Takes long where much is stored. An engine whose server does this by itself returns what remains to be checked.
+        """
+
+    def damaged(self) -> tuple[str, ...]:
+        """Names of the rows that calls have left out since the store was opened because they are damaged."""
+
     def optimize(self) -> None:
         """Rebuild what is derived where it is wrong, and give free space back."""
+
+
+class SyncStore(Protocol):
+    """The changes that this memory shares with other machines (`mindex.sync`). `EntryStore.transaction` covers them.
+
+    `EntryStore.purge` empties the lines of purged records, so that `purged` can name them.
+    """
+
+    def facts(self) -> dict[str, str]:
+        """What sync remembers of itself, by name."""
+
+    def put_fact(self, name: str, value: str) -> None:
+        """Remember something, in place of what was remembered under this name."""
+
+    def unsynced(self, after: int, limit: int) -> tuple[Change, ...]:
+        """The first changes of the history above a number that no row has, in the order of their numbers."""
+
+    def put(self, rows: Sequence[SyncRow]) -> None:
+        """Store rows, in place of those with the same stamps."""
+
+    def of_records(self, records: Sequence[str]) -> tuple[SyncRow, ...]:
+        """The rows of these records, in the order of their stamps."""
+
+    def with_stamps(self, stamps: Sequence[str]) -> tuple[SyncRow, ...]:
+        """Those of these rows that exist, in the order of their stamps."""
+
+    def stamps(self) -> frozenset[str]:
+        """The stamps of all rows."""
+
+    def latest(self) -> str:
+        """The highest stamp; '' while there is none."""
+
+    def purged(self) -> tuple[str, ...]:
+        """The records whose lines were emptied by a purge, in order."""
+
+    def drop(self, stamps: Sequence[str]) -> None:
+        """Remove rows."""
+
+    def duplicate_of(self, id_: str, unique: str = "") -> str | None:
+        """The id of another live record of the same agent that says the same; None also for a retired record.
+
+        Of a memory, an unexpired one with the same content; of another kind, one with its value of the field `unique`.
+        """
+
+    def put_merged(self, merged: Sequence[MergedRecord]) -> None:
+        """Store records as they are, with their history, in one transaction, and number their rows.
+
+        Nothing is refused: two live records may have the same content or the same unique field until the caller
+        retires one. See `rules.merged_records`.
+        """
 
 
 class Store(Protocol):
@@ -453,7 +558,11 @@ class Store(Protocol):
     @property
     def caches(self) -> CacheStore: ...
     @property
+    def tokens(self) -> TokenStore: ...
+    @property
     def maintenance(self) -> Maintenance: ...
+    @property
+    def sync(self) -> SyncStore: ...
 
     def settle(self) -> None:
         """Return when everything written so far is found, also by other processes."""

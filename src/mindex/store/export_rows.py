@@ -40,7 +40,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """How often a record was returned, and when last. `log` has single accesses, of any record: exports have none."""
+    """How often a record was returned, and when last. `log` has single accesses, where they are asked for."""
 
     count: int
     last_at: int

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mindex.model import Document, KeywordNode, Record
 from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from mindex.model.administration import Grant
 
 # What records are counted by.
 Label: TypeAlias = Literal["tag", "type"]
@@ -177,6 +180,7 @@ class StoreStatus:
     collections: Mapping[str, CollectionCount]
     size_bytes: int | None  # None where the engine does not know
     caches: Mapping[str, int] = field(default_factory=dict)
+    granted: tuple[Grant, ...] | None = None  # what the login was granted; None where it sees everything
 
 
 @dataclass(frozen=True, slots=True)

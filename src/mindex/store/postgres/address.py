@@ -1,6 +1,6 @@
 """The URL of a PostgreSQL database: which server, which schema, and no password."""
 
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from mindex.database_url import refuse_password
 from mindex.errors import ConfigError
@@ -15,6 +15,12 @@ class Address:
 
     url: str  # without the schema, which libpq does not know
     schema: str
+
+    @property
+    def database(self) -> str:
+        """The name of the database; '' where the URL leaves it to libpq, or to a service file."""
+        parts = urlsplit(self.url)
+        return dict(parse_qsl(parts.query)).get("dbname") or unquote(parts.path.lstrip("/"))
 
     @property
     def shown(self) -> str:

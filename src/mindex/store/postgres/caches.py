@@ -10,7 +10,7 @@ from mindex.store.rules.waiting_cache_values import WaitingCacheValues
 
 _PUT = """
 INSERT INTO cache (kind, key, value, used_at) VALUES (%s, %s, %s, %s)
-ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, used_at = excluded.used_at
+ON CONFLICT (kind, key, login) DO UPDATE SET value = excluded.value, used_at = excluded.used_at
 """
 _WITH_PREFIX = "kind = %s AND starts_with(key, %s) AND key >= %s"
 _DROP_OLDEST = """

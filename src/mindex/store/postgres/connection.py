@@ -7,38 +7,35 @@ connection: no session state, no prepared statements, advisory locks of transact
 from __future__ import annotations
 
 import itertools
-import logging
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from random import uniform
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from mindex.clock import now_ms
-from mindex.errors import StoreBusyError, StoreError, UsageError
+from mindex.errors import StoreError, UsageError
 from mindex.ids import new_id
+from mindex.model.administration import Grant, Scope
 from mindex.store.postgres.address import Address
-from mindex.store.postgres.errors import connection_error, is_conflict, is_lost, store_error
+from mindex.store.postgres.errors import is_conflict, is_lost, store_error
+from mindex.store.postgres.refusals import OWN_GRANTS, read_only_error, refusal
+from mindex.store.postgres.replica import WRITTEN, Replica
+from mindex.store.postgres.server_pool import ServerPool
 
 T = TypeVar("T")
 
-# What the pool has to say of lost connections is in our own errors; without a handler, Python would print it.
-logging.getLogger("psycopg").addHandler(logging.NullHandler())
-
 DEFAULT_WAIT = 30.0
-_CONNECTIONS = 10
 _ATTEMPTS_TO_INSERT = 3
-_CONNECT_SECONDS = 10
-_READ_ONLY = ("{place} is read-only", "connect to the primary server, with a role that may write")
 # What every transaction begins with. JIT would compile for a second what runs for some milliseconds.
 _SETTINGS = "SET LOCAL search_path TO {path}; SET LOCAL lock_timeout TO {wait}; SET LOCAL jit TO off"
+_SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _COUNT = "INSERT INTO counts (name, change) SELECT * FROM unnest(%s::text[], %s::bigint[])"
 
 
@@ -52,6 +49,8 @@ class Transaction:
         self._counts: Counter[str] = Counter()
         self._locks: frozenset[str] = frozenset()
         self.xid = ""
+        self.restricted = False  # whether row-level security hides rows from this login
+        self.written: set[tuple[Scope, str]] = set()  # agents and collections that it locked in order to write them
         self.counted = 0  # rows that this transaction added to `counts`
 
     # ── statements ────────────────────────────────────────────────────────────────────────────────────────────
@@ -107,6 +106,11 @@ class Transaction:
         if name not in self._locks:
             self.defer("SELECT pg_advisory_xact_lock(hashtext(%s), hashtext(%s))", self._lock_space, name)
             self._locks |= {name}
+
+    def lock_owner(self, scope: Scope, name: str) -> None:
+        """Let no other transaction write this agent or collection until this one ends."""
+        self.written.add((scope, name))
+        self.lock(f"{scope} {name}")
 
     def lock_shared(self, name: str) -> None:
         """Let no other transaction take this lock for itself until this one ends; others may share it."""
@@ -167,20 +171,22 @@ class Database:
         self.place = address.shown
         self.wait = wait
         self.read_only = False
+        self.lacks_rights = False  # whether this login is why it is read-only
+        self.has_citus = False
         self.after_write: Callable[[Transaction], None] = lambda _: None
         self._path = sql.Identifier(address.schema).as_string()
+        counts = sql.Literal(f"{self._path}.counts").as_string()
+        self._is_restricted = f"row_security_active(to_regclass({counts})::oid)"
         self._mine = _Mine()
-        self._closed = False
-        self._options: dict[str, Any] = {
-            "autocommit": True,  # transactions are begun and ended by statements
-            "prepare_threshold": None,
-            "connect_timeout": _CONNECT_SECONDS,
-            "application_name": "mindex",
-        }
-        self._connect().close()  # the pool would try for half a minute, and not say why it fails
-        self._pool = ConnectionPool(
-            address.url, kwargs=self._options, min_size=0, max_size=_CONNECTIONS, open=True, timeout=wait
-        )
+        self._primary = ServerPool(address, wait=wait)
+        self.replica: Replica | None = None
+        self._written = ""  # where the primary's log was after the last commit, if there is a replica to follow it
+
+    def read_from(self, replica: Address) -> None:
+        """Let reads go to a replica, once it has what is written by now, and whatever is written here later."""
+        self.replica = Replica(replica, self._primary)
+        with self.translated(), self._primary.connect() as connection:
+            self._note_written(connection)
 
     def look_in(self, schemas: Sequence[str]) -> None:
         """Let statements find types and operators in these schemas, too."""
@@ -196,8 +202,18 @@ class Database:
                 mine.write_counts()
                 yield mine
             return
-        with self.translated(), self._open("ISOLATION LEVEL REPEATABLE READ READ ONLY", *settings) as transaction:
-            yield transaction
+        with self.translated(), ExitStack() as stack:
+            yield self._read_replica(stack, settings) or stack.enter_context(self._open(_SNAPSHOT, *settings))
+
+    def _read_replica(self, stack: ExitStack, settings: Sequence[str]) -> Transaction | None:
+        """A transaction on the replica, if there is one that answers and has what was written here."""
+        if self.replica is None or not self.replica.may_answer(self._written):
+            return None
+        try:
+            return stack.enter_context(self._open(_SNAPSHOT, *settings, pool=self.replica.pool))
+        except (psycopg.Error, StoreError):
+            self.replica.leave()
+            return None
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run a function in one transaction and commit it; again where another one was faster, or the server restarted.
@@ -205,7 +221,7 @@ class Database:
         Within a transaction of this thread it is part of that one, and rolled back alone when it raises.
         """
         if self.read_only:
-            raise StoreError(_READ_ONLY[0].format(place=self.place), _READ_ONLY[1])
+            raise self._read_only_error()
         if (mine := self._mine.transaction) is not None:
             with self.translated(), mine.part():
                 return work(mine)
@@ -228,7 +244,7 @@ class Database:
     def transaction(self, *, batch: bool = False) -> Iterator[int]:
         """One transaction for everything that this thread writes in the block. Yields the time of its changes."""
         if self.read_only:
-            raise StoreError(_READ_ONLY[0].format(place=self.place), _READ_ONLY[1])
+            raise self._read_only_error()
         mine = self._mine
         if mine.transaction is not None:
             with self.translated(), mine.transaction.part(), self._as_part(mine.transaction, batch) as moment:
@@ -262,12 +278,14 @@ class Database:
         return self._mine.batch
 
     @contextmanager
-    def _open(self, mode: str, *settings: str) -> Iterator[Transaction]:
+    def _open(self, mode: str, *settings: str, pool: ServerPool | None = None) -> Iterator[Transaction]:
         """A transaction that is committed when the block ends, and rolled back when it raises."""
-        connection = self._take()
+        pool = pool or self._primary
+        # A write is waited for: what is to be stored may exist nowhere else. Who reads can ask again.
+        connection = pool.take(waits_for_server=not mode)
         try:
             transaction = Transaction(connection, self.address.schema)
-            connection, transaction.xid = self._begin(connection, mode, settings)
+            connection, transaction.xid, transaction.restricted = self._begin(pool, connection, mode, settings)
             transaction._connection = connection
             try:
                 yield transaction
@@ -275,32 +293,40 @@ class Database:
                 transaction.run_deferred()
                 if connection.info.transaction_status == TransactionStatus.INERROR:
                     raise StoreError("an earlier part of this change could not be written", "try again")
-            except BaseException:
+            except BaseException as error:
                 if not connection.broken and not connection.closed:
                     connection.execute("ROLLBACK")
+                    self._explain(error, transaction)
                 raise
             self._commit(connection, transaction.xid)
+            if self.replica is not None and transaction.xid:
+                self._note_written(connection)
         finally:
-            self._pool.putconn(connection)
+            pool.give_back(connection)
 
     def _begin(
-        self, connection: psycopg.Connection[Any], mode: str, settings: Sequence[str]
-    ) -> tuple[psycopg.Connection[Any], str]:
-        """Begin a transaction, on another connection where the server has closed this one. Returns its id, too."""
+        self, pool: ServerPool, connection: psycopg.Connection[Any], mode: str, settings: Sequence[str]
+    ) -> tuple[psycopg.Connection[Any], str, bool]:
+        """Begin a transaction, on another connection where the server has closed this one.
+
+        Returns also its id, and whether row-level security holds for this login.
+        """
         local = _SETTINGS.format(path=self._path, wait=int(self.wait * 1000))
         statements = [f"BEGIN {mode}", local, *(f"SET LOCAL {setting}" for setting in settings)]
-        statements.append("SELECT ''" if mode else "SELECT pg_current_xact_id() || ' ' || pg_postmaster_start_time()")
+        xid = "''" if mode else "pg_current_xact_id() || ' ' || pg_postmaster_start_time()"
+        statements.append(f"SELECT {xid}, {self._is_restricted}")
         while True:
             try:
                 cursor = connection.execute("; ".join(statements).encode())
                 while cursor.nextset():
                     pass
-                return connection, str(cursor.fetchone()[0])  # type: ignore[index]  # the last statement has a row
+                id_, is_restricted = cursor.fetchone()  # type: ignore[misc]  # the last statement has a row
+                return connection, str(id_), bool(is_restricted)
             except psycopg.Error as error:
                 if not is_lost(error):
                     raise
-                self._pool.putconn(connection)  # which discards it
-                connection = self._take()
+                pool.give_back(connection)  # which discards it
+                connection = pool.take(waits_for_server=not mode)
 
     def _commit(self, connection: psycopg.Connection[Any], xid: str) -> None:
         try:
@@ -310,6 +336,15 @@ class Database:
                 raise
             if not self._was_committed(xid):
                 raise
+
+    def _note_written(self, connection: psycopg.Connection[Any]) -> None:
+        """Remember how far a replica must be to know of a commit."""
+        try:
+            row = connection.execute(WRITTEN).fetchone()
+        except psycopg.Error:  # of a connection that was lost just now
+            with self._primary.connect() as other:
+                row = other.execute(WRITTEN).fetchone()
+        self._written = str(row[0]) if row else ""
 
     def _was_committed(self, xid: str) -> bool:
         """What became of a transaction whose commit was not answered. Raises StoreError where nothing can be learnt.
@@ -321,7 +356,7 @@ class Database:
         deadline = time.monotonic() + self.wait
         while time.monotonic() < deadline:
             try:
-                with self._connect() as connection:
+                with self._primary.connect() as connection:
                     query = "SELECT CASE WHEN pg_postmaster_start_time()::text = %s THEN pg_xact_status(%s::xid8) END"
                     row = connection.execute(query, (started, id_)).fetchone()
             except (psycopg.Error, StoreError):
@@ -339,31 +374,48 @@ class Database:
 
     # ── connections ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        try:
-            return psycopg.connect(self.address.url, **self._options)
-        except (psycopg.Error, ValueError) as error:
-            if isinstance(error, psycopg.Error):
-                raise connection_error(error, self.place) from None  # its text may quote the connection string
-            raise StoreError(
-                f"cannot use {self.place}: the URL is malformed", "write postgresql://USER@HOST/DATABASE"
-            ) from None
-
-    def _take(self) -> psycopg.Connection[Any]:
-        if self._closed:
-            raise StoreError("this memory is closed", "open a new Memory")
-        try:
-            return self._pool.getconn()
-        except PoolTimeout:
-            self._connect().close()  # raises where the server is the reason
-            raise StoreBusyError(
-                f"all {_CONNECTIONS} connections to {self.place} were busy for {self.wait:g} s", "try again"
-            ) from None
-
     def execute_alone(self, query: str) -> None:
         """Run a statement that must not be in a transaction, without a time limit of ours."""
-        with self.translated(), self._connect() as connection:
+        with self.translated(), self._primary.connect() as connection:
             connection.execute(query.encode())
+
+    @contextmanager
+    def hold_lock(self, name: str) -> Iterator[bool]:
+        """Hold a lock while statements run that must not be in a transaction. Yields False where it is taken.
+
+        The transaction that holds it keeps no snapshot: an index that is made concurrently would wait for its end.
+        """
+        with self.translated(), self._primary.connect() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            # By the simple protocol: the portal of the other one keeps its snapshot until the next statement.
+            cursor = psycopg.ClientCursor(connection)
+            query = "SELECT pg_try_advisory_xact_lock(hashtext(%s), hashtext(%s))"
+            row = cursor.execute(query, (self.address.schema, name)).fetchone()
+            yield bool(row and row[0])
+            connection.execute("COMMIT")
+
+    def own_grants(self, transaction: Transaction) -> tuple[Grant, ...]:
+        """What this login was granted."""
+        schema = sql.Identifier(self.address.schema).as_string()
+        return tuple(Grant(*row) for row in transaction.rows(OWN_GRANTS.format(schema=schema)))
+
+    def _explain(self, error: BaseException, transaction: Transaction) -> None:
+        """Raise the error that says which grant is missing, where row-level security has refused a transaction.
+
+        It was rolled back, so that its connection can be asked.
+        """
+        cause = error if isinstance(error, psycopg.Error) else error.__cause__
+        if transaction.restricted and isinstance(cause, psycopg.errors.InsufficientPrivilege):
+            login = transaction.value("SELECT current_user")
+            if found := refusal(login, self.own_grants(transaction), transaction.written, self.place):
+                raise found from cause
+
+    def _read_only_error(self) -> StoreError:
+        if not self.lacks_rights:
+            return StoreError(f"{self.place} is read-only", "connect to the primary server, with a role that may write")
+        with self.read() as transaction:
+            grants = self.own_grants(transaction) if transaction.restricted else ()
+            return read_only_error(transaction.value("SELECT current_user"), grants, self.place)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -376,8 +428,9 @@ class Database:
             raise _unstorable(error) from error
 
     def close(self) -> None:
-        self._closed = True
-        self._pool.close()
+        self._primary.close()
+        if self.replica is not None:
+            self.replica.pool.close()
 
 
 def _may_succeed(error: psycopg.Error, attempt: int) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from psycopg import sql
 
 from mindex.analyzer import ANALYZER_VERSION
-from mindex.errors import StoreBusyError, StoreError
+from mindex.errors import SchemaError, StoreBusyError, StoreError
 from mindex.store.background import BackgroundWriter
 from mindex.store.postgres import record_rows, words
 from mindex.store.postgres.address import Address
@@ -20,17 +20,21 @@ T = TypeVar("T")
 # Changes of counts that this process adds before it has them merged: a merge reads all of them.
 _MERGE_AFTER = 100_000
 _PAGE = 500
+# Only the owner of a table may change its indexes, or read all of it where row-level security is on.
+IS_OWNER = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
 _LIVE = "SELECT r.id, r.owner, r.seq FROM records r WHERE r.retired_at IS NULL AND r.seq > %s ORDER BY r.seq LIMIT %s"
 
 
 class PostgresEngine:
     """One open database."""
 
-    def __init__(self, address: Address, *, wait: float) -> None:
+    def __init__(self, address: Address, *, wait: float, replica: Address | None = None, creates: bool = True) -> None:
         self.database = Database(address, wait=wait)
         try:
-            self.schema = migrate(self.database)
+            self.schema = migrate(self.database, creates=creates)
             self._follow_analyzer()
+            if replica is not None:
+                self.database.read_from(replica)
         except BaseException:
             self.database.close()
             raise
@@ -64,7 +68,13 @@ class PostgresEngine:
         """Rebuild the keyword index after an upgrade, unless another process does: until then the old one is used."""
         with self.database.read() as transaction:
             version = words.analyzer_version(transaction)
+            is_owner = transaction.value(IS_OWNER)
         if version < ANALYZER_VERSION and not self.database.read_only:
+            if not is_owner:
+                raise SchemaError(
+                    f"the keyword index in {self.database.place} was made by an older mindex",
+                    "have a login of the owner's role open it once, with any command",
+                )
             try:
                 self.database.write(rebuild_words_once)
             except StoreBusyError:
@@ -95,8 +105,9 @@ def rebuild_words_once(transaction: Transaction) -> None:
 
 def rebuild_words(transaction: Transaction) -> None:
     """Make the keyword index and its counts anew. Writers wait, readers do not."""
-    transaction.execute("LOCK TABLE words, counts IN SHARE ROW EXCLUSIVE MODE")
+    transaction.execute("LOCK TABLE words, terms, counts IN SHARE ROW EXCLUSIVE MODE")
     transaction.execute("DELETE FROM words")
+    transaction.execute("DELETE FROM terms")
     transaction.execute("DELETE FROM counts WHERE NOT starts_with(name, ' vectors ')")
     last = -1
     while rows := transaction.rows(_LIVE, last, _PAGE):

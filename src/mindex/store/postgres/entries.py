@@ -18,13 +18,14 @@ from mindex.store.postgres.entry_statements import PostgresEntryStatements
 from mindex.store.rules import duplicates_numbers_history as rules
 
 if TYPE_CHECKING:
-    from mindex.model import MemoryStatistics, PurgeResult, SessionPage
+    from mindex.model import Filters, MemoryStatistics, PurgeResult, SessionPage
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
+    from mindex.store.usage_counts import UsageCounts
 
 T = TypeVar("T")
 
 # The lock of all entries: shared by single writes, alone by a block of several.
-_ENTRIES = "entries"
+ENTRIES_LOCK = "entries"
 _HISTORY = "SELECT change, record, at, by, action, reason, before, after, batch FROM history"
 # A page of changes, forwards from a moment and behind a change number of that moment, or backwards.
 _CHANGES_BETWEEN = f"""
@@ -46,9 +47,11 @@ WITH RECURSIVE known (agent) AS (
     UNION ALL SELECT (SELECT min(agent) FROM records WHERE agent > known.agent) FROM known WHERE agent IS NOT NULL
 ) SELECT agent FROM known WHERE agent IS NOT NULL
 """
+# Citus has no recursion over machines; each of them reads its part.
+_AGENTS_OF_SHARDS = "SELECT DISTINCT agent FROM records WHERE agent > '' ORDER BY agent"
+_KNOWN = "SELECT id FROM records WHERE id = ANY(%s)"
 _PUT_LINK = """
-INSERT INTO links (source, target, kind, weight, created_at)
-SELECT a.id, b.id, %s, %s, %s FROM records a, records b WHERE a.id = %s AND b.id = %s
+INSERT INTO links (kind, weight, created_at, source, target) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (source, kind, target) DO {otherwise}
 """
 _SET_LINK = _PUT_LINK.format(otherwise="UPDATE SET weight = excluded.weight, created_at = excluded.created_at")
@@ -56,47 +59,47 @@ _LINKED = """
 SELECT b.id FROM links l JOIN records b ON b.id = l.target
 WHERE l.source = %s AND l.kind = %s AND b.retired_at IS NULL ORDER BY l.weight DESC, b.id
 """
+# Links stand in both directions, so every end is the source of one.
 _LINKED_PAIRS = """
-SELECT a.id, b.id FROM links l JOIN records a ON a.id = l.source JOIN records b ON b.id = l.target
-WHERE l.kind = %(kind)s AND a.id < b.id AND a.retired_at IS NULL AND b.retired_at IS NULL
-AND (%(agent)s = '*' OR (a.agent = %(agent)s AND b.agent = %(agent)s)) ORDER BY a.id, b.id
+WITH live AS MATERIALIZED (
+    SELECT DISTINCT r.id FROM links l JOIN records r ON r.id = l.source
+    WHERE l.kind = %(kind)s AND r.retired_at IS NULL AND %(agent)s IN ('*', r.agent)
+)
+SELECT a.id, b.id FROM links l JOIN live a ON a.id = l.source JOIN live b ON b.id = l.target
+WHERE l.kind = %(kind)s AND a.id < b.id ORDER BY a.id, b.id
 """
 _SESSION = """
 SELECT id FROM records WHERE agent = %s AND kind = 'turn' AND retired_at IS NULL
 AND fields ->> 'session_id' = %s ORDER BY created_at, number
 """
+# The owner of a turn is its agent.
 _SESSIONS = """
-SELECT fields ->> 'session_id' AS session, agent, count(*) AS turns, min(created_at) AS first_at,
-       max(created_at) AS last_at
+SELECT fields ->> 'session_id' AS session, owner, count(*) AS turns, min(created_at) AS first_at,
+       max(created_at) AS last_at, (array_agg(summary ORDER BY created_at, number))[1]
 FROM records WHERE kind = 'turn' AND retired_at IS NULL AND fields ->> 'session_id' IS NOT NULL AND {whose}
-GROUP BY session, agent
+GROUP BY session, owner
 """
 _COUNT_SESSIONS = f"SELECT count(*) FROM ({_SESSIONS}) s"
 _SESSION_PAGE = f"""
-SELECT s.*, (SELECT f.summary FROM records f WHERE f.kind = 'turn' AND f.retired_at IS NULL AND f.agent = s.agent
-             AND f.fields ->> 'session_id' = s.session ORDER BY f.created_at, f.number LIMIT 1)
-FROM ({_SESSIONS}) s ORDER BY last_at DESC, agent, session COLLATE "C" LIMIT %s OFFSET %s
+SELECT s.* FROM ({_SESSIONS}) s ORDER BY last_at DESC, owner, session COLLATE "C" LIMIT %s OFFSET %s
 """
 _MEMORIES = "kind = 'memory' AND retired_at IS NULL AND {whose} AND (expires_at IS NULL OR expires_at > %s)"
 _TOTALS = f"""
 SELECT count(*), coalesce(avg(importance), 0)::float8, coalesce(avg(confidence), 0), min(created_at), max(created_at)
 FROM records WHERE {_MEMORIES}
 """
-_BY_TYPE = f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type"
+_BY_TYPE = f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type ORDER BY type"
 _COUNT_ACCESSES = f"""
-SELECT coalesce(sum(count), 0)::bigint FROM accesses WHERE record IN (SELECT id FROM records WHERE {_MEMORIES})
+SELECT coalesce(sum(a.count), 0)::bigint FROM records r JOIN accesses a ON a.record = r.id WHERE {_MEMORIES}
 """
 _LOG_ACCESSES = """
 INSERT INTO access_log (record, at, action, query, score)
-SELECT given.*
-FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::float8[]) given (id, at, action, query, score)
-WHERE EXISTS (SELECT 1 FROM records r WHERE r.id = given.id)
+SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::float8[])
 """
 # In the order of the ids, so that two processes that count the same records do not wait for each other.
 _COUNT_ACCESS = """
 INSERT INTO accesses (record, count, last_at)
-SELECT given.id, count(*), max(given.at) FROM unnest(%s::text[], %s::bigint[]) given (id, at)
-WHERE EXISTS (SELECT 1 FROM records r WHERE r.id = given.id) GROUP BY given.id ORDER BY given.id
+SELECT id, count(*), max(at) FROM unnest(%s::text[], %s::bigint[]) given (id, at) GROUP BY id ORDER BY id
 ON CONFLICT (record) DO UPDATE
 SET count = accesses.count + excluded.count, last_at = greatest(accesses.last_at, excluded.last_at)
 """
@@ -134,7 +137,7 @@ class PostgresEntries:
         with self._database.transaction(batch=batch) as moment:
             with self._database.read() as transaction:
                 # What a block has read stays as it is until it ends: it may depend on entries of any agent.
-                transaction.lock(_ENTRIES)
+                transaction.lock(ENTRIES_LOCK)
                 self._engine.may_write(transaction)
             yield moment
 
@@ -142,7 +145,7 @@ class PostgresEntries:
         """Run a function that writes entries: beside others that do, but not beside a block of several writes."""
 
         def locked(transaction: Transaction) -> T:
-            transaction.lock_shared(_ENTRIES)
+            transaction.lock_shared(ENTRIES_LOCK)
             return work(transaction)
 
         return self._engine.write(locked)
@@ -186,8 +189,9 @@ class PostgresEntries:
         rest = (kind, weight, now_ms())
 
         def link(transaction: Transaction) -> None:
-            for ends in sorted([(source, target), (target, source)]):
-                transaction.execute(_SET_LINK, *rest, *ends)
+            if {source, target}.issubset(transaction.column(_KNOWN, [source, target])):
+                for ends in sorted([(source, target), (target, source)]):
+                    transaction.execute(_SET_LINK, *rest, *ends)
 
         self._write(link)
 
@@ -214,7 +218,7 @@ class PostgresEntries:
         return ids[0] if ids else None
 
     def agents(self) -> tuple[str, ...]:
-        return self._ids(_AGENTS)
+        return self._ids(_AGENTS_OF_SHARDS if self._database.has_citus else _AGENTS)
 
     def superseded(self, id_: str) -> tuple[str, ...]:
         query = "SELECT id FROM records WHERE superseded_by = %s AND superseded_by != '' AND retired_at IS NOT NULL"
@@ -257,7 +261,7 @@ class PostgresEntries:
                 rows = transaction.named_rows(query, {"first": first, "last": last, "beyond": beyond})
             if not rows:
                 return
-            page = tuple(map(_to_change, rows))
+            page = tuple(map(to_change, rows))
             yield from page
             beyond = page[-1].change
             if newest_first:
@@ -302,14 +306,22 @@ class PostgresEntries:
         total, importance, confidence, oldest, newest = totals
         return MemoryStatistics(total, dict(types), importance, confidence, accesses, oldest, newest)
 
+    def usage(self, filters: Filters, *, limit: int) -> UsageCounts:
+        from mindex.store.postgres.usage import read_usage  # only a report needs it
+
+        with self._database.read() as transaction:
+            return read_usage(transaction, filters, limit, now_ms())
+
     # ── export and import ─────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> Iterator[ExportSnapshot]:
+    def export_snapshot(
+        self, agent: str = "*", *, vectors: bool = False, log: bool = False
+    ) -> Iterator[ExportSnapshot]:
         from mindex.store.postgres.export import export_snapshot  # only an export needs it
 
         with self._database.read() as transaction:
-            yield export_snapshot(transaction, agent, vectors=vectors)
+            yield export_snapshot(transaction, agent, vectors=vectors, log=log)
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
@@ -332,7 +344,12 @@ class PostgresEntries:
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         rows = [(link.kind, link.weight, link.created_at, source, link.target) for source, link in links]
         query = _PUT_LINK.format(otherwise="NOTHING")
-        return self._write(lambda transaction: sum(transaction.execute(query, *row) for row in rows))
+
+        def restore(transaction: Transaction) -> int:
+            known = frozenset(transaction.column(_KNOWN, [id_ for row in rows for id_ in row[-2:]]))
+            return sum(transaction.execute(query, *row) for row in rows if known.issuperset(row[-2:]))
+
+        return self._write(restore)
 
     def owners(self, ids: Iterable[str]) -> dict[str, str]:
         with self._database.read() as transaction:
@@ -367,12 +384,12 @@ def _whose(agent: str) -> tuple[str, tuple[str, ...]]:
     return ("true", ()) if agent == "*" else ("agent = %s", (agent,))
 
 
-def read_changes(transaction: Transaction, where: str, value: str | int) -> tuple[Change, ...]:
+def read_changes(transaction: Transaction, where: str, value: str | int | Sequence[str]) -> tuple[Change, ...]:
     """The changes that a condition with one parameter selects, oldest first."""
-    return tuple(map(_to_change, transaction.rows(f"{_HISTORY} WHERE {where} ORDER BY change", value)))
+    return tuple(map(to_change, transaction.rows(f"{_HISTORY} WHERE {where} ORDER BY change", value)))
 
 
-def _to_change(row: tuple[Any, ...]) -> Change:
+def to_change(row: tuple[Any, ...]) -> Change:
     number, record, at, by, action, reason, before, after, batch = row
     first = None if before is None else record_json.from_snapshot(before)
     return Change(number, record, at, by, action, reason, first, record_json.from_snapshot(after), batch=batch)
@@ -386,6 +403,8 @@ def _extraction_scope(agent: str, retry_policy: RetryPolicy | None) -> tuple[str
 
 
 def _log(transaction: Transaction, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
+    known = frozenset(transaction.column(_KNOWN, [one.record for one in accesses]))
+    accesses = [one for one in accesses if one.record in known]
     ids, times = [one.record for one in accesses], [one.at for one in accesses]
     rest = ([one.action for one in accesses], [one.query for one in accesses], [one.score for one in accesses])
     transaction.execute(_LOG_ACCESSES, ids, times, *rest)

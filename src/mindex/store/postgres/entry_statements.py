@@ -59,7 +59,7 @@ class PostgresEntryStatements:
         self._memories: list[_Memory] = []
 
     def lock_agent(self, agent: str) -> None:
-        self._transaction.lock(f"agent {agent}")
+        self._transaction.lock_owner("agent", agent)
 
     def entry(self, id_: str) -> Record | None:
         """The record with this id. Its agent is locked before it is read, so that it stays as it is read."""

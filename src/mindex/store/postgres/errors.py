@@ -5,10 +5,18 @@ import re
 import psycopg
 from psycopg import errors
 
-from mindex.errors import StoreBusyError, StoreError, UsageError
+from mindex.errors import ConfigError, StoreBusyError, StoreError, UnreachableError, UsageError
 
 _CHECK = "check that the server runs and that its host, port and database name are right"
 _PASSWORD = "check it in the service file, ~/.pgpass or PGPASSWORD"
+_OTHER_PROTOCOL = "what answers there is no PostgreSQL server"
+# What libpq says where nobody answers.
+_SILENCE = re.compile(
+    "refused|time|No such file|resolve host|translate host name|closed the connection|route|reachable"
+)
+# What it says before the reason.
+_PREFIX = re.compile(r"connection (?:is bad|failed): |connection to server .*? failed: ")
+_LONGEST_REASON = 200
 # What the server or libpq says of a connection that failed, and what to do; the first that fits.
 _CONNECTING = (
     ("password authentication failed", "the server refused the password", _PASSWORD),
@@ -16,7 +24,8 @@ _CONNECTING = (
     ("does not exist", "the server has no such database or role", "check the names in the URL, or create them"),
     ("definition of service", "the service file has no such service", "check its name in the URL and the service file"),
     ("pg_hba.conf", "the server does not admit this user from here", "ask for an entry in its pg_hba.conf"),
-    ("invalid", "the URL is malformed", "write postgresql://USER@HOST/DATABASE"),
+    ("invalid response to SSL negotiation", _OTHER_PROTOCOL, "check the host and the port"),
+    ("expected authentication request", _OTHER_PROTOCOL, "check the host and the port"),
     ("too many", "the server has no connection left", "try again, or put a pooler such as PgBouncer before it"),
     ("remaining connection slots", "the server has no connection left", "try again, or put a pooler before it"),
     ("starting up", "the server is just starting", "try again in a moment"),
@@ -26,8 +35,8 @@ _CONNECTING = (
 _STATEMENTS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...], str, str], ...] = (
     (errors.QueryCanceled, "{place} ended a statement that took too long (statement_timeout)",
      "try again, or ask its administrator to raise statement_timeout for this role"),
-    (errors.InsufficientPrivilege, "this role may not do that in {place}: {reason}",
-     "ask the owner of the schema for the right"),
+    (errors.InsufficientPrivilege, "this login may not do that in {place} ({reason})",
+     "ask an owner for `mindex admin grant LOGIN --agent A`, or `--collection C`"),
     (errors.ReadOnlySqlTransaction, "{place} is read-only", "connect to the primary server"),
     ((errors.DiskFull, errors.OutOfMemory), "{place} has no space left",
      "free some on the server; nothing that was stored is lost"),
@@ -70,13 +79,21 @@ def store_error(error: psycopg.Error, place: str) -> StoreError | UsageError:
     return StoreError(f"{place}: {_reason(error)}", "run `mindex doctor`")
 
 
-def connection_error(error: psycopg.Error, place: str) -> StoreError:
-    """The error to raise when a connection could not be made."""
+def connection_error(error: psycopg.Error, place: str) -> StoreError | ConfigError:
+    """The error to raise when a connection could not be made: ConfigError where libpq does not take the URL."""
     said = str(error)
     for part, message, hint in _CONNECTING:
         if part in said:
-            return StoreError(f"cannot use {place}: {message}", hint)
-    return StoreError(f"no server answers at {place}", _CHECK)
+            return UnreachableError(f"cannot use {place}: {message}", hint)
+    reason = _PREFIX.sub("", said).partition("\n")[0][:_LONGEST_REASON]
+    if isinstance(error, psycopg.ProgrammingError) or reason.startswith("invalid "):
+        return ConfigError(
+            f"cannot use {place}: {reason}",
+            "write postgresql://USER@HOST/DATABASE with options of libpq; ?schema=NAME names the schema",
+        )
+    if _SILENCE.search(reason):
+        return UnreachableError(f"no server answers at {place}", _CHECK)
+    return UnreachableError(f"cannot use {place}: {reason}", _CHECK)
 
 
 def _reason(error: psycopg.Error) -> str:

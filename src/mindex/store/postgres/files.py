@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from psycopg import errors
+
 from mindex.clock import now_ms
 from mindex.errors import CollectionError, StoreError
 from mindex.model import Collection, Document, Record
@@ -28,7 +30,7 @@ ON CONFLICT (name) DO UPDATE SET
 """
 _PUT_DOCUMENT = f"""
 INSERT INTO documents ({", ".join(_COLUMNS)}) VALUES ({", ".join(["%s"] * len(_COLUMNS))})
-ON CONFLICT (id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])}
+ON CONFLICT (collection, id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])}
 """
 _IN_THEIR_PLACES = """
 SELECT d.id FROM documents d JOIN unnest(%s::text[], %s::text[], %s::text[]) given (collection, path, id)
@@ -51,7 +53,7 @@ _SET_CONTEXT = """
 UPDATE records SET context = %s WHERE id = %s AND kind = 'chunk' AND context != %s RETURNING owner
 """
 _CHUNK_IDS = """
-SELECT r.id FROM documents d JOIN records r ON r.document = d.id
+SELECT r.id FROM documents d JOIN records r ON r.owner = d.collection AND r.document = d.id
 WHERE d.collection = ANY(%s) AND {which} ORDER BY d.seq, r.position
 """
 
@@ -158,14 +160,16 @@ def _put_collection(transaction: Transaction, collection: Collection) -> None:
 def lock_collections(transaction: Transaction, names: Iterable[str]) -> None:
     """Let one process at a time write a collection; in order, so that two never wait for each other."""
     for name in sorted(set(names)):
-        transaction.lock(f"collection {name}")
+        transaction.lock_owner("collection", name)
 
 
 def _remove_collection(transaction: Transaction, name: str) -> int:
     lock_collections(transaction, [name])
     ids = transaction.column("SELECT id FROM documents WHERE collection = %s", name)
     removed = _remove_documents(transaction, ids)
-    transaction.execute("DELETE FROM collections WHERE name = %s", name)
+    gone = transaction.execute("DELETE FROM collections WHERE name = %s", name)
+    if transaction.restricted and not gone:  # row-level security leaves out rows without an error
+        raise errors.InsufficientPrivilege("row-level security protects this collection")
     caches.forget_contexts(transaction, name)
     return removed
 

@@ -1,6 +1,6 @@
 """Filters and keyword queries as SQL: the part of the records a search may see, decided before any top k is taken."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mindex.analyzer import COLUMNS, fold, is_lone
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
@@ -9,13 +9,16 @@ from mindex.store.postgres.connection import Transaction
 from mindex.store.rules.filters import glob_expression, is_glob
 from mindex.values import dataclass
 
-_FOREIGN = "SELECT 1 FROM records WHERE agent > '' AND agent != %s LIMIT 1"
-_MATCHING = "EXISTS (SELECT 1 FROM words w WHERE w.owner = r.owner AND w.record = r.id AND {match})"
+_FOREIGN = "EXISTS (SELECT 1 FROM records WHERE agent > '' AND agent != %s)"
+_EXPIRED = "EXISTS (SELECT 1 FROM records WHERE expires_at <= %s)"
+_MATCHING = "EXISTS (SELECT 1 FROM terms w WHERE w.owner = r.owner AND w.record = r.id AND {match})"
+
+_IN_COLUMNS = "EXISTS (SELECT 1 FROM words t WHERE t.owner = w.owner AND t.record = w.record AND ({there}))"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A WHERE clause with its parameters, over `records r` or, of a keyword query, over `words w`."""
+    """A WHERE clause with its parameters, over `records r` or, of a keyword query, over `terms w`."""
 
     sql: str
     parameters: tuple[object, ...] = ()
@@ -38,6 +41,8 @@ def _of_place(filters: Filters) -> Iterator[Condition]:
         yield Condition("r.agent IN ('', %s)", (filters.agent,))
     if filters.collections:
         yield Condition("r.document IS NOT NULL AND r.owner = ANY(%s)", (list(filters.collections),))
+    if filters.files_of:
+        yield Condition("(r.document IS NULL OR r.owner = ANY(%s))", (list(filters.files_of),))
     if filters.path:
         path = path_clause(filters.path)
         yield Condition(f"r.document IN (SELECT d.id FROM documents d WHERE {path.sql})", path.parameters)
@@ -95,10 +100,12 @@ def sees_everything(transaction: Transaction, filters: Filters, now: int) -> boo
     """Whether the filters leave no live record out, so that they need not be applied row by row."""
     if not is_unrestricted(filters):
         return False
-    if filters.agent != "*" and transaction.value(_FOREIGN, filters.agent):
-        return False
-    expired = "SELECT 1 FROM records WHERE expires_at <= %s LIMIT 1"
-    return filters.include_expired or not transaction.value(expired, now)
+    hides = [Condition(_FOREIGN, (filters.agent,))] if filters.agent != "*" else []
+    hides += [Condition(_EXPIRED, (now,))] if not filters.include_expired else []
+    if not hides:
+        return True
+    either = join(" OR ", hides)
+    return not transaction.value(f"SELECT {either.sql}", *either.parameters)
 
 
 def is_unrestricted(filters: Filters) -> bool:
@@ -110,31 +117,36 @@ def is_unrestricted(filters: Filters) -> bool:
 
 
 def match_condition(transaction: Transaction, node: KeywordNode) -> Condition:
-    """Which rows of `words w` a keyword query matches. Tokens are parameters: nothing of the user's is parsed."""
+    """Which rows of `terms w` a keyword query matches. Tokens are parameters: nothing of the user's is parsed."""
     match node:
         case AllOf(nodes):
             return _grouped(" AND ", [match_condition(transaction, one) for one in nodes])
         case AnyOf(nodes):
             if tokens := plain_tokens(node):
-                return Condition("w.tokens && %s::text[]", (tokens,))
+                return holds_any(tokens)
             return _grouped(" OR ", [match_condition(transaction, one) for one in nodes])
         case Without(keep, drop):
             kept, dropped = match_condition(transaction, keep), match_condition(transaction, drop)
             return Condition(f"({kept.sql} AND NOT {dropped.sql})", kept.parameters + dropped.parameters)
         case Prefix(token, column):
-            held = Condition("w.tokens && %s::text[]", (words.with_prefix(transaction, token),))
+            held = holds_any(words.with_prefix(transaction, token))
         case Phrase(tokens, column):
-            held = Condition("w.tokens @> %s::text[]", (list(tokens),))
+            held = Condition("w.terms @> %s::bigint[]", (list(map(words.term_number, tokens)),))
         case Term(token, column):
-            held = Condition("w.tokens @> %s::text[]", ([token],))
+            held = holds_any([token])
             if column is None:
                 return held
-    columns = [column] if column else list(COLUMNS)
     if isinstance(node, Prefix) and column is None:
         return held
     text = needle(node)
-    there = _grouped(" OR ", [Condition(f"strpos(w.{one}, %s) > 0", (text,)) for one in columns])
-    return _grouped(" AND ", [held, there])
+    columns = [column] if column else list(COLUMNS)
+    there = join(" OR ", [Condition(f"strpos(t.{one}, %s) > 0", (text,)) for one in columns])
+    return _grouped(" AND ", [held, Condition(_IN_COLUMNS.format(there=there.sql), there.parameters)])
+
+
+def holds_any(tokens: Sequence[str]) -> Condition:
+    """Which rows of `terms w` hold at least one of these tokens."""
+    return Condition("w.terms && %s::bigint[]", (list(map(words.term_number, tokens)),))
 
 
 def needle(leaf: Term | Prefix | Phrase) -> str:

@@ -1,29 +1,29 @@
 """Size, health and repair of a PostgreSQL store."""
 
-from mindex.model import Check
+from mindex.errors import StoreError
+from mindex.model import Check, Report
 from mindex.store.base import CollectionCount, StoreStatus
 from mindex.store.postgres import caches, record_rows, words
 from mindex.store.postgres.connection import Transaction
-from mindex.store.postgres.engine import PostgresEngine, rebuild_words
-from mindex.store.postgres.vector_store import PostgresVectorStore
+from mindex.store.postgres.engine import IS_OWNER, PostgresEngine, rebuild_words
+from mindex.store.postgres.vector_store import PostgresVectorStore, lacking_indexes
 
 _COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
-_COUNT_COLLECTIONS = """
-SELECT c.name, (SELECT count(*) FROM documents d WHERE d.collection = c.name),
-    (SELECT count(*) FROM records r WHERE r.owner = c.name AND r.kind = 'chunk')
-FROM collections c
-"""
+_COUNT_DOCUMENTS = "SELECT collection, count(*) FROM documents GROUP BY collection"
+_COUNT_CHUNKS = "SELECT owner, count(*) FROM records WHERE kind = 'chunk' GROUP BY owner"
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'
 """
 _SAMPLE = 200
 _COUNT_WITHOUT_WORDS = """
-SELECT count(*) FROM records r WHERE r.retired_at IS NULL
-AND NOT EXISTS (SELECT 1 FROM words w WHERE w.owner = r.owner AND w.record = r.id)
+SELECT count(*) FROM records r WHERE r.retired_at IS NULL AND NOT EXISTS (
+    SELECT 1 FROM words w JOIN terms t ON t.owner = w.owner AND t.record = w.record
+    WHERE w.owner = r.owner AND w.record = r.id
+)
 """
 _COUNT_STRAY_WORDS = """
-SELECT count(*) FROM words w WHERE NOT EXISTS
+SELECT count(*) FROM (SELECT owner, record FROM words UNION SELECT owner, record FROM terms) w WHERE NOT EXISTS
 (SELECT 1 FROM records r WHERE r.owner = w.owner AND r.id = w.record AND r.retired_at IS NULL)
 """
 _STRAY_VECTORS = """
@@ -47,35 +47,55 @@ class PostgresMaintenance:
     def status(self) -> StoreStatus:
         with self._database.read() as transaction:
             kinds = dict(transaction.rows(_COUNT_KINDS))
-            counted = transaction.rows(_COUNT_COLLECTIONS)
+            names = transaction.column("SELECT name FROM collections")
+            documents, chunks = (dict(transaction.rows(query)) for query in (_COUNT_DOCUMENTS, _COUNT_CHUNKS))
             cached = caches.count_values(transaction)
-            size = transaction.value(_SIZE, self._database.address.schema)
+            size = None if transaction.restricted else transaction.value(_SIZE, self._database.address.schema)
+            granted = self._database.own_grants(transaction) if transaction.restricted else None
         return StoreStatus(
             location=self._database.place,
             schema=self._engine.schema,
             records=kinds,
-            collections={name: CollectionCount(documents, chunks) for name, documents, chunks in counted},
+            collections={name: CollectionCount(documents.get(name, 0), chunks.get(name, 0)) for name in names},
             size_bytes=size,
             caches=cached,
+            granted=granted,
         )
 
     def check(self) -> tuple[Check, ...]:
         with self._database.read() as transaction:
-            return _checks(transaction)
+            checks = *_checks(transaction), _vector_indexes(transaction)
+        return checks if self._database.replica is None else (*checks, self._database.replica.check())
+
+    def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
+        from mindex.store.postgres.deep_check import deep_checks  # only `doctor --deep` needs it
+
+        with self._database.read() as transaction:
+            return deep_checks(transaction, report)
+
+    def damaged(self) -> tuple[str, ...]:
+        """None: a row that the server cannot return is an error of the call."""
+        return ()
 
     def optimize(self) -> None:
         """Rebuild what is derived where it is wrong, merge counts, index large spaces, and let the server clean up."""
 
         def repair(transaction: Transaction) -> None:
             if not all(check.ok for check in _checks(transaction)):
+                if not transaction.value(IS_OWNER):
+                    raise StoreError(
+                        f"only the owner of {self._database.place} can rebuild its indexes",
+                        "have a login of the owner's role run `mindex optimize`",
+                    )
                 rebuild_words(transaction)
                 transaction.execute(f"DELETE FROM vectors v WHERE {_STRAY_VECTORS} OR {_BROKEN_VECTORS}")
                 _recount_vectors(transaction)
             words.merge_counts(transaction)
 
         self._engine.write(repair)
-        self._vectors.pack()
-        self._engine.vacuum(("records", "words", "vectors", "counts", "cache", "access_log", "accesses"))
+        self._vectors.wait_for_indexes()
+        self._vectors.build_indexes()
+        self._engine.vacuum(("records", "words", "terms", "vectors", "counts", "cache", "access_log", "accesses"))
 
 
 def _checks(transaction: Transaction) -> tuple[Check, ...]:
@@ -97,10 +117,18 @@ def _vectors_of_records(transaction: Transaction) -> Check:
     stray = transaction.value(f"SELECT count(*) FROM vectors v WHERE {_STRAY_VECTORS}")
     broken = transaction.value(f"SELECT count(*) FROM vectors v WHERE {_BROKEN_VECTORS}")
     bad = f"{stray} vectors lack a record, {broken} are malformed" if stray or broken else ""
-    if not bad and _pieces(transaction) != dict(transaction.rows(_COUNTS_OF_VECTORS)):
+    if not bad and not transaction.restricted and _pieces(transaction) != dict(transaction.rows(_COUNTS_OF_VECTORS)):
         bad = "the counts of vectors are wrong"
     fix = "run `mindex optimize`, then `mindex backfill`"
     return Check("vectors", not bad, bad or "every vector belongs to a record", fix)
+
+
+def _vector_indexes(transaction: Transaction) -> Check:
+    """Every large group of vectors has its index: without one, a search is right, and slow."""
+    lacking = len(lacking_indexes(transaction))
+    bad = f"{lacking} large groups of vectors have no index, so searches compare all of them" if lacking else ""
+    fix = "run `mindex optimize` with a login that owns the tables"
+    return Check("vector index", not bad, bad or "every large group of vectors has its index", fix)
 
 
 def _pieces(transaction: Transaction) -> dict[str, int]:

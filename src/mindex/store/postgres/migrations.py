@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from psycopg import errors, sql
 
 from mindex.analyzer import ANALYZER_VERSION
-from mindex.errors import SchemaError, StoreError
+from mindex.errors import NotFoundError, SchemaError, StoreError
 from mindex.store.postgres.connection import Database, Transaction
+from mindex.store.postgres.row_security import apply_rights
 
 Migration = Callable[[Transaction], None]
 
@@ -16,13 +17,39 @@ SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid 
 WHERE e.extname = 'vector'
 """
 _CREATE_EXTENSION = "CREATE EXTENSION IF NOT EXISTS vector"
-_IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean"
+_STATE = """
+SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean,
+    NOT coalesce(has_table_privilege(to_regclass(quote_ident(%s) || '.records'), 'INSERT'), true),
+    to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
+"""
+# The owner of the schema, and whether this login may act as it.
+_OWNER = """
+SELECT nspowner::regrole::text, pg_has_role(nspowner, 'SET'), nspowner = current_user::regrole::oid,
+    has_schema_privilege(oid, 'CREATE')
+FROM pg_namespace WHERE nspname = %s
+"""
 _EXISTS = "SELECT to_regclass(quote_ident(%s) || '.meta') IS NOT NULL"
 
 
 def _create(transaction: Transaction) -> None:
     _run(transaction, "schema_1.sql")
     transaction.execute("INSERT INTO meta VALUES ('analyzer', %s)", str(ANALYZER_VERSION))
+
+
+def _add_terms(transaction: Transaction) -> None:
+    _run(transaction, "schema_2.sql")
+
+
+def _add_grants(transaction: Transaction) -> None:
+    _run(transaction, "schema_3.sql")
+
+
+def _add_tokens(transaction: Transaction) -> None:
+    _run(transaction, "schema_4.sql")
+
+
+def _add_synced_changes(transaction: Transaction) -> None:
+    _run(transaction, "schema_5.sql")
 
 
 def _run(transaction: Transaction, script: str) -> None:
@@ -32,7 +59,7 @@ def _run(transaction: Transaction, script: str) -> None:
 
 
 # Migration n brings a schema from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create,)
+MIGRATIONS: tuple[Migration, ...] = (_create, _add_terms, _add_grants, _add_tokens, _add_synced_changes)
 
 
 def version_of(transaction: Transaction, schema: str) -> int:
@@ -42,21 +69,36 @@ def version_of(transaction: Transaction, schema: str) -> int:
     return int(transaction.value("SELECT value FROM meta WHERE key = 'schema'") or 0)
 
 
-def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *, creates: bool = True) -> int:
     """Bring the schema to the newest version. Returns it.
 
-    Raises SchemaError for a newer one, StoreError where the server or pgvector is too old, or a right is missing.
+    Raises SchemaError for a newer one, StoreError where the server or pgvector is too old, or a right is missing;
+    without `creates` NotFoundError where there are no tables.
     """
     schema, target = database.address.schema, len(migrations)
     with database.read() as transaction:
         _require_server(database, transaction)
-        database.read_only = bool(transaction.value(_IS_READ_ONLY))
+        is_replica, lacks_rights, database.has_citus = transaction.row(_STATE, schema) or (False, False, False)
+        database.read_only, database.lacks_rights = is_replica or lacks_rights, lacks_rights and not is_replica
         version = version_of(transaction, schema)
         extension = transaction.row(_EXTENSION)
+    if version == 0 and not creates:
+        raise NotFoundError(
+            f"{database.place} has no memory in its schema {schema}",
+            "check the names in the URL; `mindex index DIR`, `add` and `import` create it",
+        )
     if version > target:
         raise SchemaError(
             f"{database.place} was written by a newer mindex (schema {version}, this one speaks {target})",
             "upgrade with `pip install -U 'mindex[postgres]'`",
+        )
+    if version < target and database.read_only:
+        state = (
+            "is empty" if version == 0 else f"was made by an older mindex (schema {version}, this one needs {target})"
+        )
+        raise SchemaError(
+            f"{database.place} {state}, and cannot be written from here",
+            "have a login of its owner open it once on the primary server, with any command",
         )
     if extension is None or version < target:
         extension = database.write(lambda transaction: _bring_up(database, transaction, migrations))
@@ -75,6 +117,7 @@ def _bring_up(database: Database, transaction: Transaction, migrations: Sequence
     version = version_of(transaction, schema)  # another process may have been faster
     if version == 0:
         _create_schema(database, transaction, name)
+    _become_owner(database, transaction, version)
     transaction.execute(f"SET LOCAL search_path TO {name}, {place}")
     for step in range(version, len(migrations)):
         migrations[step](transaction)
@@ -82,7 +125,30 @@ def _bring_up(database: Database, transaction: Transaction, migrations: Sequence
             "INSERT INTO meta VALUES ('schema', %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             str(step + 1),
         )
+    apply_rights(transaction, schema)
     return extension
+
+
+def _become_owner(database: Database, transaction: Transaction, version: int) -> None:
+    """Let the tables belong to the role that owns the schema, whoever of its members makes them.
+
+    Raises SchemaError for a login that is no member.
+    """
+    owner, may_become, is_owner, may_create = transaction.row(_OWNER, database.address.schema) or (
+        "",
+        False,
+        False,
+        False,
+    )
+    if is_owner or (version == 0 and may_create and not may_become):
+        return
+    if not may_become:
+        state = "is empty" if version == 0 else "was made by an older mindex"
+        raise SchemaError(
+            f"{database.place} {state}, and only its owner {owner} can bring it up to date",
+            "have a login of that role open it once, with any command",
+        )
+    transaction.execute(f"SET LOCAL ROLE {owner}")  # as the server quotes it
 
 
 def _ensure_vector(database: Database, transaction: Transaction) -> tuple[str, str]:

@@ -10,8 +10,8 @@ from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.engine import PostgresEngine
 
 _FACTS_OF_TURNS = """
-SELECT b.id FROM links l JOIN records a ON a.id = l.source JOIN records b ON b.id = l.target
-WHERE l.kind = %s AND a.kind = 'turn' AND b.retired_at IS NULL AND l.source = ANY(%s)
+SELECT b.id FROM links l JOIN records b ON b.id = l.target
+WHERE l.kind = %s AND b.retired_at IS NULL AND l.source = ANY(%s)
 GROUP BY b.id, b.seq ORDER BY b.seq
 """
 _FORGET_QUERIES = """
@@ -22,7 +22,7 @@ _REFERENCES = (
     ("access_log", "record"), ("accesses", "record"), ("extractions", "record"), ("links", "source"),
     ("links", "target"),
 )  # fmt: skip
-_VACUUMED = ("records", "words", "vectors", "history", "access_log", "counts", "cache")
+_VACUUMED = ("records", "words", "terms", "vectors", "history", "access_log", "counts", "cache", "synced_changes")
 
 
 def purge(engine: PostgresEngine, ids: Sequence[str]) -> PurgeResult:
@@ -37,16 +37,17 @@ def _purge(transaction: Transaction, ids: list[str]) -> PurgeResult:
     transaction.lock_shared("entries")
     query = "SELECT DISTINCT agent, kind = 'chunk', owner FROM records WHERE id = ANY(%s)"
     for agent, is_chunk, owner in sorted(transaction.rows(query, ids)):
-        transaction.lock(f"collection {owner}" if is_chunk else f"agent {agent}")
-    found = transaction.rows("SELECT owner, id, text FROM records WHERE id = ANY(%s)", ids)
-    present = [id_ for _, id_, _ in found]
+        transaction.lock_owner("collection" if is_chunk else "agent", owner if is_chunk else agent)
+    found = transaction.rows("SELECT owner, id, text, kind FROM records WHERE id = ANY(%s)", ids)
+    present = [id_ for _, id_, _, _ in found]
     vectors = transaction.value("SELECT count(*) FROM vectors WHERE piece = 0 AND record = ANY(%s)", present)
     history = transaction.execute("DELETE FROM history WHERE record = ANY(%s)", ids)
-    facts = transaction.column(_FACTS_OF_TURNS, FROM, present)
-    transaction.execute(_FORGET_QUERIES, [text for _, _, text in found])
+    transaction.execute("UPDATE synced_changes SET line = '' WHERE record = ANY(%s)", ids)
+    facts = transaction.column(_FACTS_OF_TURNS, FROM, [id_ for _, id_, _, kind in found if kind == "turn"])
+    transaction.execute(_FORGET_QUERIES, [text for _, _, text, _ in found])
     for table, column in _REFERENCES:
         transaction.execute(f"DELETE FROM {table} WHERE {column} = ANY(%s)", present)
-    record_rows.remove_rows(transaction, [owner for owner, _, _ in found], present)
+    record_rows.remove_rows(transaction, [owner for owner, _, _, _ in found], present)
     caches.clear(transaction, TEXT_CACHES)  # a text that is purged may be among them
     transaction.write_counts()
     words.merge_counts(transaction)  # a word that no record holds any more

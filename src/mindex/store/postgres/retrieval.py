@@ -25,19 +25,21 @@ from mindex.store.rules.filters import holds_literally
 _SIGNALS = """
 SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, false), r.importance, r.created_at,
        coalesce(a.count, 0), a.last_at
-FROM records r LEFT JOIN documents d ON d.id = r.document LEFT JOIN accesses a ON a.record = r.id
+FROM records r LEFT JOIN documents d ON d.collection = r.owner AND d.id = r.document
+LEFT JOIN accesses a ON a.record = r.id
 WHERE r.id = ANY(%s)
 """
 # The turn next to `a` in its session; a forgotten one has no place in it any more.
 _NEXT = """
-(SELECT b.id FROM records b WHERE b.kind = 'turn' AND b.agent = a.agent AND b.retired_at IS NULL
+(SELECT b.id FROM records b WHERE b.kind = 'turn' AND b.owner = a.owner AND b.retired_at IS NULL
  AND b.fields ->> 'session_id' = a.fields ->> 'session_id'
  AND (b.created_at, b.number) {beyond} (a.created_at, a.number)
  ORDER BY b.created_at {order}, b.number {order} LIMIT 1)
 """
 _ADJACENT = f"""
 SELECT a.id, r.id FROM records a
-JOIN records r ON r.id IN ({_NEXT.format(beyond="<", order="DESC")}, {_NEXT.format(beyond=">", order="ASC")})
+JOIN records r ON r.owner = a.owner
+AND r.id IN ({_NEXT.format(beyond="<", order="DESC")}, {_NEXT.format(beyond=">", order="ASC")})
 WHERE a.kind = 'turn' AND a.id = ANY(%s) AND {{scope}}
 """
 _LABELS: dict[Label, str] = {
@@ -46,13 +48,10 @@ _LABELS: dict[Label, str] = {
 }
 # The condition is that of the index `records_of_other_programs`: only imported records are looked through.
 _KNOWN_AS = """
-SELECT r.id FROM records r WHERE r.fields -> 'foreign_ids' IS NOT NULL AND EXISTS (
-    SELECT 1 FROM json_each(
-        CASE json_typeof(r.fields -> 'foreign_ids') WHEN 'object' THEN r.fields -> 'foreign_ids' ELSE '{}' END
-    ) named (name, value), json_array_elements_text(
-        CASE json_typeof(named.value) WHEN 'array' THEN named.value ELSE json_build_array(named.value) END
-    ) known (id)
-    WHERE known.id = %(id)s AND %(program)s IN ('', named.name)
+SELECT r.id FROM records r WHERE (r.fields -> 'foreign_ids') IS NOT NULL AND jsonb_path_exists(
+    (r.fields -> 'foreign_ids')::jsonb,
+    '$.keyvalue() ? ($program == "" || @.key == $program).value[*] ? (@ == $id)',
+    jsonb_build_object('id', %(id)s::text, 'program', %(program)s::text), true
 ) ORDER BY r.seq
 """
 _SUBSTRING = """

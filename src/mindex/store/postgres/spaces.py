@@ -129,7 +129,8 @@ def put_canary(transaction: Transaction, model: Model, vector: VectorArray) -> V
     """Store a space's canary unless it has one; one without vectors was left by a process that came no further."""
     lock_spaces(transaction)
     stored = read_canary(transaction, model)
-    if stored is not None and transaction.value(_HAS_VECTORS, model.fingerprint):
+    # A login that does not see all vectors cannot know that there are none.
+    if stored is not None and (transaction.restricted or transaction.value(_HAS_VECTORS, model.fingerprint)):
         return stored
     written = base64.b64encode(vector.astype("<f4").tobytes()).decode()
     transaction.execute(_SET, canary_key(model.fingerprint), written)

@@ -1,6 +1,11 @@
 """The engine for teams: one schema of a PostgreSQL database, with pgvector."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mindex.store.base import GROUPS
 from mindex.store.postgres.address import parse_address
@@ -11,7 +16,11 @@ from mindex.store.postgres.entries import PostgresEntries
 from mindex.store.postgres.files import PostgresFiles
 from mindex.store.postgres.maintenance import PostgresMaintenance
 from mindex.store.postgres.retrieval import PostgresRetrieval
+from mindex.store.postgres.tokens import PostgresTokens
 from mindex.store.postgres.vector_store import PostgresVectorStore
+
+if TYPE_CHECKING:
+    from mindex.store.postgres.sync import PostgresSync
 
 
 class PostgresStore:
@@ -20,15 +29,37 @@ class PostgresStore:
     capabilities = GROUPS
     folder: Path | None = None
 
-    def __init__(self, url: str, *, wait: float = DEFAULT_WAIT, cache_rows: int, logs_access: bool = True) -> None:
-        """`wait` bounds how long a write is tried, `cache_rows` each kind of cache (0 stores nothing)."""
-        self._engine = engine = PostgresEngine(parse_address(url), wait=wait)
+    def __init__(
+        self,
+        url: str,
+        *,
+        wait: float = DEFAULT_WAIT,
+        cache_rows: int,
+        logs_access: bool = True,
+        replica: str = "",
+        creates: bool = True,
+    ) -> None:
+        """`wait` bounds how long a write is tried, `cache_rows` each kind of cache (0 stores nothing).
+
+        `replica` is the URL of a replica that reads go to. Its schema is that of `url`. Without `creates`, tables that
+        are not there raise NotFoundError.
+        """
+        address = parse_address(url)
+        reads = replace(parse_address(replica), schema=address.schema) if replica else None
+        self._engine = engine = PostgresEngine(address, wait=wait, replica=reads, creates=creates)
         self.files = PostgresFiles(engine)
         self.entries = PostgresEntries(engine, logs_access=logs_access)
         self.retrieval = PostgresRetrieval(engine)
         self.vectors = PostgresVectorStore(engine)
         self.caches = PostgresCaches(engine, cache_rows)
+        self.tokens = PostgresTokens(engine)
         self.maintenance = PostgresMaintenance(engine, self.vectors)
+
+    @cached_property
+    def sync(self) -> PostgresSync:
+        from mindex.store.postgres.sync import PostgresSync  # a search does without
+
+        return PostgresSync(self._engine)
 
     @property
     def read_only(self) -> bool:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from logging import getLogger
+from typing import TYPE_CHECKING, cast
 
 from psycopg import sql
 
+from mindex.errors import MindexError, StoreError
 from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.store.postgres import record_rows, spaces, vectors, words
 from mindex.store.postgres.connection import Transaction
-from mindex.store.postgres.engine import PostgresEngine
+from mindex.store.postgres.engine import IS_OWNER, PostgresEngine
+from mindex.store.postgres.row_security import writable_record
 from mindex.store.rules import spaces as rules
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
@@ -30,11 +34,11 @@ _INDEXES = """
 SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = 'vectors'::regclass AND starts_with(c.relname, 'vectors_hnsw_')
 """
-# Only the owner of a table may change its indexes; for other roles, what is there serves.
-_IS_OWNER = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
+# With pgvector's own 16 and 64, a search of 157,000 vectors with many near duplicates found .79 of the ten nearest, now
+# .99.
 _CREATE_INDEX = """
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {schema}.vectors
-USING hnsw ((embedding::{place}.halfvec({dimensions})) {place}.halfvec_cosine_ops)
+USING hnsw ((embedding::{place}.halfvec({dimensions})) {place}.halfvec_cosine_ops) WITH (m = 24, ef_construction = 200)
 WHERE space = {space} AND kind_group = {group}
 """
 _EXTENSION_SCHEMA = """
@@ -57,12 +61,14 @@ class PostgresVectorStore:
     def __init__(self, engine: PostgresEngine) -> None:
         self._engine = engine
         self._database = engine.database
+        self._builder: threading.Thread | None = None
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def pending(self, model: Model) -> int:
         with self._database.read() as transaction:
-            return int(transaction.value(f"SELECT count(*) FROM records r WHERE {_PENDING}", model.fingerprint))
+            query = f"SELECT count(*) FROM records r WHERE {_PENDING} {self._writable(transaction)}"
+            return int(transaction.value(query, model.fingerprint))
 
     def pending_records(
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
@@ -70,8 +76,13 @@ class PostgresVectorStore:
         among = "AND r.id = ANY(%s)" if ids else "AND r.kind != 'chunk'" if entries_only else ""
         values = (list(ids), limit) if ids else (limit,)
         with self._database.read() as transaction:
+            among += self._writable(transaction)
             query = f"{record_rows.SELECT} WHERE {_PENDING} {among} ORDER BY r.seq LIMIT %s"
             return tuple(map(record_rows.to_record, transaction.rows(query, model.fingerprint, *values)))
+
+    def _writable(self, transaction: Transaction) -> str:
+        """The condition that leaves out what this login sees and cannot give a vector."""
+        return f" AND {writable_record(self._database.address.schema)}" if transaction.restricted else ""
 
     def put(self, model: Model, vectors_: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
         rows = [
@@ -80,22 +91,56 @@ class PostgresVectorStore:
         return self._engine.write(lambda transaction: vectors.put(transaction, model, rows, embedder_spec))
 
     def pack(self) -> None:
-        """Make the HNSW index of every group that has become large; writers go on meanwhile."""
-        if self._database.read_only:
+        """Have the HNSW index of every group that has become large made in the background; see `build_indexes`.
+
+        A process that ends meanwhile need not wait: the server finishes the statement.
+        """
+        if self._database.read_only or self._is_building() or not self._due_indexes():
+            return
+        self._builder = threading.Thread(target=self._try_to_build, name="mindex-indexer", daemon=True)
+        self._builder.start()
+
+    def _is_building(self) -> bool:
+        return self._builder is not None and self._builder.is_alive()
+
+    def _try_to_build(self) -> None:
+        try:
+            self.build_indexes()
+        except MindexError as error:  # searches go on without; the next call tries again
+            getLogger(__name__).debug("an index of vectors was not made: %s", error)
+
+    def wait_for_indexes(self) -> None:
+        """Return when the indexes that this process makes are there, or could not be made."""
+        if self._builder is not None:
+            self._builder.join()
+
+    def build_indexes(self) -> None:
+        """Make the HNSW index of every group that has become large; writers go on meanwhile.
+
+        Another process that does so already is not waited for.
+        """
+        if self._database.read_only or not self._due_indexes():
             return
         with self._database.read() as transaction:
-            due = _lacking_indexes(transaction) if transaction.value(_IS_OWNER) else []
             names = self._database.address.schema, transaction.value(_EXTENSION_SCHEMA)
         schema, place = (sql.Identifier(name).as_string() for name in names)
-        for name, is_broken, space, group, dimensions in due:
-            if is_broken:  # its making was interrupted
-                self._database.execute_alone(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{name}")
-            create = _CREATE_INDEX.format(
-                name=name, schema=schema, place=place, dimensions=dimensions, space=space, group=group
-            )
-            self._database.execute_alone(create)
+        with self._database.hold_lock("vector indexes") as is_mine:
+            for name, is_broken, space, group, dimensions in self._due_indexes() if is_mine else ():
+                if is_broken:  # its making was interrupted
+                    self._database.execute_alone(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{name}")
+                create = _CREATE_INDEX.format(
+                    name=name, schema=schema, place=place, dimensions=dimensions, space=space, group=group
+                )
+                self._database.execute_alone(create)
+
+    def _due_indexes(self) -> list[tuple[str, bool, int, int, int]]:
+        with self._database.read() as transaction:
+            return lacking_indexes(transaction) if transaction.value(IS_OWNER) else []
 
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
+        return {one.record: cast("VectorArray", one.vectors) for one in self.with_fluency(model, ids)}
+
+    def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
         with self._database.read() as transaction:
             return vectors.read_stored(transaction, model, ids)
 
@@ -115,6 +160,7 @@ class PostgresVectorStore:
 
     def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
         def begin(transaction: Transaction) -> None:
+            self._require_all(transaction)
             spaces.lock_spaces(transaction)
             rules.begin(spaces.PostgresSpaceStatements(transaction), model, embedder_spec)
 
@@ -122,10 +168,19 @@ class PostgresVectorStore:
 
     def switch_space(self, model: Model) -> bool:
         def switch(transaction: Transaction) -> bool:
+            self._require_all(transaction)
             spaces.lock_spaces(transaction)
             return rules.switch(spaces.PostgresSpaceStatements(transaction), model)
 
         return self._engine.write(switch)
+
+    def _require_all(self, transaction: Transaction) -> None:
+        """Raise StoreError for a login that does not see all records: it cannot embed those that it does not see."""
+        if transaction.restricted:
+            raise StoreError(
+                f"this login sees only a part of {self._database.place}, so it cannot change the model of all of it",
+                "have a login of the owner's role run `mindex reembed`",
+            )
 
     def canary(self, model: Model) -> VectorArray | None:
         with self._database.read() as transaction:
@@ -136,7 +191,7 @@ class PostgresVectorStore:
 
     def drop_unused_spaces(self) -> int:
         with self._database.read() as transaction:
-            unused = transaction.rows(spaces.UNUSED)
+            unused = () if transaction.restricted else transaction.rows(spaces.UNUSED)
         for key, fingerprint in unused:
             self._drop_space(key, fingerprint)
         return len(unused)
@@ -145,7 +200,7 @@ class PostgresVectorStore:
         while self._engine.write(lambda transaction: _drop_vectors(transaction, key, fingerprint)):
             pass
         with self._database.read() as transaction:
-            is_owner = transaction.value(_IS_OWNER)
+            is_owner = transaction.value(IS_OWNER)
         schema = sql.Identifier(self._database.address.schema).as_string()
         for group in vectors.GROUPS.values() if is_owner else ():
             self._database.execute_alone(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{index_name(key, group)}")
@@ -155,7 +210,7 @@ def index_name(space: int, group: int) -> str:
     return f"vectors_hnsw_{space}_{group}"
 
 
-def _lacking_indexes(transaction: Transaction) -> list[tuple[str, bool, int, int, int]]:
+def lacking_indexes(transaction: Transaction) -> list[tuple[str, bool, int, int, int]]:
     """Name, whether it is there but broken, space, group and dimensions of each index that should be made."""
     known = dict(transaction.rows(_INDEXES))
     found = []

@@ -26,11 +26,14 @@ VALUES (%s, %s, %s, %s, %s, %s, %s::vector)
 """
 _DELETE = "DELETE FROM vectors WHERE record = ANY(%s) AND space = %s RETURNING kind_group"
 # A record that is being changed is waited for: what was embedded may not be its text any more.
-_PLACES = "SELECT id, owner, kind FROM records WHERE id = ANY(%s) AND retired_at IS NULL ORDER BY id FOR SHARE"
+_PLACES = """
+SELECT id, owner, kind FROM records WHERE owner = %s AND id = ANY(%s) AND retired_at IS NULL ORDER BY id FOR SHARE
+"""
+_OWNERS = "SELECT DISTINCT owner FROM records WHERE id = ANY(%s) ORDER BY owner"
 _SPACE = "SELECT key FROM spaces WHERE fingerprint = %s AND dimensions = %s"
 # The text of a vector would be five times as long, and slow to take apart.
 _STORED = """
-SELECT v.record, vector_send(v.embedding) FROM vectors v JOIN spaces s ON s.key = v.space
+SELECT v.record, vector_send(v.embedding), v.fluency FROM vectors v JOIN spaces s ON s.key = v.space
 WHERE s.fingerprint = %s AND v.record = ANY(%s) ORDER BY v.record, v.piece
 """
 _EXPORTED = """
@@ -73,7 +76,7 @@ def _still_said(transaction: Transaction, embedded: Sequence[RecordVectors]) -> 
     from mindex.embedding_text import embedded_text  # its patterns are compiled; a search does without
 
     ids = [item.record for item in embedded]
-    transaction.rows(_PLACES, ids)
+    _places(transaction, ids)
     texts = {
         record.id: short_hash(embedded_text(record))
         for record in record_rows.read_records(transaction, [item.record for item in embedded if item.of])
@@ -83,7 +86,7 @@ def _still_said(transaction: Transaction, embedded: Sequence[RecordVectors]) -> 
 
 def _store(transaction: Transaction, space: int, embedded: Sequence[RecordVectors]) -> int:
     latest = {item.record: item for item in embedded}
-    places = transaction.rows(_PLACES, list(latest))
+    places = _places(transaction, list(latest))
     for group in transaction.column(_DELETE, [id_ for id_, _, _ in places], space):
         transaction.count({record_rows.vector_count(space, group): -1})
     for id_, owner, kind in places:
@@ -95,20 +98,32 @@ def _store(transaction: Transaction, space: int, embedded: Sequence[RecordVector
     return len(places)
 
 
+def _places(transaction: Transaction, ids: list[str]) -> list[tuple[str, str, str]]:
+    """Id, owner and kind of live records, which stay as they are until this transaction ends."""
+    # Owner by owner: rows of several machines cannot be locked by one statement.
+    owners = transaction.column(_OWNERS, ids)
+    return [(id_, owner, kind) for one in owners for id_, owner, kind in transaction.rows(_PLACES, one, ids)]
+
+
 def as_text(vector: VectorArray) -> str:
     """A vector as pgvector reads it."""
     return str(vector.tolist())
 
 
-def read_stored(transaction: Transaction, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
+def read_stored(transaction: Transaction, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
+    """The vectors of those records that have some in this space, in the order of the ids."""
     import numpy as np  # only where there are vectors
 
     pieces: dict[str, list[bytes]] = {}
-    for id_, sent in transaction.rows(_STORED, model.fingerprint, list(ids)):
+    fluencies: dict[str, float] = {}
+    for id_, sent, fluency in transaction.rows(_STORED, model.fingerprint, list(ids)):
         pieces.setdefault(id_, []).append(_data(sent))
-    return {
-        id_: np.frombuffer(b"".join(pieces[id_]), "<f4").reshape(-1, model.dimensions) for id_ in ids if id_ in pieces
-    }
+        fluencies[id_] = fluency
+    return tuple(
+        RecordVectors(id_, np.frombuffer(b"".join(pieces[id_]), "<f4").reshape(-1, model.dimensions), fluencies[id_])
+        for id_ in ids
+        if id_ in pieces
+    )
 
 
 def _data(sent: bytes) -> bytes:

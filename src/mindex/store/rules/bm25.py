@@ -23,7 +23,8 @@ LEAST_SCORE = 1e-9
 _LEAST_IDF = 1e-6
 
 _Leaf = Term | Prefix | Phrase
-_Columns = dict[str, list[str]]
+# The tokens of a record by column, in order.
+TokenColumns = dict[str, list[str]]
 
 
 def idf(holders: int, records: int) -> float:
@@ -41,18 +42,24 @@ def score_records(
     node: KeywordNode, records: Sequence[Record], statistics: TermStatistics, average_length: float
 ) -> list[ScoredRecord]:
     """The records that match, with their scores, best first. `statistics` counts the tokens of the query."""
-    found = []
-    for record in records:
-        columns = _columns(record)
-        if _matches(node, columns):
-            score = max(LEAST_SCORE, _score(node, columns, statistics, average_length))
-            found.append(ScoredRecord(record.id, score, record.kind))
+    scored = ((one, score_columns(node, _columns(one), statistics, average_length)) for one in records)
+    found = [ScoredRecord(one.id, score, one.kind) for one, score in scored if score]
     return sorted(found, key=lambda hit: (-hit.score, hit.id))
+
+
+def score_columns(node: KeywordNode, columns: TokenColumns, statistics: TermStatistics, average_length: float) -> float:
+    """The score of a record by its tokens; 0 when the query does not match it."""
+    return max(LEAST_SCORE, _score(node, columns, statistics, average_length)) if _matches(node, columns) else 0.0
 
 
 def matched_tokens(record: Record, tokens: Sequence[str]) -> frozenset[str]:
     """Those of these tokens that a record is indexed under; a single CJK character is by the pairs that it begins."""
-    present = frozenset(token for column in _columns(record).values() for token in column)
+    return held_tokens(_columns(record), tokens)
+
+
+def held_tokens(columns: TokenColumns, tokens: Sequence[str]) -> frozenset[str]:
+    """See `matched_tokens`."""
+    present = frozenset(token for column in columns.values() for token in column)
     first = {token[0] for token in present}
     return frozenset(token for token in tokens if token in present or (is_lone(token) and token in first))
 
@@ -67,11 +74,11 @@ def query_tokens(node: KeywordNode) -> frozenset[str]:
     return frozenset(token for leaf in _leaves(node) for token in _tokens(leaf))
 
 
-def _columns(record: Record) -> _Columns:
+def _columns(record: Record) -> TokenColumns:
     return {name: tokens.split() for name, tokens in analyze_record(record)._asdict().items()}
 
 
-def _matches(node: KeywordNode, columns: _Columns) -> bool:
+def _matches(node: KeywordNode, columns: TokenColumns) -> bool:
     match node:
         case AllOf(nodes):
             return all(_matches(one, columns) for one in nodes)
@@ -83,7 +90,7 @@ def _matches(node: KeywordNode, columns: _Columns) -> bool:
             return _frequency(node, columns) > 0
 
 
-def _score(node: KeywordNode, columns: _Columns, statistics: TermStatistics, average_length: float) -> float:
+def _score(node: KeywordNode, columns: TokenColumns, statistics: TermStatistics, average_length: float) -> float:
     length = sum(map(len, columns.values()))
     norm = K1 * (1 - B + B * length / max(1.0, average_length))
     score = 0.0
@@ -109,7 +116,7 @@ def _tokens(leaf: _Leaf) -> tuple[str, ...]:
     return leaf.tokens if isinstance(leaf, Phrase) else (leaf.token,)
 
 
-def _frequency(leaf: _Leaf, columns: _Columns) -> float:
+def _frequency(leaf: _Leaf, columns: TokenColumns) -> float:
     """How often a leaf occurs, each occurrence counted by the weight of its column."""
     return sum(
         weight * _count(leaf, columns[name]) for name, weight in COLUMN_WEIGHTS.items() if leaf.column in (None, name)

@@ -1,7 +1,6 @@
 """Adding and revising entries: duplicates, unique fields, numbers and history, the same for every engine."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from mindex.errors import ConflictError, NotFoundError
@@ -9,6 +8,7 @@ from mindex.ids import content_hash
 from mindex.model import Change, Record
 from mindex.store.results import AddOutcome, Revision
 from mindex.store.rules.undo_batch_ids import batch_of
+from mindex.values import replace
 
 
 class EntryStatements(Protocol):
@@ -67,9 +67,9 @@ def add(
     statements.lock_agent(record.agent)
     if once and statements.entry(record.id) is not None:
         return AddOutcome(record.id, created=False)
-    if holder := _unique_holder(statements, record, unique):
+    if holder := unique_holder(statements, record, unique):
         return AddOutcome(holder, created=False)
-    if record.kind == "memory" and (same := _same_content(statements, record, record.updated_at)):
+    if record.kind == "memory" and (same := same_memory(statements, record, record.updated_at)):
         statements.touch(same, record.updated_at)
         return AddOutcome(same, created=False)
     last = statements.last_number()
@@ -89,20 +89,25 @@ def revise(
     """Replace an entry by what `change` makes of its state in this transaction; see `EntryStore.revise`."""
     before = statements.entry(id_)
     if before is None or before.kind == "chunk":
-        raise NotFoundError(f"there is no memory '{id_}'", "search for it, or `mindex list --kind memory`")
+        raise no_entry(id_)
     statements.lock_agent(before.agent)
     now = statements.now
     after = replace(change(before), id=before.id, kind=before.kind, number=before.number, updated_at=now)
-    if after.kind == "memory" and after.retired_at is None and (same := _same_content(statements, after, now)):
+    if after.kind == "memory" and after.retired_at is None and (same := same_memory(statements, after, now)):
         raise ConflictError(f"memory '{same}' says the same already", "forget one of the two first")
     if unique_value(before, unique) != unique_value(after, unique) and (
-        holder := _unique_holder(statements, after, unique)
+        holder := unique_holder(statements, after, unique)
     ):
         raise ConflictError(f"'{holder}' has the same {unique} already", f"choose another {unique}")
     statements.replace(before, after)
     batch = batch_of(action, reason, by, now, statements.batch)
     made = Change(0, id_, now, by, action, reason, before, after, batch=batch)
     return replace(made, change=statements.append_change(made))
+
+
+def no_entry(id_: str) -> NotFoundError:
+    """The error of an id that no entry has, or none that may be seen."""
+    return NotFoundError(f"there is no memory '{id_}'", "search for it, or `mindex list --kind memory`")
 
 
 def unique_value(record: Record, field: str) -> str | None:
@@ -118,7 +123,7 @@ def folded_value(value: object) -> str:
     return str(value).casefold()
 
 
-def _unique_holder(statements: EntryStatements, record: Record, field: str) -> str | None:
+def unique_holder(statements: EntryStatements, record: Record, field: str) -> str | None:
     """The id of another live record that has the record's value in a unique field."""
     wanted = unique_value(record, field)
     if wanted is None:
@@ -127,6 +132,7 @@ def _unique_holder(statements: EntryStatements, record: Record, field: str) -> s
     return next((id_ for id_, value in values if id_ != record.id and folded_value(value) == wanted), None)
 
 
-def _same_content(statements: EntryStatements, record: Record, now: int) -> str | None:
+def same_memory(statements: EntryStatements, record: Record, now: int) -> str | None:
+    """The id of another live, unexpired memory of the record's agent that has its content."""
     content = content_hash(record.text)
     return statements.same_content([content], now, apart_from=record.id).get((record.agent, content))

@@ -26,6 +26,7 @@ def admits(filters: Filters, record: Record, now: int) -> bool:
             record.retired_at is None,
             filters.agent == "*" or record.agent in ("", filters.agent),
             not filters.collections or record.collection in filters.collections,
+            not filters.files_of or not record.document or record.collection in filters.files_of,
             not filters.path or (bool(record.document) and path_matches(filters.path, record.path)),
             not filters.kinds or record.kind in filters.kinds,
             not filters.types or record.type in filters.types,

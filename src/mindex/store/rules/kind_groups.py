@@ -1,6 +1,5 @@
 """The three groups of kinds that are retrieved and judged apart: chunks of files, conversation turns, other entries."""
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
@@ -17,7 +16,7 @@ def kind_group(kind: str) -> KindGroup:
 
 def first_of_each_group(hits: Iterable[ScoredRecord], count: int) -> list[ScoredRecord]:
     """The first `count` hits of each group, in their order."""
-    taken: Counter[KindGroup] = Counter()
+    taken: dict[KindGroup, int] = {"file": 0, "turn": 0, "entry": 0}
     found = []
     for hit in hits:
         group = kind_group(hit.kind)

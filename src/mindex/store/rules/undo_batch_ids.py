@@ -9,6 +9,8 @@ from mindex.ids import short_hash
 
 # How the reason of a consolidation begins.
 CONSOLIDATED = "consolidated "
+# How the reason of an undo begins; the number of the change that it undid follows.
+UNDO_OF = "undo of change "
 
 
 def implied_batch(action: str, reason: str, by: str, at: int) -> str:

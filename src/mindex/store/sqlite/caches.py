@@ -8,12 +8,14 @@ from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 from mindex.store.rules.waiting_cache_values import WaitingCacheValues
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.queries import read_among, read_value
+from mindex.store.sqlite.row_checksums import sound_rows
 
 CACHE_ROWS = 10_000
 _PUT = """
 INSERT INTO cache (kind, key, value, used_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, used_at = excluded.used_at
 """
+_GET = "SELECT kind, key, value, used_at, checksum FROM cache WHERE kind = ? AND key IN {marks}"
 _WITH_PREFIX = "kind = ?1 AND key >= ?2 AND key < ?2 || '\U0010ffff'"
 _DROP_OLDEST = """
 DELETE FROM cache WHERE kind = ?1 AND key IN (SELECT key FROM cache WHERE kind = ?1 ORDER BY used_at LIMIT ?2)
@@ -42,10 +44,9 @@ class SqliteCaches:
         if not missing:
             return found
         with self._database.read() as connection:
-            rows = read_among(
-                connection, "SELECT key, value FROM cache WHERE kind = ? AND key IN {marks}", missing, kind
-            )
-            return found | {key: bytes(value) for key, value in rows}
+            rows = read_among(connection, _GET, missing, kind)
+            # A damaged value is none: it is made again.
+            return found | {key: bytes(value) for _, key, value, _ in sound_rows(connection, rows, "cache {}")}
 
     def put_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
         if not values or not self._rows:

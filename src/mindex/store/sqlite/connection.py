@@ -9,23 +9,33 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError, UsageError
 from mindex.ids import new_id
+from mindex.private_files import make_private_file, make_private_folder
+from mindex.store.damage_notes import REPAIR
+from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, set_log_aside
+from mindex.store.sqlite.row_checksums import Connection
 
 DEFAULT_WAIT = 30.0
 _COMPACT_WAIT_MS = 500
+# A write-ahead log beyond this is written back and emptied. SQLite does so by itself in a moment without readers, which
+# under constant load does not come: 255 MB were seen beside a database of 11 MB. Readers are waited for so long, and
+# where one stayed longer, it is tried again after a pause.
+LONGEST_LOG = 16 * 1024 * 1024
+_CUT_WAIT_MS, _CUT_PAUSE = 100, 1.0
+_LOST_LOG_WAIT_MS = 2_000
 # "mind": marks our files among other SQLite databases.
 APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _READ_ONLY = ("{path} is read-only", "make the file and its folder writable, or choose another --db")
-_DAMAGED = ("{path} is damaged ({error})", "restore a backup, or move the file away and run `mindex index` again")
-_CHECK_DISK = "check its free space, quota and file size limit; nothing that was stored is lost"
+_DAMAGED = ("{path} is damaged ({error})", REPAIR)
+_CHECK_DISK = "check its free space, quota and file size limit; then run `mindex doctor`"
 # SQLite's primary result code → what happened, and what to do.
 _ERRORS = {
     sqlite3.SQLITE_FULL: ("no space left to write {path}", "free some space; nothing that was stored is lost"),
@@ -34,6 +44,14 @@ _ERRORS = {
     sqlite3.SQLITE_NOTADB: ("{path} is not a SQLite database", "choose another --db, or move that file away"),
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
 }
+_REPLACED_MEANWHILE = (
+    "{path} was replaced or removed while a change was stored",
+    "look whether the change is there before you try again",
+)
+_LOST_LOG = (
+    "the write-ahead log of {path} was deleted while it is in use",
+    "try again; if that does not help, stop every process that uses the file, then run `mindex doctor`",
+)
 _OTHER_ERROR = ("{path}: {error}", "run `mindex doctor`")
 _OTHER_OPERATIONAL_ERROR = ("cannot use {path}: {error}", "run `mindex doctor`, or choose another --db")
 
@@ -81,19 +99,32 @@ class _Mine(threading.local):
     batch: str = ""
 
 
+def _leave_as_it_is(_connection: sqlite3.Connection) -> None:
+    """How a connection that writes is prepared while nothing else was asked for."""
+
+
 class Database:
     """The connections to one file. Raises StoreError and its kinds instead of SQLite's errors."""
 
     def __init__(self, path: Path, *, wait: float = DEFAULT_WAIT) -> None:
         self.path = path
         self.wait = wait
+        self.on_reopened: Callable[[], None] = lambda: None  # called when the path names another file than before
+        self._guard = FileGuard(path)
+        self.generation = 0  # of connections: those to a file that was replaced are closed when they are given back
         self._readers: list[sqlite3.Connection] = []
-        self._writers: dict[bool, sqlite3.Connection] = {}
+        self._writers: dict[bool, tuple[int, sqlite3.Connection]] = {}
+        self._cut_again_at = 0.0
         self._lock = threading.Lock()
+        self._reopen_lock = threading.RLock()
+        self._reopening = False
+        self._prepared = False  # from then on no file is made any more
         self._write_lock = threading.RLock()
         self._mine = _Mine()
         self._closed = False
         self._reader_views: Sequence[str] = ()
+        self._prepare_writer: Callable[[sqlite3.Connection], None] = _leave_as_it_is
+        self.damaged: dict[str, None] = {}  # names of rows that were left out, in the order in which they were met
         if path.is_dir():
             raise StoreError(f"{path} is a folder, not a database", "name a file, for example memory.db, with --db")
         self.read_only = not self._writable()
@@ -101,7 +132,7 @@ class Database:
     def _writable(self) -> bool:
         folder = self.path.parent
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
         except OSError as error:
             raise StoreError(f"cannot create {folder}: {error.strerror}", "choose another --db") from error
         if self.path.exists():
@@ -112,19 +143,36 @@ class Database:
 
     def _open(self, mode: str) -> sqlite3.Connection:
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+        if mode == "rwc" and self._prepared:
+            uri = uri.removesuffix("c")
+        elif mode == "rwc" and not self.path.exists():
+            self._create()
+        self._guard.before_open()
         connection = sqlite3.connect(
-            uri, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
+            uri, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False, cached_statements=256,
+            factory=Connection,
+        )  # fmt: skip
+        connection.damaged = self.damaged
         try:
             connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")  # before anything can meet a lock
             if mode == "rwc":
                 self._use_wal(connection)
+                connection.execute(f"PRAGMA journal_size_limit = {LONGEST_LOG}")
                 connection.execute("PRAGMA foreign_keys = ON")
+                self._guard.after_open()
             connection.execute("PRAGMA temp_store = MEMORY")
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _create(self) -> None:
+        """Make the file private before SQLite makes it for everyone; SQLite gives its -wal and -shm the same mode."""
+        set_log_aside(self.path)  # of a file that was moved or deleted: SQLite would take it for this one's
+        try:
+            make_private_file(self.path)
+        except OSError as error:
+            raise StoreError(f"cannot create {self.path}: {error.strerror}", "choose another --db") from error
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switching to WAL needs a moment alone and does not heed the busy time-out, so it is tried again."""
@@ -154,44 +202,50 @@ class Database:
                 connection.close()
             self._readers.clear()
 
+    def prepare_writers(self, prepare: Callable[[sqlite3.Connection], None]) -> None:
+        """Have every connection that writes prepared so, also those that are open."""
+        with self._write_lock:
+            self._prepare_writer = prepare
+            for generation, connection in self._writers.values():
+                if generation == self.generation:
+                    prepare(connection)
+
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """A connection for reading, from a pool; returned to it afterwards."""
+        """A connection from a pool, on which all statements of the block read the state of one moment."""
         with self.translated():
             if (mine := self._mine.connection) is not None:  # what this thread has just written is there for it
                 yield mine
                 return
             self._check_open()
-            with self._lock:
-                idle = self._readers.pop() if self._readers else None
-            connection = idle or self._open_reader()
-            try:
+            self._check_file()
+            with self._reader() as connection:
                 yield connection
-            finally:
-                with self._lock:
-                    if self._closed:
-                        connection.close()
-                    else:
-                        self._readers.append(connection)
 
     @contextlib.contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection on which several statements read the state of one moment."""
-        with self.read() as connection:
-            if connection.in_transaction:  # this thread's own
-                yield connection
-                return
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            generation = self.generation
+            idle = self._readers.pop() if self._readers else None
+        connection = idle or self._open_reader()
+        try:
             connection.execute("BEGIN")
-            try:
-                yield connection
-            finally:
-                connection.execute("COMMIT")
+            yield connection
+        finally:
+            if connection.in_transaction:  # not where an error has ended it
+                connection.execute("ROLLBACK")
+            with self._lock:
+                if self._closed or generation != self.generation:
+                    connection.close()
+                else:
+                    self._readers.append(connection)
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[sqlite3.Connection]:
         """One short write transaction, begun IMMEDIATE, committed when the block ends well.
 
-        `wait` bounds, more tightly than usual, how long the lock is waited for.
+        `wait` bounds, more tightly than usual, how long the lock is waited for. Raises StoreError when the file was
+        replaced or removed before the end: what a caller is told to be stored is in the file that the path names.
         """
         if self.read_only:
             raise self._error(_READ_ONLY)
@@ -199,10 +253,7 @@ class Database:
             with self.translated(), _part_of(mine):
                 yield mine
             return
-        with self.translated(), self._write_lock:
-            self._check_open()
-            connection = self._writer(durable)
-            self._begin(connection, self.wait if wait is None else min(wait, self.wait))
+        with self.translated(), self._begun(durable, self.wait if wait is None else min(wait, self.wait)) as connection:
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -210,6 +261,124 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            if self._guard.look() not in USABLE:
+                raise self._error(_REPLACED_MEANWHILE)
+            self._bound_log(connection)
+
+    @contextlib.contextmanager
+    def _begun(self, durable: bool, wait: float) -> Iterator[sqlite3.Connection]:
+        """A connection with the write lock of the file that the path names.
+
+        The file is looked at again when the lock is held, for which a writer may have waited long.
+        """
+        while True:
+            self._check_file()  # without the lock: another thread may need it to prepare a new file
+            with self._write_lock:
+                self._check_open()
+                connection = self._writer(durable)
+                self._begin(connection, wait)
+                try:
+                    usable = self._guard.look() in USABLE
+                except BaseException:
+                    connection.execute("ROLLBACK")
+                    raise
+                if usable:
+                    yield connection
+                    return
+                connection.execute("ROLLBACK")
+            if self._reopening or not self._prepared:  # while it is prepared: nothing would open the new one
+                raise self._error(_REPLACED_MEANWHILE)
+
+    # ── the file under the connections ────────────────────────────────────────────────────────────────────────
+
+    def _check_file(self) -> None:
+        """Open the file that the path names, where it is another one. Raises StoreError when it cannot be used."""
+        if self._reopening:
+            with self._reopen_lock:  # until the other thread has prepared the file
+                if self._reopening:  # it is this thread
+                    return
+        if not self._prepared:
+            return
+        look = self._guard.look()
+        if look == "written":
+            self._guard.look_into(self._read_epoch)
+        elif look != "same":
+            with self._reopen_lock:
+                look = self._guard.look()  # another thread may have been faster
+                if look not in USABLE:
+                    self._reopen(lost_log=look == "lost log")
+
+    def _reopen(self, *, lost_log: bool) -> None:
+        """Leave all connections behind, and have the owner of this object prepare the new file."""
+        if lost_log:
+            self._write_log_back()
+        else:
+            self._guard.set_stale_log_aside()
+        self._leave_connections()
+        self._reopening = True
+        try:
+            self.on_reopened()
+        except BaseException:
+            self._leave_connections()  # so that the next call tries again
+            raise
+        finally:
+            self._reopening = False
+
+    def _leave_connections(self) -> None:
+        """Close those that are idle; the others are closed when they are given back."""
+        with self._lock:
+            self.generation += 1
+            for connection in self._readers:
+                connection.close()
+            self._readers.clear()
+        self._prepare_writer = _leave_as_it_is  # until the new file is migrated
+        self._guard.forget_file()
+
+    def _read_epoch(self) -> str | None:
+        with self._reader() as connection:
+            row = connection.execute(EPOCH).fetchone()
+        return row[0] if row else None
+
+    def _write_log_back(self) -> None:
+        """Write what is in a write-ahead log that was deleted into the file, while connections have it open.
+
+        Not where another process has begun a new one: what it did not write back is lost. Raises StoreError.
+        """
+        if self._guard.log_size():
+            return
+        with self._lock:
+            connection = self._readers.pop() if self._readers else None
+        if connection is None:
+            raise self._error(_LOST_LOG)
+        try:
+            if not self._cut_log(connection, _LOST_LOG_WAIT_MS):
+                raise self._error(_LOST_LOG)
+        finally:
+            with self._lock:
+                self._readers.append(connection)
+
+    def _bound_log(self, connection: sqlite3.Connection) -> None:
+        is_due = self._guard.log_size() > LONGEST_LOG and time.monotonic() >= self._cut_again_at
+        if is_due and not self._cut_log(connection, _CUT_WAIT_MS):
+            self._cut_again_at = time.monotonic() + _CUT_PAUSE
+
+    def _cut_log(self, connection: sqlite3.Connection, wait_ms: int) -> bool:
+        """Write the write-ahead log back and empty it. Returns whether no other connection prevented it that long."""
+        connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
+        try:
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            busy = True
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
+        return not busy
+
+    def remember_content(self) -> None:
+        """Remember what the prepared file says, to notice when it is replaced, or another program writes it."""
+        self._guard.remember_content()
+        self._prepared = True
 
     @contextlib.contextmanager
     def transaction(self, *, batch: bool = False) -> Iterator[sqlite3.Connection]:
@@ -239,11 +408,18 @@ class Database:
         return self._mine.batch
 
     def _writer(self, durable: bool) -> sqlite3.Connection:
-        if durable not in self._writers:
-            connection = self._open("rwc")
-            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self._writers[durable] = connection
-        return self._writers[durable]
+        generation, connection = self._writers.get(durable, (-1, None))
+        if connection is not None and generation == self.generation:
+            return connection
+        if connection is not None:
+            del self._writers[durable]
+            connection.close()
+        generation = self.generation
+        connection = self._open("rwc")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        self._prepare_writer(connection)
+        self._writers[durable] = generation, connection
+        return connection
 
     def _begin(self, connection: sqlite3.Connection, wait: float) -> None:
         """Take the write lock; SQLite may still return busy at once (a stale snapshot), so try until the deadline."""
@@ -303,6 +479,7 @@ class Database:
 
         Nobody waits for it long: while another process reads or writes, it is left for the next time.
         """
+        self._check_file()
         with self.translated(), self._write_lock:
             self._check_open()
             connection = self._writer(False)
@@ -310,19 +487,18 @@ class Database:
             try:
                 connection.execute("PRAGMA optimize")
                 connection.execute("VACUUM")
-                (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             except sqlite3.OperationalError as error:
                 if not is_busy(error):
                     raise
                 return False
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
-            return not busy
+            return self._cut_log(connection, _COMPACT_WAIT_MS)
 
     def close(self) -> None:
         self._closed = True  # first: a thread that waits for another process with the write lock gives it up
         with self._write_lock, self._lock:
-            for connection in (*self._readers, *self._writers.values()):
+            for connection in (*self._readers, *(connection for _, connection in self._writers.values())):
                 connection.close()
             self._readers.clear()
             self._writers.clear()

@@ -10,28 +10,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import ANALYZER_VERSION
+from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError
+from mindex.ids import new_id
 from mindex.store.background import BackgroundWriter
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.file_guard import EPOCH, put_epoch
 from mindex.store.sqlite.migrations import migrate, version_of
+from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits, Postings, drop_postings
 from mindex.store.sqlite.queries import read_value
+from mindex.store.sqlite.row_checksums import watch_writes
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.store.sqlite.vectors import SqliteVectors
 
 # Opening a file does not wait longer than this for another process that rebuilds the keyword index.
 _REBUILD_WAIT = 2.0
+# The row of `meta` that says since when a backup is put in the place of the file. What is stored from then on would be
+# in neither. A process that was killed in the middle refuses writes for so long.
+RESTORING = "restoring"
+_LONGEST_RESTORE_MS = 10 * 60 * 1000
+_STATE = "SELECT key, value FROM meta WHERE key IN ('analyzer', 'restoring')"
 
 
 class SqliteEngine:
     """One open database file."""
 
-    def __init__(self, path: Path, *, wait: float) -> None:
+    def __init__(self, path: Path, *, wait: float, posting_limits: PostingLimits = POSTING_LIMITS) -> None:
         self.database = Database(path, wait=wait)
+        self.postings = Postings(self.database, posting_limits)
         try:
-            self.schema = migrate(self.database)
-            self._follow_analyzer()
+            self._prepare_file()
         except BaseException:
             self.database.close()
             raise
@@ -40,6 +50,7 @@ class SqliteEngine:
             read_only=self.database.read_only,
             in_transaction=lambda: self.database.moment is not None,
         )
+        self.database.on_reopened = self._prepare_file
 
     @cached_property
     def vectors(self) -> SqliteVectors:
@@ -47,18 +58,37 @@ class SqliteEngine:
 
         return SqliteVectors(self.database)
 
+    def _prepare_file(self) -> None:
+        """Bring the file up to date. Raises StoreError and its kinds for one that is not, or not yet, ours."""
+        self.schema = migrate(self.database)
+        self.database.prepare_writers(watch_writes)
+        self._follow_analyzer()
+        self.database.remember_content()
+
     def _follow_analyzer(self) -> None:
         """Rebuild the keyword index after an upgrade, unless another process does: until then the old one is used."""
         with self.database.read() as connection:
             version = _analyzer_version(connection)
-        if version < ANALYZER_VERSION and not self.database.read_only:
+            epoch = read_value(connection, EPOCH)
+        if self.database.read_only:
+            return
+        if epoch is None:  # of a file that an older mindex has made
+            with self.database.write() as connection:
+                if read_value(connection, EPOCH) is None:
+                    put_epoch(connection, new_id())
+        if version < ANALYZER_VERSION:
             with suppress(StoreBusyError), self.database.write(wait=_REBUILD_WAIT) as connection:
                 if _analyzer_version(connection) < ANALYZER_VERSION:
                     rebuild_words(connection)
 
     def may_write(self, connection: sqlite3.Connection) -> None:
-        """Raise StoreError when a newer mindex has taken the file over while this process runs."""
-        if _analyzer_version(connection) > ANALYZER_VERSION or version_of(connection) > self.schema:
+        """Raise StoreError when a newer mindex has taken the file over while this process runs, or a restore does."""
+        state = dict(connection.execute(_STATE).fetchall())
+        if RESTORING in state and now_ms() - int(state[RESTORING]) < _LONGEST_RESTORE_MS:
+            raise StoreBusyError(
+                f"{self.database.path} is being replaced by a backup", "try again when `mindex restore-backup` is done"
+            )
+        if int(state["analyzer"]) > ANALYZER_VERSION or version_of(connection) > self.schema:
             raise StoreError(
                 f"{self.database.path} was indexed by a newer mindex", "restart this process after the upgrade"
             )
@@ -66,8 +96,10 @@ class SqliteEngine:
     @contextmanager
     def write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """One write transaction; `durable` survives a power cut once it returned. See `Database.write`."""
+        inside = self.database.moment is not None  # of a transaction for several writes, which has asked
         with self.database.write(durable=durable) as connection:
-            self.may_write(connection)
+            if not inside:
+                self.may_write(connection)
             yield connection
 
     def _write_in_background(self, run: Callable[[sqlite3.Connection], None]) -> None:
@@ -75,11 +107,13 @@ class SqliteEngine:
             run(connection)
 
     def close(self) -> None:
+        self.postings.close()
         self.background.close()
         self.database.close()
 
 
 def rebuild_words(connection: sqlite3.Connection) -> None:
+    drop_postings(connection)
     connection.execute("DELETE FROM records_fts")
     for id_, key in connection.execute("SELECT id, key FROM records WHERE retired_at IS NULL").fetchall():
         for record in record_rows.read_records(connection, [id_]):

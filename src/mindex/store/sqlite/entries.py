@@ -6,34 +6,33 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.model import Change, Record
-from mindex.store import record_json
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
+from mindex.store.sqlite.history_rows import read_change_rows, read_changes, to_changes
 from mindex.store.sqlite.queries import LARGEST_OFFSET, read_among, read_column, read_value
 
 # A search does not wait for modules that only reports, exports and restores need: they are imported when called.
 if TYPE_CHECKING:
-    from mindex.model import MemoryStatistics, PurgeResult, SessionPage
+    from mindex.model import Filters, MemoryStatistics, PurgeResult, SessionPage
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
+    from mindex.store.usage_counts import UsageCounts
 
-_HISTORY = "SELECT change, record, at, by, action, reason, before, after, batch FROM history"
 # A page of changes, forwards from the moment ?1 and behind change number ?3 of that moment, or backwards from ?2.
-_CHANGES_BETWEEN = f"""
-{_HISTORY} WHERE at >= ?1 AND at <= ?2 AND (at > ?1 OR change > ?3) ORDER BY at, change LIMIT 500
+_CHANGES_BETWEEN = """
+FROM history WHERE at >= ?1 AND at <= ?2 AND (at > ?1 OR change > ?3) ORDER BY at, change LIMIT 500
 """
-_CHANGES_BACKWARDS = f"""
-{_HISTORY} WHERE at >= ?1 AND at <= ?2 AND (at < ?2 OR change < ?3) ORDER BY at DESC, change DESC LIMIT 500
+_CHANGES_BACKWARDS = """
+FROM history WHERE at >= ?1 AND at <= ?2 AND (at < ?2 OR change < ?3) ORDER BY at DESC, change DESC LIMIT 500
 """
 _STATES_AT = """
-SELECT before FROM history WHERE before IS NOT NULL AND change IN
-(SELECT min(change) FROM history WHERE at > ? GROUP BY +record)
+FROM history WHERE before IS NOT NULL AND change IN (SELECT min(change) FROM history WHERE at > ? GROUP BY +record)
 """
 # From one agent to the next by the index: a DISTINCT would read all of it.
 _AGENTS = """
@@ -73,10 +72,10 @@ FROM ({_SESSIONS}) s ORDER BY last_at DESC, agent, session LIMIT ?2 OFFSET ?3
 # The live memories of one agent, by the index, or of all agents, at the moment ?2.
 _MEMORIES = "kind = 'memory' AND retired_at IS NULL AND (expires_at IS NULL OR expires_at > ?2) AND {whose}"
 _TOTALS = f"""
-SELECT count(*), coalesce(avg(importance), 0), coalesce(avg(confidence), 0), min(created_at), max(created_at)
+SELECT count(*), coalesce(avg(importance), 0.0), coalesce(avg(confidence), 0.0), min(created_at), max(created_at)
 FROM records WHERE {_MEMORIES}
 """
-_BY_TYPE = f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type"
+_BY_TYPE = f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type ORDER BY type"
 _COUNT_ACCESSES = f"""
 SELECT coalesce(sum(count), 0) FROM accesses WHERE record IN (SELECT key FROM records WHERE {_MEMORIES})
 """
@@ -173,9 +172,8 @@ class SqliteEntries:
     def forget_queries(self, queries: Sequence[str]) -> int:
         self._engine.background.flush()
         with self._engine.write(durable=True) as connection:
-            before = connection.total_changes
-            connection.executemany("UPDATE access_log SET query = '' WHERE query = ?", [(one,) for one in queries])
-            return connection.total_changes - before
+            forget = "UPDATE access_log SET query = '' WHERE query = ?"
+            return connection.executemany(forget, [(one,) for one in queries]).rowcount if queries else 0
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -224,22 +222,24 @@ class SqliteEntries:
         first, last = after, before - 1
         while True:
             with self._database.read() as connection:
-                page = tuple(map(_to_change, connection.execute(query, (first, last, beyond))))
-            if not page:
-                return
+                rows = read_change_rows(connection, query, first, last, beyond)
+                page = tuple(to_changes(connection, rows))
             yield from page
-            beyond = page[-1].change
+            if not rows:
+                return
+            *_, beyond, at = rows[-1]
             if newest_first:
-                last = page[-1].at
+                last = at
             else:
-                first = page[-1].at
+                first = at
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         with self._database.read() as connection:
-            return tuple(record_json.from_snapshot(before) for (before,) in connection.execute(_STATES_AT, (moment,)))
+            changes = to_changes(connection, read_change_rows(connection, _STATES_AT, moment))
+            return tuple(change.before for change in changes if change.before is not None)
 
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             turn = record_rows.read_record(connection, id_)
             if turn is None or turn.kind != "turn":
                 return ()
@@ -253,7 +253,7 @@ class SqliteEntries:
         from mindex.model import Session, SessionPage
 
         page, count = (query.format(whose=_whose(agent)) for query in (_SESSION_PAGE, _COUNT_SESSIONS))
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             total = read_value(connection, count, agent)
             rows = connection.execute(page, (agent, limit, min(offset, LARGEST_OFFSET)))
             return SessionPage(tuple(Session(str(id_), *rest) for id_, *rest in rows), total)
@@ -264,20 +264,28 @@ class SqliteEntries:
         scope = (agent, now_ms())
         queries = (_TOTALS, _BY_TYPE, _COUNT_ACCESSES)
         totals, types, counted = (query.format(whose=_whose(agent)) for query in queries)
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             total, importance, confidence, oldest, newest = connection.execute(totals, scope).fetchone()
             by_type = dict(connection.execute(types, scope))
             accesses = read_value(connection, counted, *scope)
         return MemoryStatistics(total, by_type, importance, confidence, accesses, oldest, newest)
 
+    def usage(self, filters: Filters, *, limit: int) -> UsageCounts:
+        from mindex.store.sqlite.usage import read_usage
+
+        with self._database.read() as connection:
+            return read_usage(connection, filters, limit, now_ms())
+
     # ── export and import ─────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> Iterator[ExportSnapshot]:
+    def export_snapshot(
+        self, agent: str = "*", *, vectors: bool = False, log: bool = False
+    ) -> Iterator[ExportSnapshot]:
         from mindex.store.sqlite.export import export_snapshot
 
-        with self._database.snapshot() as connection:
-            yield export_snapshot(connection, agent, vectors=vectors)
+        with self._database.read() as connection:
+            yield export_snapshot(connection, agent, vectors=vectors, log=log)
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
@@ -290,9 +298,7 @@ class SqliteEntries:
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         rows = [(source, link.target, link.kind, link.weight, link.created_at) for source, link in links]
         with self._engine.write() as connection:
-            before = connection.total_changes
-            connection.executemany(_PUT_LINK.format(otherwise="IGNORE"), rows)
-            return connection.total_changes - before
+            return connection.executemany(_PUT_LINK.format(otherwise="IGNORE"), rows).rowcount if rows else 0
 
     def owners(self, ids: Iterable[str]) -> dict[str, str]:
         with self._database.read() as connection:
@@ -303,7 +309,7 @@ class SqliteEntries:
     def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
         clause, values = _extraction_scope(agent, retry_policy)
         query = f"SELECT r.id {_UNEXTRACTED} {clause} ORDER BY coalesce(e.at, 0), r.created_at, r.key LIMIT ?"
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             return record_rows.read_records(connection, read_column(connection, query, *values, limit))
 
     def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:
@@ -327,17 +333,6 @@ class SqliteEntries:
 def _whose(agent: str) -> str:
     """The condition on the agent ?1: for one agent it uses an index, which an OR would not."""
     return "?1 = '*'" if agent == "*" else "agent = ?1"
-
-
-def read_changes(connection: sqlite3.Connection, where: str, value: str | int) -> tuple[Change, ...]:
-    """The changes that a condition with one parameter selects, oldest first."""
-    return tuple(map(_to_change, connection.execute(f"{_HISTORY} WHERE {where} ORDER BY change", (value,))))
-
-
-def _to_change(row: tuple[Any, ...]) -> Change:
-    number, record, at, by, action, reason, before, after, batch = row
-    first = None if before is None else record_json.from_snapshot(before)
-    return Change(number, record, at, by, action, reason, first, record_json.from_snapshot(after), batch=batch)
 
 
 def _extraction_scope(agent: str, retry_policy: RetryPolicy | None) -> tuple[str, tuple[str | int, ...]]:

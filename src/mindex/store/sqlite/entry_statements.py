@@ -13,6 +13,7 @@ from mindex.model import Change, Record
 from mindex.store import record_json
 from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.queries import read_among, read_value
+from mindex.store.sqlite.row_checksums import checksum_of_texts
 
 # A search does not wait for the values of a restore: they are imported when called.
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ SELECT max(
 )
 """
 _APPEND_CHANGE = """
-INSERT INTO history (change, record, at, by, action, reason, batch, before, after)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO history (change, record, at, by, action, reason, batch, before, after, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _EXISTING = "SELECT id, kind, agent, created_at, coalesce(content_hash, '') FROM records WHERE id IN {marks}"
 _PUT_ACCESSES = "INSERT INTO accesses (record, count, last_at) SELECT key, ?2, ?3 FROM records WHERE id = ?1"
@@ -46,8 +47,9 @@ INSERT INTO access_log (record, at, action, query, score) SELECT key, ?2, ?3, ?4
 """
 _PUT_EXTRACTION = "INSERT INTO extractions (record, at, facts) SELECT key, ?2, ?3 FROM records WHERE id = ?1"
 _PUT_VECTORS = """
-INSERT INTO vectors (model, record, fluency, data)
-SELECT m.key, r.key, ?3, ?4 FROM models m, records r WHERE m.fingerprint = ?2 AND m.dimensions = ?5 AND r.id = ?1
+INSERT INTO vectors (model, record, fluency, data, checksum)
+SELECT m.key, r.key, ?3, ?4, row_checksum(m.key, r.key, ?3, ?4)
+FROM models m, records r WHERE m.fingerprint = ?2 AND m.dimensions = ?5 AND r.id = ?1
 """
 
 
@@ -133,7 +135,9 @@ class SqliteEntryStatements:
             "INSERT OR IGNORE INTO models (fingerprint, dimensions, created_at) VALUES (?, ?, ?)",
             (vectors.model, vectors.dimensions, now_ms()),
         )
-        self._connection.execute(_PUT_VECTORS, (id_, vectors.model, vectors.fluency, vectors.data, vectors.dimensions))
+        self._connection.execute(
+            _PUT_VECTORS, (id_, vectors.model, float(vectors.fluency), vectors.data, vectors.dimensions)
+        )
 
 
 class SqliteBulkStatements(SqliteEntryStatements):
@@ -181,7 +185,8 @@ class SqliteBulkStatements(SqliteEntryStatements):
 
 def _change_values(change: Change) -> tuple[object, ...]:
     before = None if change.before is None else record_json.snapshot(change.before)
-    return (
-        change.change or None, change.record, change.at, change.by, change.action, change.reason, change.batch,
-        before, record_json.snapshot(change.after),
+    values = (
+        change.record, int(change.at), change.by, change.action, change.reason, change.batch, before,
+        record_json.snapshot(change.after),
     )  # fmt: skip
+    return (change.change or None, *values, checksum_of_texts(values))

@@ -17,12 +17,13 @@ from mindex.store.sqlite import caches, keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import path_clause
 from mindex.store.sqlite.queries import marks, read_column, read_value
+from mindex.store.sqlite.row_checksums import CHECKED, is_sound, note_damage, sound_rows
 
-_DOCUMENT = """
-SELECT d.id, c.name, d.path, d.fingerprint, d.size, d.mtime_ns, d.title, d.domain, d.instruction, d.tags, d.links,
-       d.indexed_at, d.fields
+_DOCUMENT = f"""
+SELECT {", ".join(f"d.{column}" for column in CHECKED["documents"])}, d.checksum, c.name
 FROM documents d JOIN collections c ON c.key = d.collection
 """
+_COLLECTIONS = f"SELECT {', '.join(CHECKED['collections'])}, checksum FROM collections ORDER BY name"
 _PUT_COLLECTION = """
 INSERT INTO collections (name, root, exclude, context, created_at, indexed_at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET
@@ -49,8 +50,8 @@ _MOVE_CHUNK = """
 UPDATE records SET position = ?2, first_line = ?3, last_line = ?4, created_at = ?5, type = ?6, fields = ?7
 WHERE key = ?1
 """
-_CHUNKS = f"""
-{record_rows.SELECT} WHERE r.document = (SELECT key FROM documents WHERE id = ?) ORDER BY r.position
+_CHUNK_IDS_OF = """
+SELECT id FROM records WHERE document = (SELECT key FROM documents WHERE id = ?) ORDER BY position
 """
 _SET_CONTEXT = "UPDATE records SET context = ?2 WHERE id = ?1 AND kind = 'chunk' AND context != ?2 RETURNING key"
 _CHUNK_IDS = """
@@ -70,9 +71,10 @@ class SqliteFiles:
 
     def collections(self) -> tuple[Collection, ...]:
         with self._database.read() as connection:
-            rows = connection.execute("SELECT name, root, exclude, context, indexed_at FROM collections ORDER BY name")
+            rows = sound_rows(connection, connection.execute(_COLLECTIONS), "collection {}")
             return tuple(
-                Collection(name, root, tuple(json.loads(exclude)), *rest) for name, root, exclude, *rest in rows
+                Collection(name, root, tuple(json.loads(exclude)), context, indexed_at)
+                for name, root, exclude, context, _, indexed_at in rows
             )
 
     def documents(self, collection: str) -> dict[str, Document]:
@@ -80,7 +82,7 @@ class SqliteFiles:
             return {document.path: document for document in _select(connection, "c.name = ?", collection)}
 
     def find_documents(self, path: str) -> tuple[Document, ...]:
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             exact = _select(connection, "?1 IN (d.path, d.id, c.name || '/' || d.path)", path)
             if exact or not path:
                 return exact
@@ -95,7 +97,8 @@ class SqliteFiles:
 
     def chunks(self, document: str) -> tuple[Record, ...]:
         with self._database.read() as connection:
-            return tuple(map(record_rows.to_record, connection.execute(_CHUNKS, (document,))))
+            ids = read_column(connection, _CHUNK_IDS_OF, document)
+            return record_rows.read_records(connection, ids)
 
     def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
         with self._database.read() as connection:
@@ -147,14 +150,22 @@ class SqliteFiles:
 
 
 def _to_document(row: tuple[Any, ...]) -> Document:
-    values = [*row]
+    *values, _, collection = row
+    values[1] = collection
     values[8:11] = bool(row[8]), decode_texts(row[9]), decode_texts(row[10])
     values[12] = decode_texts(row[12])
     return Document(*values)
 
 
 def _select(connection: sqlite3.Connection, where: str, *values: str | int | float) -> tuple[Document, ...]:
-    return tuple(map(_to_document, connection.execute(f"{_DOCUMENT} WHERE {where} ORDER BY 2, 3", values)))
+    """The documents that a condition selects. A damaged one is noted and left out: the next index run replaces it."""
+    found = []
+    for row in connection.execute(f"{_DOCUMENT} WHERE {where} ORDER BY c.name, d.path", values):
+        if is_sound(row[:-2], row[-2]):
+            found.append(_to_document(row))
+        else:
+            note_damage(connection, f"file {row[2]}")
+    return tuple(found)
 
 
 def _chunk_ids(connection: sqlite3.Connection, collections: Sequence[str], which: str) -> tuple[str, ...]:
@@ -206,6 +217,7 @@ def _add_chunk(connection: sqlite3.Connection, document: int, chunk: PlacedChunk
          record.updated_at, record.title, encode(record.tags), encode(record.fields), record.text),
     ).lastrowid  # fmt: skip
     assert key is not None
+    record_rows.put_checksum(connection, key)
     keyword.index(connection, key, record)
     record_rows.put_names(connection, "tags", key, record.tags)
     record_rows.note_changes(connection, [key])
@@ -224,6 +236,7 @@ def _keep_chunk(connection: sqlite3.Connection, key: int, chunk: PlacedChunk) ->
         keyword.index(connection, key, replace(record, context=context))
     if chunk.reembed:
         connection.execute("DELETE FROM vectors WHERE record = ?", (key,))
+    if chunk.reindex or chunk.reembed:
         record_rows.note_changes(connection, [key])
 
 

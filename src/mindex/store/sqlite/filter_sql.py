@@ -12,9 +12,15 @@ from mindex.values import dataclass
 Parameter = str | int | float
 
 _MATCHING = "SELECT rowid FROM records_fts WHERE records_fts MATCH ?"
+_DOCUMENTS_OF = "SELECT d.key FROM documents d JOIN collections c ON c.key = d.collection WHERE c.name IN {marks}"
 # Two probes of an index; `agent NOT IN ('', ?)` would walk all of it.
 _FOREIGN = """
 SELECT 1 FROM records WHERE agent > '' AND agent < ?1 UNION ALL SELECT 1 FROM records WHERE agent > ?1 LIMIT 1
+"""
+# Whether files or an agent have records of another kind, in the same way.
+_OTHERS = """
+SELECT 1 FROM records WHERE agent IN ('', ?1) AND kind < ?2
+UNION ALL SELECT 1 FROM records WHERE agent IN ('', ?1) AND kind > ?2 LIMIT 1
 """
 
 
@@ -40,11 +46,10 @@ def _of_place(filters: Filters) -> Iterator[Demand]:
     if filters.agent != "*":
         yield "r.agent IN ('', ?)", (filters.agent,)
     if filters.collections:
-        yield (
-            "r.document IN (SELECT d.key FROM documents d JOIN collections c ON c.key = d.collection"
-            f" WHERE c.name IN {marks(filters.collections)})",
-            filters.collections,
-        )
+        yield f"r.document IN ({_DOCUMENTS_OF.format(marks=marks(filters.collections))})", filters.collections
+    if filters.files_of:
+        documents = _DOCUMENTS_OF.format(marks=marks(filters.files_of))
+        yield f"(r.document IS NULL OR r.document IN ({documents}))", filters.files_of
     if filters.path:
         clause, values = path_clause(filters.path)
         yield f"r.document IN (SELECT d.key FROM documents d WHERE {clause})", values
@@ -96,11 +101,15 @@ def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:
 def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) -> bool:
     """Whether the filters leave nothing out of the indexes, so that they need not be applied row by row.
 
-    Retired records are not in the indexes; the rest is decided by three look-ups in indexes.
+    Retired records are not in the indexes; the rest is decided by some look-ups in indexes.
     """
-    if filters != Filters(agent=filters.agent, include_expired=filters.include_expired):
+    if filters != Filters(agent=filters.agent, kinds=filters.kinds, include_expired=filters.include_expired):
         return False
     if filters.agent != "*" and read_value(connection, _FOREIGN, filters.agent):
+        return False
+    if filters.kinds and (
+        filters.agent == "*" or len(filters.kinds) > 1 or read_value(connection, _OTHERS, filters.agent, *filters.kinds)
+    ):
         return False
     expired = "SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1"
     return filters.include_expired or not read_value(connection, expired, now)

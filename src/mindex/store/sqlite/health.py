@@ -1,14 +1,21 @@
 """Checks of a SQLite file, and the repair of its vectors."""
 
+import shlex
 import sqlite3
+from pathlib import Path
+from random import choice
 
 from mindex.analyzer import COLUMNS, analyze_record
-from mindex.model import Check
+from mindex.model import Check, Term
+from mindex.private_files import is_public
+from mindex.store.damage_notes import REPAIR
 from mindex.store.sqlite import record_rows
+from mindex.store.sqlite.file_guard import log_is_older, logs_set_aside
+from mindex.store.sqlite.filter_sql import match_expression
+from mindex.store.sqlite.postings import LAST_CHANGE, SEQ, has_postings
 from mindex.store.sqlite.queries import read_column, read_value
 
 _SAMPLE = 200
-_BEYOND_REPAIR = "restore a backup, or move the file away and index again"
 
 _COUNT_WITHOUT_WORDS = """
 SELECT count(*) FROM records WHERE retired_at IS NULL AND key NOT IN (SELECT id FROM records_fts_docsize)
@@ -25,19 +32,43 @@ length(data) = 0 OR length(data) % (4 * (SELECT dimensions FROM models m WHERE m
 def checks(connection: sqlite3.Connection) -> tuple[Check, ...]:
     """Every check; one that cannot even be made because the file is damaged says so instead of raising."""
     named = {"file": _integrity, "keyword index": _words, "vectors": _vectors, "words of a sample": _tokens}
+    if has_postings(connection):
+        named["posting lists"] = _postings
     found = []
     for name, check in named.items():
         try:
             found.append(check(connection))
         except sqlite3.DatabaseError as error:
-            found.append(Check(name, False, str(error), _BEYOND_REPAIR))
+            found.append(Check(name, False, str(error), REPAIR))
+    return tuple(found)
+
+
+def access_check(path: Path) -> Check:
+    """Whether other users of this machine are kept out of the file and of those that SQLite has beside it."""
+    beside = [path.with_name(f"{path.name}{suffix}") for suffix in ("", "-wal", "-shm")]
+    public = [str(file.absolute()) for file in beside if is_public(file)]
+    message = f"every user of this machine may open {path.absolute()}" if public else "other users cannot open the file"
+    return Check("access", not public, message, f"chmod 600 {' '.join(map(shlex.quote, public))}")
+
+
+def log_checks(path: Path, connection: sqlite3.Connection) -> tuple[Check, ...]:
+    """What is wrong with the write-ahead log, as far as it can be told; nothing where all is well."""
+    found = []
+    if log_is_older(path, connection):
+        message = f"the write-ahead log beside {path.absolute()} is older than the file: it belongs to another copy"
+        advice = "put a backup in its place with `mindex restore-backup FILE`"
+        found.append(Check("write-ahead log", False, message, advice))
+    for file in logs_set_aside(path.absolute()):
+        message = f"{file} holds what was last stored in a file that was moved away or replaced"
+        advice = "remove it if nothing is missed, or rename it to FILE-wal beside that file"
+        found.append(Check("write-ahead log", False, message, advice))
     return tuple(found)
 
 
 def _integrity(connection: sqlite3.Connection) -> Check:
     result = read_value(connection, "PRAGMA quick_check(1)")
     message = "the file is sound" if result == "ok" else " ".join(str(result).split())
-    return Check("file", result == "ok", message, _BEYOND_REPAIR)
+    return Check("file", result == "ok", message, REPAIR)
 
 
 def _words(connection: sqlite3.Connection) -> Check:
@@ -54,6 +85,23 @@ def _vectors(connection: sqlite3.Connection) -> Check:
     bad = f"{stray} vectors lack a record, {broken} are malformed" if stray or broken else ""
     fix = "run `mindex optimize`, then `mindex backfill`"
     return Check("vectors", not bad, bad or "every vector belongs to a record", fix)
+
+
+def _postings(connection: sqlite3.Connection) -> Check:
+    """Some words are looked up in the posting lists, and by FTS5."""
+    from mindex.store.sqlite import posting_index  # numpy, which the other checks do without
+
+    lists = posting_index.load(connection, read_value(connection, SEQ))
+    lists.catch_up(connection, read_value(connection, LAST_CHANGE))
+    texts = read_column(connection, "SELECT text FROM records_fts ORDER BY random() LIMIT ?", _SAMPLE // 10)
+    words = sorted({choice(words) for text in texts if (words := text.split())})
+    different = 0
+    for word in words:
+        query = "SELECT rowid FROM records_fts WHERE records_fts MATCH ? ORDER BY rowid"
+        found = lists.keys[lists.holders(connection, word)].tolist()
+        different += sorted(found) != read_column(connection, query, match_expression(Term(word)))
+    message = f"{len(words)} words looked up, {different} are in other records than the keyword index says"
+    return Check("posting lists", not different, message, "run `mindex optimize`")
 
 
 def drop_unusable_vectors(connection: sqlite3.Connection) -> None:

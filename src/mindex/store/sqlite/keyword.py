@@ -1,22 +1,29 @@
 """Keyword search in a SQLite file: finished tokens in FTS5, ranked by its bm25().
 
-FTS5 reads the whole posting list of every term, so past some hundred thousand records it is the slowest part of a
-search. Everything that reads the index goes through this module: a faster one can take its place here.
+FTS5 reads the whole posting list of every term, so past some hundred thousand records it would be the slowest part of
+a search. Everything that reads the index goes through this module: where a large memory has posting lists (`postings`),
+these answer instead.
 """
+
+from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
 from mindex.model import AnyOf, Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
-from mindex.store.sqlite.filter_sql import Condition, condition, match_expression, sees_everything
-from mindex.store.sqlite.queries import marks, read_among, read_value, scored_records
+from mindex.store.sqlite.filter_sql import Condition, match_expression
+from mindex.store.sqlite.fts5_tally import read_tally
+from mindex.store.sqlite.keyword_scope import Scope, scope_of
+from mindex.store.sqlite.queries import read_among, read_value, scored_records
 from mindex.store.sqlite.spaces import read_roles
-from mindex.values import dataclass
+
+if TYPE_CHECKING:  # numpy costs more than a whole keyword search of a small memory
+    from mindex.store.sqlite.posting_index import LoadedPostings
 
 _WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
 _RANKED = f"""
@@ -45,9 +52,7 @@ _COUNT = "SELECT count(*) FROM records_fts WHERE records_fts MATCH ?"
 _COUNT_IN_SCOPE = """
 SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHERE records_fts MATCH ? AND {scope}
 """
-# A scope of at most so many records is counted for itself: how rare a word is among them, not among all. Each word is
-# looked up twice for that, so it has to be small.
-_SMALL_SCOPE = 2_000
+_EVERYTHING = Scope()
 # In a large scope so many rows more, as a share, are ranked before the scope is applied.
 _AHEAD = 0.25
 _ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.{column}" for column in COLUMNS) + " || ' '"
@@ -74,6 +79,16 @@ def index_all(connection: sqlite3.Connection, records: Iterable[tuple[int, Recor
     connection.executemany(_ADD, ((key, *analyze_record(record)) for key, record in records))
 
 
+def repair(connection: sqlite3.Connection) -> bool:
+    """Whether the index agrees with the tokens that are stored beside it; where it does not, it is made of them."""
+    try:
+        connection.execute("INSERT INTO records_fts (records_fts) VALUES ('integrity-check')")
+    except sqlite3.DatabaseError:
+        connection.execute("INSERT INTO records_fts (records_fts) VALUES ('rebuild')")
+        return False
+    return True
+
+
 def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
     connection.executemany("DELETE FROM records_fts WHERE rowid = ?", [(key,) for key in keys])
 
@@ -81,63 +96,64 @@ def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
 # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """The records that filters admit. `condition` is None where that is all of them; `size` is counted if small."""
+class KeywordSearch:
+    """One search in one snapshot, by posting lists where there are some, else by FTS5."""
 
-    condition: Condition | None = None
-    size: int | None = None
+    def __init__(self, connection: sqlite3.Connection, postings: LoadedPostings | None = None) -> None:
+        self._connection = connection
+        self._postings = postings
 
+    def search(self, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
+        """See `RetrievalStore.keyword`. The caller has opened a transaction: all of it is read from one snapshot."""
+        connection = self._connection
+        scope = scope_of(connection, filters, now)
+        hits = self._ranked(query, query.node, scope, limit)
+        if query.bonus is not None and hits:
+            bonus = {hit.id: hit.score for hit in self._ranked(query, query.bonus, scope, limit)}
+            raised = [hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
+            hits = _best_first(raised)
+        statistics = self.statistics(query.tokens, scope) if query.tokens else TermStatistics(0, {})
+        described = first_of_each_group(hits, query.described)
+        past = {record.id: record for record in query.past}
+        matched, lengths = _described(connection, [hit.id for hit in described if hit.id not in past], query.tokens)
+        for hit in described:
+            if hit.id in past:
+                matched[hit.id] = bm25.matched_tokens(past[hit.id], query.tokens)
+                lengths[hit.id] = bm25.length(past[hit.id])
+        return KeywordResult(hits, statistics, matched, read_roles(connection).active, lengths)
 
-def search(
-    connection: sqlite3.Connection, query: KeywordQuery, filters: Filters, limit: int, now: int
-) -> KeywordResult:
-    """See `RetrievalStore.keyword`. The caller has opened a transaction: all of it is read from one snapshot."""
-    scope = _scope_of(connection, filters, now)
-    hits = _ranked(connection, query, query.node, scope, limit)
-    if query.bonus is not None and hits:
-        bonus = {hit.id: hit.score for hit in _ranked(connection, query, query.bonus, scope, limit)}
-        raised = [hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
-        hits = _best_first(raised)
-    statistics = _statistics(connection, query.tokens, scope) if query.tokens else TermStatistics(0, {})
-    described = first_of_each_group(hits, query.described)
-    past = {record.id: record for record in query.past}
-    matched, lengths = _described(connection, [hit.id for hit in described if hit.id not in past], query.tokens)
-    for hit in described:
-        if hit.id in past:
-            matched[hit.id] = bm25.matched_tokens(past[hit.id], query.tokens)
-            lengths[hit.id] = bm25.length(past[hit.id])
-    return KeywordResult(hits, statistics, matched, read_roles(connection).active, lengths)
+    def statistics(self, tokens: Sequence[str], scope: Scope = _EVERYTHING) -> TermStatistics:
+        """How common tokens are among the records in scope, where these are few; else among all."""
+        if self._postings is None:
+            return _statistics(self._connection, tokens, scope)
+        from mindex.store.sqlite.posting_search import statistics  # numpy, see above
 
+        return statistics(self._connection, self._postings, tokens, scope)
 
-def statistics(connection: sqlite3.Connection, tokens: Sequence[str]) -> TermStatistics:
-    """How common tokens are among all live records."""
-    return _statistics(connection, tokens, _Scope())
+    def _ranked(self, query: KeywordQuery, node: KeywordNode, scope: Scope, limit: int) -> tuple[ScoredRecord, ...]:
+        """The best records for a node, those of the past among them."""
+        hits = self._ranked_in_index(node, scope, limit)
+        if not query.past:
+            return hits
+        counts = self.statistics(sorted(bm25.query_tokens(node)), scope)
+        past = bm25.score_records(node, query.past, counts, read_tally(self._connection).average_length)
+        return _best_first((*hits, *past))[:limit]
 
+    def _ranked_in_index(self, node: KeywordNode, scope: Scope, limit: int) -> tuple[ScoredRecord, ...]:
+        if self._postings is not None:
+            from mindex.store.sqlite import posting_search  # numpy, see above
 
-def terms(connection: sqlite3.Connection, prefix: str, shortest: int, longest: int, limit: int) -> dict[str, int]:
-    """See `RetrievalStore.terms`."""
-    return dict(connection.execute(_TERMS, (prefix, shortest, longest, limit)))
-
-
-def _ranked(
-    connection: sqlite3.Connection, query: KeywordQuery, node: KeywordNode, scope: _Scope, limit: int
-) -> tuple[ScoredRecord, ...]:
-    """The best records for a node, those of the past among them."""
-    hits = _ranked_in_index(connection, node, scope, limit)
-    if not query.past:
-        return hits
-    counts = _statistics(connection, sorted(bm25.query_tokens(node)), scope)
-    past = bm25.score_records(node, query.past, counts, _average_length(connection))
-    return _best_first((*hits, *past))[:limit]
+            if posting_search.can_answer(node):
+                return posting_search.ranked(self._connection, self._postings, node, scope, limit)
+        return _ranked_by_fts5(self._connection, node, scope, limit)
 
 
 def _best_first(hits: Iterable[ScoredRecord]) -> tuple[ScoredRecord, ...]:
     return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
 
 
-def _ranked_in_index(
-    connection: sqlite3.Connection, node: KeywordNode, scope: _Scope, limit: int
+def _ranked_by_fts5(
+    connection: sqlite3.Connection, node: KeywordNode, scope: Scope, limit: int
 ) -> tuple[ScoredRecord, ...]:
     if scope.size is not None and (terms := _plain_terms(node)):
         return _ranked_among_few(connection, terms, scope, limit)
@@ -147,7 +163,7 @@ def _ranked_in_index(
     else:
         rows = _rows_in_scope(connection, expression, scope.condition, limit, few=scope.size is not None)
     # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
-    return tuple(ScoredRecord(id_, max(score, bm25.LEAST_SCORE), kind) for id_, score, kind in rows)
+    return tuple(ScoredRecord(id_, max(score or 0.0, bm25.LEAST_SCORE), kind) for id_, score, kind in rows)
 
 
 def _rows_in_scope(
@@ -166,14 +182,14 @@ def _rows_in_scope(
 
 
 def _ranked_among_few(
-    connection: sqlite3.Connection, terms: Sequence[Term], scope: _Scope, limit: int
+    connection: sqlite3.Connection, terms: Sequence[Term], scope: Scope, limit: int
 ) -> tuple[ScoredRecord, ...]:
     """BM25 as if the scope were all there is: a name that every record of one agent holds says nothing about them.
 
     FTS5 knows how rare a word is in the whole table only, so each word's share of the score is corrected by itself.
     """
     assert scope.condition is not None and scope.size is not None
-    everywhere = statistics(connection, [term.token for term in terms])
+    everywhere = _statistics(connection, [term.token for term in terms], _EVERYTHING)
     scores: dict[int, float] = {}
     query = _TERM_IN_SCOPE.format(scope=scope.condition.sql)
     for term in terms:
@@ -181,7 +197,7 @@ def _ranked_among_few(
         here = bm25.idf(len(rows), scope.size)
         correction = here / bm25.idf(everywhere.frequency[term.token], everywhere.records)
         for key, score in rows:
-            scores[key] = scores.get(key, 0.0) + score * correction
+            scores[key] = scores.get(key, 0.0) + (score or 0.0) * correction  # NULL: its tally is damaged
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
     return scored_records(connection, [(key, max(score, bm25.LEAST_SCORE), 1.0) for key, score in best])
 
@@ -193,45 +209,22 @@ def _plain_terms(node: KeywordNode) -> tuple[Term, ...]:
     return terms if len(terms) == len(nodes) else ()
 
 
-def _scope_of(connection: sqlite3.Connection, filters: Filters, now: int) -> _Scope:
-    if sees_everything(connection, filters, now):
-        return _Scope()
-    scope = condition(filters, now)
-    return _Scope(scope, _size_if_small(connection, filters, scope))
-
-
-def _size_if_small(connection: sqlite3.Connection, filters: Filters, scope: Condition) -> int | None:
-    """How many records are in scope, if few: of a scope that indexes know, an agent, kind, collection or session.
-
-    To count the records with any other property would mean to read all of them.
-    """
-    whose = Filters(agent=filters.agent, kinds=filters.kinds, collections=filters.collections, session=filters.session)
-    if replace(filters, include_expired=whose.include_expired) != whose:
-        return None
-    if filters.kinds and filters.agent != "*" and _has_more(connection, filters, _SMALL_SCOPE):
-        return None
-    count = f"SELECT count(*) FROM (SELECT 1 FROM records r WHERE {scope.sql} LIMIT ?)"
-    size = int(read_value(connection, count, *scope.parameters, _SMALL_SCOPE + 1))
-    return size if size <= _SMALL_SCOPE else None
-
-
-def _has_more(connection: sqlite3.Connection, filters: Filters, count: int) -> bool:
-    """Whether an agent has more records of these kinds, retired and expired ones among them: an index alone knows."""
-    beyond = f"SELECT 1 FROM records WHERE agent IN ('', ?) AND kind IN {marks(filters.kinds)} LIMIT 1 OFFSET ?"
-    return read_value(connection, beyond, filters.agent, *filters.kinds, count) is not None
-
-
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _statistics(connection: sqlite3.Connection, tokens: Iterable[str], scope: _Scope) -> TermStatistics:
+def read_terms(connection: sqlite3.Connection, prefix: str, shortest: int, longest: int, limit: int) -> dict[str, int]:
+    """See `RetrievalStore.terms`."""
+    return dict(connection.execute(_TERMS, (prefix, shortest, longest, limit)))
+
+
+def _statistics(connection: sqlite3.Connection, tokens: Iterable[str], scope: Scope) -> TermStatistics:
     """How common tokens are among the records in scope, where these are few; else among all."""
     if scope.condition is not None and scope.size is not None:
         query = _COUNT_IN_SCOPE.format(scope=scope.condition.sql)
         values = scope.condition.parameters
         frequency = {token: _count(connection, query, token, *values) for token in dict.fromkeys(tokens)}
         return TermStatistics(scope.size, frequency)
-    records = read_value(connection, "SELECT count(*) FROM records_fts_docsize")
+    records = read_tally(connection).records
     frequency = dict.fromkeys(tokens, 0)
     for token in frequency:
         if is_lone(token):
@@ -244,22 +237,6 @@ def _statistics(connection: sqlite3.Connection, tokens: Iterable[str], scope: _S
 def _count(connection: sqlite3.Connection, query: str, token: str, *parameters: object) -> int:
     node = Prefix(token) if is_lone(token) else Term(token)
     return int(read_value(connection, query, match_expression(node), *parameters))
-
-
-def _average_length(connection: sqlite3.Connection) -> float:
-    """Tokens per record, from FTS5's own tally: the number of rows and the tokens of each column, as varints.
-
-    Only FTS5 knows it, and only its shadow table says it; to count the vocabulary takes a second at a million records.
-    """
-    tally = read_value(connection, "SELECT block FROM records_fts_data WHERE id = 1")
-    numbers: list[int] = []
-    value = 0
-    for byte in tally or b"":
-        value = value << 7 | byte & 0x7F
-        if byte < 0x80:
-            numbers.append(value)
-            value = 0
-    return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
 
 def _described(

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.store.base import CollectionCount, StoreStatus
-from mindex.store.sqlite import caches
+from mindex.store.sqlite import caches, keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
+from mindex.store.sqlite.row_checksums import add_checksums
 
 if TYPE_CHECKING:
-    from mindex.model import Check
+    from mindex.model import Check, Report
 
 _COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
 _COUNT_COLLECTIONS = """
@@ -28,7 +29,7 @@ class SqliteMaintenance:
         self._database = engine.database
 
     def status(self) -> StoreStatus:
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             kinds = dict(connection.execute(_COUNT_KINDS))
             counted = connection.execute(_COUNT_COLLECTIONS)
             collections = {name: CollectionCount(documents, chunks) for name, documents, chunks in counted}
@@ -43,21 +44,36 @@ class SqliteMaintenance:
         )
 
     def check(self) -> tuple[Check, ...]:
-        from mindex.store.sqlite.health import checks  # only `doctor` needs it
+        from mindex.store.sqlite.health import access_check, checks, log_checks  # only `doctor` needs it
 
+        path = self._database.path
         with self._database.read() as connection:
-            return checks(connection)
+            of_log = log_checks(path, connection)
+        with self._database.read() as connection:
+            return (*checks(connection), access_check(path), *of_log)
+
+    def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
+        from mindex.store.sqlite.deep_check import deep_checks  # as in `check`
+
+        return deep_checks(self._engine, report)
+
+    def damaged(self) -> tuple[str, ...]:
+        return tuple(self._database.damaged)
 
     def optimize(self) -> None:
         """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
         from mindex.store.sqlite.health import checks, drop_unusable_vectors  # as in `check`
 
         with self._engine.write() as connection:
-            if not all(check.ok for check in checks(connection)):
+            add_checksums(connection, "WHERE checksum IS NULL")
+            whole = keyword.repair(connection)
+            if not (whole and all(check.ok for check in checks(connection))):
                 rebuild_words(connection)
                 drop_unusable_vectors(connection)
+            record_rows.rebuild_names(connection)
             connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
         self._engine.vectors.pack(force=True)
+        self._engine.postings.build_anew()
         self._database.compact()
 
 

@@ -7,8 +7,12 @@ from collections.abc import Callable, Sequence
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import ForeignDatabaseError, SchemaError
+from mindex.ids import new_id
+from mindex.private_files import make_private_file
 from mindex.store.rules.undo_batch_ids import implied_batch
 from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
+from mindex.store.sqlite.file_guard import put_epoch
+from mindex.store.sqlite.row_checksums import CHECKED, add_checksums, add_function
 
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -16,6 +20,7 @@ Migration = Callable[[sqlite3.Connection], None]
 def _create(connection: sqlite3.Connection) -> None:
     _run(connection, "schema.sql")
     connection.execute("INSERT INTO meta VALUES ('analyzer', ?)", (str(ANALYZER_VERSION),))
+    put_epoch(connection, new_id())
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
@@ -38,6 +43,24 @@ def _add_foreign_ids(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_5.sql")
 
 
+def _add_tokens(connection: sqlite3.Connection) -> None:
+    _run(connection, "schema_6.sql")
+
+
+def _add_synced_changes(connection: sqlite3.Connection) -> None:
+    _run(connection, "schema_7.sql")
+
+
+def _add_checksums(connection: sqlite3.Connection) -> None:
+    _run(connection, "schema_8.sql")
+    add_function(connection)
+    add_checksums(connection)
+
+
+def _add_postings(connection: sqlite3.Connection) -> None:
+    _run(connection, "schema_9.sql")
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     from importlib import resources  # it brings in much, and a file is made only once
 
@@ -57,11 +80,44 @@ def _statements(script: str) -> list[str]:
 
 
 # Migration n brings a file from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_spaces, _add_batches, _add_document_fields, _add_foreign_ids)
-# How a file of an older schema is read where it cannot be migrated because it is read-only.
-_DOCUMENTS = "CREATE TEMP VIEW documents AS SELECT *, '[]' AS fields FROM main.documents"
-_HISTORY = "CREATE TEMP VIEW history AS SELECT *, '' AS batch FROM main.history"
-_READ_ONLY_VIEWS: dict[int, tuple[str, ...]] = {2: (_HISTORY, _DOCUMENTS), 3: (_DOCUMENTS,), 4: ()}
+MIGRATIONS: tuple[Migration, ...] = (
+    _create,
+    _add_spaces,
+    _add_batches,
+    _add_document_fields,
+    _add_foreign_ids,
+    _add_tokens,
+    _add_synced_changes,
+    _add_checksums,
+    _add_postings,
+)
+# How a file of an older schema is read where it cannot be migrated because it is read-only: what each version lacks.
+_LACKING = {
+    3: {"history": "'' AS batch"},
+    4: {"documents": "'[]' AS fields"},
+    8: dict.fromkeys(CHECKED, "NULL AS checksum"),
+}
+_TOKENS = """
+CREATE TEMP VIEW tokens AS
+SELECT '' AS name, '' AS hash, '' AS agent, '' AS rights, '[]' AS collections, 0 AS created_at, 0 AS expires_at,
+       NULL AS checksum WHERE 0
+"""
+_OLDEST_READ = 2
+# mindex has no such things in a file: whoever sends one could change or keep what is stored later.
+_PROGRAMS = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"
+
+
+def _read_only_views(version: int) -> tuple[str, ...]:
+    """Temporary views that show the tables of an older file as the newest schema has them."""
+    columns: dict[str, list[str]] = {}
+    for since, lacking in _LACKING.items():
+        for table, column in lacking.items() if version < since else ():
+            columns.setdefault(table, []).append(column)
+    if version < 7:  # nothing is synced from a file that cannot be written
+        columns.pop("synced_changes", None)
+    tokens = () if version >= 6 or not columns.pop("tokens", None) else (_TOKENS,)
+    made = [f"CREATE TEMP VIEW {name} AS SELECT *, {', '.join(new)} FROM main.{name}" for name, new in columns.items()]
+    return (*made, *tokens)
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -79,8 +135,8 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         _refuse_foreign(database, connection, version, target)
         if version == target:
             return version
-    if database.read_only and version in _READ_ONLY_VIEWS:
-        database.prepare_readers(_READ_ONLY_VIEWS[version])
+    if database.read_only and version >= _OLDEST_READ:
+        database.prepare_readers(_read_only_views(version))
         return version
     with database.write(durable=True) as connection:
         version = version_of(connection)  # another process may have been faster
@@ -95,6 +151,11 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
 def _refuse_foreign(database: Database, connection: sqlite3.Connection, version: int, target: int) -> None:
     if not may_be_ours(connection):
         raise ForeignDatabaseError(f"{database.path} belongs to another program", "choose another --db")
+    if found := connection.execute(_PROGRAMS).fetchone():
+        raise ForeignDatabaseError(
+            f"{database.path} holds a {found[0]} ({found[1]!r}) that mindex did not make: it could change entries",
+            "remove it with another SQLite program, or restore a backup that you trust",
+        )
     if version > target:
         raise SchemaError(
             f"{database.path} was written by a newer mindex (schema {version}, this one speaks {target})",
@@ -106,6 +167,7 @@ def _back_up(database: Database, version: int) -> None:
     """Copy the file as it is now; the caller holds the write lock, so nothing changes meanwhile."""
     path = database.path.with_name(f"{database.path.name}.v{version}.{now_ms()}.bak")
     try:
+        make_private_file(path)
         with database.read() as source, contextlib.closing(sqlite3.connect(path)) as target:
             source.backup(target)
     except BaseException:

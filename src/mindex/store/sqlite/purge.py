@@ -30,6 +30,7 @@ def purge(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
             keys = [key for key, _ in found]
             vectors += read_value(connection, f"SELECT count(*) FROM vectors WHERE record IN {marks(keys)}", *keys)
             history += connection.execute(f"DELETE FROM history WHERE record IN {marks(batch)}", batch).rowcount
+            connection.execute(f"UPDATE synced_changes SET line = '' WHERE record IN {marks(batch)}", batch)
             facts |= dict.fromkeys(read_column(connection, _FACTS_OF_TURNS.format(marks=marks(keys)), FROM, *keys))
             connection.executemany(_FORGET_QUERY, [(text,) for _, text in found])
             for table, column in _REFERENCES:
@@ -40,5 +41,6 @@ def purge(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
         # Deleted words stay in the segments of the index until they are merged.
         connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
     engine.vectors.pack(force=True)
+    engine.postings.build_anew()
     left = tuple(id_ for id_ in facts if id_ not in frozenset(ids))
     return PurgeResult(removed, vectors, history, facts=left, erased=engine.database.compact())

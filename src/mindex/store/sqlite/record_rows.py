@@ -4,8 +4,8 @@ Columns come from `model.record_properties`: a new property needs a line there a
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from mindex.analyzer import fold
@@ -14,7 +14,16 @@ from mindex.model import Record
 from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
 from mindex.store.record_json import decode_object, decode_texts, encode
 from mindex.store.sqlite import keyword
-from mindex.store.sqlite.queries import marks, read_among
+from mindex.store.sqlite.queries import batches, marks
+from mindex.store.sqlite.row_checksums import (
+    CHECKED,
+    MALFORMED,
+    checksum_of_texts,
+    damaged,
+    is_damage,
+    is_sound,
+    note_damage,
+)
 
 # ── columns ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -22,41 +31,89 @@ _OF_DOCUMENT = {"document": "d.id", "collection": "c.name", "document_fields": "
 
 
 def _column(one: RecordProperty) -> str:
-    if one.document:  # an entry has none
+    """Of a property that an entry has not."""
+    if one.document:
         default = "'[]'" if one.value == "texts" else repr(one.default)
         return f"coalesce({_OF_DOCUMENT.get(one.name, f'd.{one.name}')}, {default})"
-    return f"coalesce(r.{one.name}, {one.default!r})" if one.chunk else f"r.{one.name}"
+    return f"coalesce(r.{one.name}, {one.default!r})"
 
 
 _DECODE: dict[str, Callable[[Any], object]] = {"texts": decode_texts, "object": decode_object, "flag": bool}
 _DECODED = tuple((at, _DECODE[one.value]) for at, one in enumerate(PROPERTIES) if one.value in _DECODE)
+# A row as it is stored, its checksum, and what its document has; a record takes its properties from both.
+_ROW = CHECKED["records"]
+_CHUNK_PROPERTIES = tuple(one for one in PROPERTIES if one.chunk)
 SELECT = f"""
-SELECT {", ".join(map(_column, PROPERTIES))}
+SELECT {", ".join(f"r.{name}" for name in _ROW)}, r.checksum, {", ".join(map(_column, _CHUNK_PROPERTIES))}
 FROM records r LEFT JOIN documents d ON d.key = r.document LEFT JOIN collections c ON c.key = d.collection
 """
+_SELECTED = (*_ROW, "checksum", *(f"chunk {one.name}" for one in _CHUNK_PROPERTIES))
+_OF_RECORD = itemgetter(*(_SELECTED.index(f"chunk {one.name}" if one.chunk else one.name) for one in PROPERTIES))
 _STORED = tuple(one.name for one in ENTRY_PROPERTIES)
+_NUMBERS = tuple(
+    (at, float if one.value == "number" else int)
+    for at, one in enumerate(ENTRY_PROPERTIES)
+    if one.value in ("number", "integer", "time")
+)
+_NO_CHUNK = (None,) * len(_ROW[len(_STORED) + 1 :])  # the columns of a row behind the content hash
 _CHANGED = tuple(one.name for one in ENTRY_PROPERTIES if not one.fixed)
-_INSERT = f"INSERT INTO records (key, {', '.join(_STORED)}, content_hash) VALUES {marks(('', *_STORED, ''))}"
+_INSERT = f"INSERT INTO records (key, {', '.join(_ROW)}, checksum) VALUES {marks(('', *_ROW, ''))}"
 _PUT_NAME = "INSERT OR IGNORE INTO {table} ({column}, record) VALUES (?, ?)"
 _UPDATE = (
     f"UPDATE records SET {', '.join(f'{name} = ?' for name in _CHANGED)}, content_hash = ? WHERE id = ? RETURNING key"
 )
-_JSON = frozenset(one.name for one in ENTRY_PROPERTIES if one.value in ("texts", "object"))
-_EMPTY = {one.name: "[]" if one.value == "texts" else "{}" for one in ENTRY_PROPERTIES if one.name in _JSON}
+_PUT_CHECKSUM = f"UPDATE records SET checksum = row_checksum({', '.join(_ROW)}) WHERE key = ?"
+_EMPTY = {"texts": "[]", "object": "{}"}
+_EMPTY_JSON = {one.name: _EMPTY[one.value] for one in ENTRY_PROPERTIES if one.value in _EMPTY}
 _NAMES = {"tags": "tag", "entities": "entity"}  # table → column
 
 
-def to_record(row: Sequence[Any]) -> Record:
-    values = list(row)
-    for at, decode in _DECODED:
-        values[at] = decode(values[at])
+def to_records(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> Iterator[Record]:
+    """The records of rows that `SELECT` selects. A damaged row is noted and left out."""
+    for row in rows:
+        record = to_record(row)
+        if record is None:
+            note_damage(connection, f"record {row[0]}")
+        else:
+            yield record
+
+
+def to_record(row: Sequence[Any]) -> Record | None:
+    """The record of a row; None when the row is not as it was stored."""
+    if not is_sound(row[: len(_ROW)], row[len(_ROW)]):
+        return None
+    values = [*_OF_RECORD(row)]
+    try:
+        for at, decode in _DECODED:
+            values[at] = decode(values[at])
+    except MALFORMED:  # of a document, whose own checksum is not looked at here
+        return None
     return Record(*values)
 
 
-def _values(record: Record, names: Sequence[str]) -> list[Any]:
-    values = zip(names, attrgetter(*names)(record), strict=True)
-    # Most lists and objects are empty.
-    return [(encode(value) if value else _EMPTY[name]) if name in _JSON else value for name, value in values]
+def _values_of(names: Sequence[str]) -> Callable[[Record], list[Any]]:
+    """How to get these values of a record, as they are stored."""
+    get = attrgetter(*names)
+    encoded = [(names.index(name), empty) for name, empty in _EMPTY_JSON.items() if name in names]
+
+    def values(record: Record) -> list[Any]:
+        found = list(get(record))
+        for at, empty in encoded:
+            found[at] = encode(found[at]) if found[at] else empty  # most lists and objects are empty
+        return found
+
+    return values
+
+
+_stored_values, _changed_values = _values_of(_STORED), _values_of(_CHANGED)
+
+
+def _row(key: int, record: Record) -> tuple[Any, ...]:
+    values = [*_stored_values(record), content_hash(record.text), *_NO_CHUNK]
+    for at, type_ in _NUMBERS:  # as SQLite will return them: an import may have 5.0 where 5 is stored
+        if (value := values[at]) is not None and value.__class__ is not type_ and value == type_(value):
+            values[at] = type_(value)
+    return (key, *values, checksum_of_texts(values))
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -65,15 +122,34 @@ def _values(record: Record, names: Sequence[str]) -> list[Any]:
 def read_records(connection: sqlite3.Connection, ids: Sequence[str], *, retired: bool = False) -> tuple[Record, ...]:
     """Records in the order of the ids; with `retired` also those that are not live."""
     live = "" if retired else "r.retired_at IS NULL AND"
-    rows = read_among(connection, f"{SELECT} WHERE {live} r.id IN {{marks}}", ids)
-    found = {row[0]: to_record(row) for row in rows}
+    found = {}
+    for batch in batches(ids):
+        found.update({record.id: record for record in _read_batch(connection, f"{SELECT} WHERE {live} r.id IN", batch)})
     return tuple(found[id_] for id_ in ids if id_ in found)
 
 
+def _read_batch(connection: sqlite3.Connection, query: str, ids: Sequence[str]) -> list[Record]:
+    """The records with these ids. A row that the file cannot even return is noted, and takes no other with it."""
+    try:
+        return [*to_records(connection, connection.execute(f"{query} {marks(ids)}", ids))]
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        if len(ids) == 1:
+            note_damage(connection, f"record {ids[0]}")
+            return []
+        return [record for id_ in ids for record in _read_batch(connection, query, [id_])]
+
+
 def read_record(connection: sqlite3.Connection, id_: str) -> Record | None:
-    """One record, live or retired."""
+    """One record, live or retired. Raises StoreError for a damaged one."""
     row = connection.execute(f"{SELECT} WHERE r.id = ?", (id_,)).fetchone()
-    return to_record(row) if row else None
+    if row is None:
+        return None
+    record = to_record(row)
+    if record is None:
+        raise damaged(f"record {id_}")
+    return record
 
 
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,8 +164,7 @@ def insert_entries(connection: sqlite3.Connection, records: Sequence[Record]) ->
     """The same for many, a statement for each table. The caller has the write lock: no other process takes a key."""
     (last,) = connection.execute("SELECT coalesce(max(key), 0) FROM records").fetchone()
     keyed = list(enumerate(records, start=last + 1))
-    rows = ((key, *_values(record, _STORED), content_hash(record.text)) for key, record in keyed)
-    connection.executemany(_INSERT, rows)
+    connection.executemany(_INSERT, (_row(key, record) for key, record in keyed))
     for table, column in _NAMES.items():
         names = [(fold(name), key) for key, record in keyed for name in getattr(record, table)]
         if names:
@@ -98,9 +173,19 @@ def insert_entries(connection: sqlite3.Connection, records: Sequence[Record]) ->
     note_changes(connection, [key for key, _ in keyed])
 
 
+def put_checksum(connection: sqlite3.Connection, key: int) -> None:
+    """Give a row that was inserted without a checksum its own."""
+    connection.execute(_PUT_CHECKSUM, (key,))
+
+
+def insert_row(connection: sqlite3.Connection, key: int, record: Record) -> None:
+    """The row of an entry alone, under a key that is free; the caller rebuilds what is derived."""
+    connection.execute(_INSERT, _row(key, record))
+
+
 def replace_entry(connection: sqlite3.Connection, before: Record, after: Record) -> None:
     """The row and what is derived from it; a vector of another text must not serve this one."""
-    (key,) = connection.execute(_UPDATE, (*_values(after, _CHANGED), content_hash(after.text), before.id)).fetchone()
+    (key,) = connection.execute(_UPDATE, (*_changed_values(after), content_hash(after.text), before.id)).fetchone()
     keyword.remove(connection, [key])
     if after.retired_at is None:
         keyword.index(connection, key, after)
@@ -129,6 +214,19 @@ def put_names(connection: sqlite3.Connection, table: str, key: int, names: Itera
     connection.executemany(query, [(fold(name), key) for name in names])
 
 
+def rebuild_names(connection: sqlite3.Connection) -> None:
+    """Make tags and entities those of their records, where they are not."""
+    for table, column in _NAMES.items():
+        stored = set(connection.execute(f"SELECT {column}, record FROM {table}"))
+        listed = connection.execute(f"SELECT j.value, r.key FROM records r, json_each(r.{table}) j")
+        names = {(fold(name), key) for name, key in listed}
+        connection.executemany(f"DELETE FROM {table} WHERE {column} = ? AND record = ?", stored - names)
+        connection.executemany(_PUT_NAME.format(table=table, column=column), names - stored)
+
+
 def note_changes(connection: sqlite3.Connection, keys: Iterable[int], model: int | None = None) -> None:
     """Let other processes know. With a model, only its vectors changed, and only processes that search it reload."""
-    connection.executemany("INSERT INTO changes (record, model) VALUES (?, ?)", [(key, model) for key in keys])
+    # One statement: for each, SQLite writes the last number of the table anew.
+    connection.execute(
+        "INSERT INTO changes (record, model) SELECT value, ? FROM json_each(?)", (model, encode(list(keys)))
+    )

@@ -17,10 +17,12 @@ from mindex.store.results import (
     TermStatistics,
 )
 from mindex.store.rules.filters import holds_literally
-from mindex.store.sqlite import keyword, record_rows
+from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import condition
+from mindex.store.sqlite.keyword import KeywordSearch, read_terms
 from mindex.store.sqlite.queries import LARGEST_OFFSET, batches, marks, read_among, read_column, read_value
+from mindex.store.sqlite.row_checksums import MALFORMED, note_damage
 
 _SIGNALS = """
 SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at,
@@ -39,6 +41,10 @@ _ADJACENT = f"""
 SELECT a.id, r.id FROM records a
 JOIN records r ON r.key IN ({_NEXT.format(beyond="<", order="DESC")}, {_NEXT.format(beyond=">", order="ASC")})
 WHERE a.kind = 'turn' AND a.id IN {{marks}} AND {{scope}}
+"""
+_LISTED = """
+SELECT r.id FROM records r LEFT JOIN documents d ON d.key = r.document LEFT JOIN collections c ON c.key = d.collection
+WHERE {scope} ORDER BY r.created_at DESC, d.path, r.position, r.key LIMIT ? OFFSET ?
 """
 _LABELS: dict[Label, str] = {
     "tag": "SELECT j.value, count(DISTINCT r.key) FROM records r, json_each(r.tags) j WHERE {scope} GROUP BY j.value",
@@ -89,14 +95,10 @@ class SqliteRetrieval:
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         offset = min(offset, LARGEST_OFFSET)
         scope = condition(filters, now_ms())
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             total = read_value(connection, f"SELECT count(*) FROM records r WHERE {scope.sql}", *scope.parameters)
-            rows = connection.execute(
-                f"{record_rows.SELECT} WHERE {scope.sql}"
-                " ORDER BY r.created_at DESC, d.path, r.position, r.key LIMIT ? OFFSET ?",
-                (*scope.parameters, limit, offset),
-            )
-            return Page(tuple(map(record_rows.to_record, rows)), total)
+            ids = read_column(connection, _LISTED.format(scope=scope.sql), *scope.parameters, limit, offset)
+            return Page(record_rows.read_records(connection, ids, retired=True), total)
 
     def label_counts(self, label: Label, filters: Filters) -> dict[str, int]:
         scope = condition(filters, now_ms())
@@ -112,22 +114,32 @@ class SqliteRetrieval:
         each = [_HOLDS_LETTERS] * len(literals)
         letters, count = (" OR ".join(each), " + ".join(each)) if inside_words else (" AND ".join(each), "NULL")
         query = _SUBSTRING.format(letters=letters, scope=scope.sql, count=count)
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             ids = read_column(connection, query, *twice, *scope.parameters, *(twice if inside_words else ()))
             held = _holding_literally(connection, ids, literals, inside_words)
             return tuple(islice(held, limit))
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
-        with self._database.snapshot() as connection:
-            return keyword.search(connection, query, filters, limit, now_ms())
+        postings, generation = self._engine.postings, self._database.generation
+        with self._database.read() as connection, postings.reader(connection, generation) as lists:
+            try:
+                found = KeywordSearch(connection, lists).search(query, filters, limit, now_ms())
+            except MALFORMED:
+                if lists is None:
+                    raise
+                note_damage(connection, "posting lists")
+                found = KeywordSearch(connection).search(query, filters, limit, now_ms())
+        postings.build_in_background()
+        return found
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
-        with self._database.snapshot() as connection:
-            return keyword.statistics(connection, tokens)
+        postings, generation = self._engine.postings, self._database.generation
+        with self._database.read() as connection, postings.reader(connection, generation) as lists:
+            return KeywordSearch(connection, lists).statistics(tokens)
 
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
         with self._database.read() as connection:
-            return keyword.terms(connection, prefix, shortest, longest, limit)
+            return read_terms(connection, prefix, shortest, longest, limit)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         return self._engine.vectors.nearest(model, vector, filters, limit)
@@ -139,7 +151,7 @@ class SqliteRetrieval:
     def ranking_context(
         self, ids: Sequence[str], *, whole: int, filters: Filters, adjacent_to: Sequence[str] = ()
     ) -> RankingContext:
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             adjacent = _adjacent_turns(connection, adjacent_to, filters) if adjacent_to else ()
             records = record_rows.read_records(connection, ids[:whole])
             return RankingContext(_signals(connection, ids), adjacent, {record.id: record for record in records})

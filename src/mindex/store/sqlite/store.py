@@ -1,6 +1,10 @@
 """The default engine: one SQLite file, standard library only, no extension required."""
 
+from __future__ import annotations
+
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mindex.store.base import GROUPS
 from mindex.store.sqlite.caches import CACHE_ROWS, SqliteCaches
@@ -9,8 +13,13 @@ from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entries import SqliteEntries
 from mindex.store.sqlite.files import SqliteFiles
 from mindex.store.sqlite.maintenance import SqliteMaintenance
+from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits
 from mindex.store.sqlite.retrieval import SqliteRetrieval
+from mindex.store.sqlite.tokens import SqliteTokens
 from mindex.store.sqlite.vector_store import SqliteVectorStore
+
+if TYPE_CHECKING:
+    from mindex.store.sqlite.sync import SqliteSync
 
 
 class SqliteStore:
@@ -19,16 +28,32 @@ class SqliteStore:
     capabilities = GROUPS
 
     def __init__(
-        self, path: str | Path, *, wait: float = DEFAULT_WAIT, cache_rows: int = CACHE_ROWS, logs_access: bool = True
+        self,
+        path: str | Path,
+        *,
+        wait: float = DEFAULT_WAIT,
+        cache_rows: int = CACHE_ROWS,
+        logs_access: bool = True,
+        posting_limits: PostingLimits = POSTING_LIMITS,
     ) -> None:
-        """`wait` bounds how long a write waits for the lock, `cache_rows` each kind of cache (0 stores nothing)."""
-        self._engine = engine = SqliteEngine(Path(path), wait=wait)
+        """`wait` bounds how long a write waits for the lock, `cache_rows` each kind of cache (0 stores nothing).
+
+        `posting_limits` say from which size on keyword search has posting lists.
+        """
+        self._engine = engine = SqliteEngine(Path(path), wait=wait, posting_limits=posting_limits)
         self.files = SqliteFiles(engine)
         self.entries = SqliteEntries(engine, logs_access=logs_access)
         self.retrieval = SqliteRetrieval(engine)
         self.vectors = SqliteVectorStore(engine)
         self.caches = SqliteCaches(engine, cache_rows)
+        self.tokens = SqliteTokens(engine)
         self.maintenance = SqliteMaintenance(engine)
+
+    @cached_property
+    def sync(self) -> SqliteSync:
+        from mindex.store.sqlite.sync import SqliteSync  # a search does without
+
+        return SqliteSync(self._engine)
 
     @property
     def read_only(self) -> bool:

@@ -5,6 +5,7 @@ Rows are pieces of records. The file stays the truth; this can be rebuilt from i
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ class VectorIndex:
         self._coded_from = 0  # rows before this one have no code in memory
 
     def __len__(self) -> int:
-        return int(self._alive.sum())
+        return int(np.count_nonzero(self._alive))
 
     @property
     def length(self) -> int:
@@ -101,13 +102,17 @@ class VectorIndex:
         self._alive = np.concatenate([self._alive, np.ones(sum(len(b.keys) for b in blocks), bool)])
 
     def supply_codes(self, codes: Iterable[NDArray[np.int8]]) -> None:
-        """Bring in the codes that the first blocks came without, block by block: all at once they are held twice."""
+        """Bring in the codes that the first blocks came without, block by block: all at once they are held twice.
+
+        Raises ValueError when there are more or fewer than rows.
+        """
         supplied = np.empty((len(self._keys), self.dimensions), np.int8)
         filled = 0
         for block in codes:
             supplied[filled : filled + len(block)] = block
             filled += len(block)
-        assert filled == self._coded_from
+        if filled != self._coded_from:
+            raise ValueError(f"{filled} codes for {self._coded_from} rows")
         supplied[filled:] = self._codes
         self._codes = supplied
         self._coded_from = 0
@@ -125,12 +130,27 @@ class VectorIndex:
             np.ascontiguousarray(self._bits[:, order]), self._codes[order],
         )  # fmt: skip
 
-    def groups_of(self, groups: Sequence[Keys]) -> Groups:
-        """The group of each row: the number of the first of these that holds its record, counted from 1; else 0."""
-        found = np.zeros(len(self._keys), np.uint8)
+    def digests(self) -> list[int]:
+        """A hash of every live row, sorted: two indexes with the same rows have the same."""
+        rows = self.rows()
+        assert rows.codes is not None
+        if not len(rows.keys):
+            return []
+        columns = (rows.keys[:, None], rows.fluency[:, None], rows.scales[:, None], rows.bits.T, rows.codes)
+        parts = [np.ascontiguousarray(column).view(np.uint8).reshape(len(rows.keys), -1) for column in columns]
+        return sorted(map(crc32, np.concatenate(parts, axis=1)))
+
+    def keys_from(self, row: int) -> Keys:
+        """The records of this row and of those after it."""
+        return self._keys[row:]
+
+    def groups_of(self, groups: Sequence[Keys], first: int = 0) -> Groups:
+        """The group of each row from `first` on: which of these holds its record, counted from 1; else 0."""
+        own = self._keys[first:]
+        found = np.zeros(len(own), np.uint8)
         for number, keys in enumerate(groups, start=1):
             if len(keys):
-                found[np.isin(self._keys, keys)] = number
+                found[np.isin(own, keys)] = number
         return found
 
     def rows_of(self, keys: Keys) -> NDArray[np.bool_]:
@@ -150,7 +170,7 @@ class VectorIndex:
         `fetch` brings float32 vectors of records. Without `groups` all rows are one.
         """
         scope = self._alive if allowed is None else self._alive & allowed
-        size = int(scope.sum())
+        size = int(np.count_nonzero(scope))
         if not size:
             return NOTHING_RANKED
         groups = np.zeros(len(self._keys), np.uint8) if groups is None else groups
@@ -173,17 +193,18 @@ class VectorIndex:
     def _nearest_by_bits(
         self, distance: NDArray[np.uint16], members: NDArray[np.bool_], wanted: int, limit: int
     ) -> NDArray[np.intp]:
-        every = np.flatnonzero(members)
-        if len(every) <= wanted:
-            return every
-        own = distance[every]
+        count = int(np.count_nonzero(members))
+        if count <= wanted:
+            return np.flatnonzero(members)
+        own = distance if count == len(members) else distance[members]
         counts = np.cumsum(np.bincount(own, minlength=self.dimensions + 1))
         while True:
-            rows = every[own <= int(np.searchsorted(counts, wanted))]
+            near = distance <= int(np.searchsorted(counts, wanted))
+            rows = np.flatnonzero(near & members)
             # One long record may have more pieces near the query than the limit: then look further.
-            if wanted >= len(every) or len(np.unique(self._keys[rows])) >= limit:
+            if wanted >= count or len(np.unique(self._keys[rows])) >= limit:
                 return rows
-            wanted = min(len(every), wanted * 4)
+            wanted = min(count, wanted * 4)
 
     def _estimate(self, query: Floats, rows: NDArray[np.intp]) -> Floats:
         codes = self._codes[rows - self._coded_from].astype(np.float32)

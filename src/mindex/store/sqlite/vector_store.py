@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.store.rules import spaces as rules
 from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.queries import marks, read_among, read_column, read_value
+from mindex.store.sqlite.row_checksums import is_sound
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
     from mindex.model.spaces import EmbedderSpec, Space
@@ -20,13 +21,15 @@ SELECT r.id FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at I
 WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) ORDER BY v.key LIMIT ?
 """
 _VECTORS = """
-SELECT r.id, m.dimensions, v.data FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
+SELECT r.id, v.model, v.record, v.fluency, v.data, v.checksum
+FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
 WHERE m.fingerprint = ? AND r.id IN {marks}
 """
-_PENDING = f"""
-{record_rows.SELECT} LEFT JOIN vectors v ON v.record = r.key AND v.model = ?
-WHERE v.key IS NULL AND r.retired_at IS NULL {{among}} LIMIT ?
+_PENDING = """
+SELECT r.id FROM records r LEFT JOIN vectors v ON v.record = r.key AND v.model = ?
+WHERE v.key IS NULL AND r.retired_at IS NULL {among} LIMIT ?
 """
+_AS_STORED = "ORDER BY r.key"
 
 
 class SqliteVectorStore:
@@ -39,18 +42,18 @@ class SqliteVectorStore:
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def pending(self, model: Model) -> int:
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             live = read_value(connection, "SELECT count(*) FROM records WHERE retired_at IS NULL")
             return int(live - read_value(connection, _COUNT_EMBEDDED, model.fingerprint))
 
     def pending_records(
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
     ) -> tuple[Record, ...]:
-        among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else ""
-        with self._database.snapshot() as connection:
+        among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else _AS_STORED
+        with self._database.read() as connection:
             key = spaces.key_of(connection, model.fingerprint) or -1
-            rows = connection.execute(_PENDING.format(among=among), (key, *ids, limit))
-            return tuple(map(record_rows.to_record, rows))
+            pending = read_column(connection, _PENDING.format(among=among), key, *ids, limit)
+            return record_rows.read_records(connection, pending)
 
     def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
         with self._database.read() as connection:
@@ -59,16 +62,25 @@ class SqliteVectorStore:
 
     def pack(self) -> None:
         self._engine.vectors.pack()
+        self._engine.postings.build()
 
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
+        return {one.record: cast("VectorArray", one.vectors) for one in self.with_fluency(model, ids)}
+
+    def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
         import numpy as np  # a keyword search does without
 
         with self._database.read() as connection:
             rows = read_among(connection, _VECTORS, ids, model.fingerprint)
-            return {id_: np.frombuffer(data, np.float32).reshape(-1, size) for id_, size, data in rows}
+            found = {
+                id_: RecordVectors(id_, np.frombuffer(row[3], np.float32).reshape(-1, model.dimensions), row[2])
+                for id_, *row, stored in rows
+                if is_sound(row, stored)  # else it lacks a vector, and `backfill` makes it again
+            }
+        return tuple(found[id_] for id_ in ids if id_ in found)
 
     def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             return record_rows.read_records(connection, read_column(connection, _EMBEDDED, model.fingerprint, limit))
 
     # ── spaces ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -78,7 +90,7 @@ class SqliteVectorStore:
             return spaces.read_roles(connection).active
 
     def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        with self._database.snapshot() as connection:
+        with self._database.read() as connection:
             return spaces.read_spaces(connection, counted=counted)
 
     def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:

@@ -2,9 +2,10 @@
 
 import sqlite3
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +19,22 @@ from mindex.store.base import NearestRecords
 from mindex.store.rules import spaces as rules
 from mindex.store.sqlite import spaces
 from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.file_guard import EPOCH
 from mindex.store.sqlite.filter_sql import condition, sees_everything
+from mindex.store.sqlite.postings import NEEDED_CHANGES
 from mindex.store.sqlite.queries import batches, read_among, read_column, read_value, scored_records
 from mindex.store.sqlite.record_rows import note_changes, read_record
+from mindex.store.sqlite.row_checksums import CHECKED, note_damage, sound_rows
 from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Groups, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
 # Packing rewrites every block, so it waits until enough is unpacked to be worth it.
 _PACK_SHARE = 0.1
 _PUT = """
-INSERT INTO vectors (model, record, fluency, data)
-SELECT ?, key, ?, ? FROM records WHERE id = ? AND retired_at IS NULL
-ON CONFLICT (model, record) DO UPDATE SET fluency = excluded.fluency, data = excluded.data RETURNING record
+INSERT INTO vectors (model, record, fluency, data, checksum)
+SELECT ?1, key, ?2, ?3, row_checksum(?1, key, ?2, ?3) FROM records WHERE id = ?4 AND retired_at IS NULL
+ON CONFLICT (model, record) DO UPDATE
+SET fluency = excluded.fluency, data = excluded.data, checksum = excluded.checksum RETURNING record
 """
 # Entries are few among the chunks, which have no agent: one range of an index holds most of them, two the others.
 _ENTRIES = """
@@ -37,7 +42,9 @@ SELECT key, kind FROM records WHERE agent > ''
 UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind < 'chunk'
 UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind > 'chunk'
 """
+_KINDS = "SELECT key, kind FROM records WHERE kind != 'chunk' AND key IN {marks}"
 _COLLECTION_SIZES = "SELECT collection, count(*) FROM documents GROUP BY collection"
+_SELECT = f"SELECT {', '.join(CHECKED['vectors'])}, checksum FROM vectors"
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
 
 
@@ -59,8 +66,12 @@ class _Loaded:
     model: int
     index: VectorIndex
     seq: int
+    # Of the file, and which file it was: in another one, or after a backup was restored, numbers mean other changes.
+    epoch: str | None
+    generation: int
     packed: int  # the packing its first rows come from: codes of another one are in another order
     searches: int = 0
+    damaged: bool = False  # what is packed could not be read
     groups: Groups | None = None  # of its rows, as they were at the change `grouped`
     grouped: int = -1
     collection_sizes: dict[int, int] = field(default_factory=dict)  # documents, by the collection's key
@@ -86,14 +97,15 @@ class SqliteVectors:
             )
         # One snapshot for all of it: a commit between two statements could be missed for good, and a space that was
         # replaced in the middle would return half of its vectors.
-        with self._lock, self._database.snapshot() as connection:
-            ranked = self._ranked(connection, model, query, filters, limit)
+        generation = self._database.generation  # before the connection: never that of a later file
+        with self._lock, self._database.read() as connection:
+            ranked = self._ranked(connection, model, query, filters, limit, generation)
             loaded = self._loaded.get(model.fingerprint)
             hits = scored_records(connection, ranked.hits, loaded.collection_sizes if loaded else None)
         return NearestRecords(hits, ranked.size)
 
     def _ranked(
-        self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int
+        self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int, generation: int
     ) -> Ranked:
         try:
             rules.require_role(spaces.read_roles(connection), model)
@@ -106,27 +118,39 @@ class SqliteVectors:
         known = self._loaded.get(model.fingerprint)
         # One search does without the codes, a process that goes on searching does not.
         codes = known is not None and known.searches > 0
-        loaded = self._refresh(connection, model.fingerprint, key, model.dimensions, codes=codes)
+        loaded = self._refresh(connection, model.fingerprint, key, model.dimensions, generation, codes=codes)
         loaded.searches += 1
         allowed = _allowed(connection, loaded, filters)
-        if loaded.groups is None or loaded.grouped != loaded.seq or len(loaded.groups) != loaded.index.length:
-            loaded.groups, loaded.grouped = loaded.index.groups_of(_groups(connection)), loaded.seq
+        if loaded.groups is None or loaded.grouped != loaded.seq:
+            loaded.groups, loaded.grouped = _groups_of_rows(connection, loaded), loaded.seq
             loaded.collection_sizes = dict(connection.execute(_COLLECTION_SIZES).fetchall())
-        return loaded.index.search(query, limit, lambda keys: _fetch(connection, key, keys), allowed, loaded.groups)
+        return loaded.index.search(
+            query, limit, lambda keys: _fetch(connection, key, keys, model.dimensions), allowed, loaded.groups
+        )
 
     def _refresh(
-        self, connection: sqlite3.Connection, fingerprint: str, model: int, dimensions: int, *, codes: bool
+        self,
+        connection: sqlite3.Connection,
+        fingerprint: str,
+        model: int,
+        dimensions: int,
+        generation: int,
+        *,
+        codes: bool,
     ) -> _Loaded:
         """Load the index, or only what changed since this process last looked. Called inside a snapshot."""
         last = _last_change(connection)
         (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
         loaded = self._loaded.get(fingerprint)
-        if loaded is None or loaded.model != model or self._is_behind(connection, loaded, last, packed):
+        file = read_value(connection, EPOCH), generation
+        if loaded is not None and (loaded.model, (loaded.epoch, loaded.generation)) != (model, file):
+            loaded = None
+        if loaded is None or self._is_behind(connection, loaded, last, packed):
             searches = loaded.searches if loaded else 0
-            loaded = self._loaded[fingerprint] = _load(connection, model, dimensions)
+            loaded = self._loaded[fingerprint] = _load(connection, model, dimensions, file)
             loaded.searches = searches
-        if codes:
-            _supply_codes(connection, model, loaded.index)
+        if codes and not _supply_codes(connection, model, loaded.index):
+            loaded.index, loaded.seq = VectorIndex(dimensions), 0
         if loaded.seq != last:
             _catch_up(connection, model, loaded.index, loaded.seq)
             loaded.seq = last
@@ -150,7 +174,7 @@ class SqliteVectors:
                     f"a vector of {vectors.shape[-1]} dimensions does not fit {model.name} ({model.dimensions})",
                     "check embedding.model, then run `mindex backfill`",
                 )
-            rows.append((item.record, item.fluency, vectors.tobytes(), item.of))
+            rows.append((item.record, float(item.fluency), vectors.tobytes(), item.of))
         with self._database.write() as connection:
             rules.claim(spaces.SqliteSpaceStatements(connection), model, embedder_spec)
             key = spaces.key_of(connection, model.fingerprint)
@@ -176,10 +200,14 @@ class SqliteVectors:
             self._pack(model, fingerprint, dimensions, anew=force)
         if not models and last > _BLOCK:  # without vectors the log of changes has no reader
             with self._database.write() as connection:
-                connection.execute("DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)")
+                connection.execute(
+                    "DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)"
+                    f" AND seq < ifnull({NEEDED_CHANGES}, seq + 1)"
+                )
 
     def _pack(self, model: int, fingerprint: str, dimensions: int, *, anew: bool) -> None:
-        with self._lock, self._database.snapshot() as connection:
+        generation = self._database.generation
+        with self._lock, self._database.read() as connection:
             if spaces.key_of(connection, fingerprint) != model:  # dropped since it was found to be due
                 return
             if anew:
@@ -188,7 +216,7 @@ class SqliteVectors:
                 _catch_up(connection, model, index, 0)
                 rows = index.rows()
             else:
-                loaded = self._refresh(connection, fingerprint, model, dimensions, codes=True)
+                loaded = self._refresh(connection, fingerprint, model, dimensions, generation, codes=True)
                 rows, seq = loaded.index.rows(), loaded.seq
         assert rows.codes is not None
         with self._database.write() as connection:
@@ -211,7 +239,29 @@ class SqliteVectors:
             connection.execute(
                 "DELETE FROM changes WHERE seq < (SELECT min(packed_seq) FROM models WHERE fingerprint IN"
                 " (SELECT value FROM meta WHERE key IN ('space', 'next_space')))"
+                f" AND seq < ifnull({NEEDED_CHANGES}, seq + 1)"
             )
+
+    def differing_spaces(self, connection: sqlite3.Connection) -> list[str]:
+        """The fingerprints of spaces in use of which a process would load other rows than their vectors give."""
+        roles = spaces.read_roles(connection)
+        differing = []
+        for fingerprint in filter(None, (roles.active, roles.filling)):
+            model = spaces.key_of(connection, fingerprint)
+            dimensions = read_value(connection, "SELECT dimensions FROM models WHERE key = ?", model)
+            if model is None:
+                continue
+            loaded = _load(connection, model, dimensions, (None, 0))
+            whole = not loaded.damaged and _supply_codes(connection, model, loaded.index)
+            if whole:
+                _catch_up(connection, model, loaded.index, loaded.seq)
+            packed = loaded.index.digests() if whole else []
+            del loaded  # two at once would need twice the memory
+            index = VectorIndex(dimensions)
+            _catch_up(connection, model, index, 0)
+            if not whole or packed != index.digests():
+                differing.append(fingerprint)
+        return differing
 
     def forget(self) -> None:
         """Give back the memory of every space that is no longer searched."""
@@ -243,38 +293,57 @@ def _still_says(connection: sqlite3.Connection, record: str, of: str) -> bool:
     return stored is not None and short_hash(embedded_text(stored)) == of
 
 
-def _load(connection: sqlite3.Connection, model: int, dimensions: int) -> _Loaded:
+def _load(connection: sqlite3.Connection, model: int, dimensions: int, file: tuple[str | None, int]) -> _Loaded:
     index = VectorIndex(dimensions)
     (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
     rows = connection.execute(
         "SELECT records, fluency, scales, bits FROM vector_blocks WHERE model = ? ORDER BY block", (model,)
     )
-    words = -(-dimensions // 64)
-    index.extend([
-        Block(np.frombuffer(keys, np.int64), np.frombuffer(fluency, np.float16), np.frombuffer(scales, np.float32),
-              np.frombuffer(bits, np.uint64).reshape(words, -1), None)
-        for keys, fluency, scales, bits in rows
-    ])  # fmt: skip
-    return _Loaded(model, index, packed, packed)
+    try:
+        index.extend([to_block(dimensions, *row) for row in rows])
+    except (ValueError, TypeError):
+        note_damage(connection, "packed vectors")
+        return _Loaded(model, VectorIndex(dimensions), 0, *file, packed, damaged=True)  # the vectors themselves serve
+    return _Loaded(model, index, packed, *file, packed)
 
 
-def _supply_codes(connection: sqlite3.Connection, model: int, index: VectorIndex) -> None:
+def to_block(dimensions: int, keys: bytes, fluency: bytes, scales: bytes, bits: bytes) -> Block:
+    """Packed rows as they are stored, without codes. Raises ValueError when their lengths do not agree."""
+    block = Block(
+        np.frombuffer(keys, np.int64), np.frombuffer(fluency, np.float16), np.frombuffer(scales, np.float32),
+        np.frombuffer(bits, np.uint64).reshape(-(-dimensions // 64), -1), None,
+    )  # fmt: skip
+    if not len(block.keys) == len(block.fluency) == len(block.scales) == block.bits.shape[1]:
+        raise ValueError("the columns of a block have different lengths")
+    return block
+
+
+def _supply_codes(connection: sqlite3.Connection, model: int, index: VectorIndex) -> bool:
+    """Read the codes of packed rows, unless they are there. Returns whether they fit."""
     if index.coded:
-        return
+        return True
     rows = connection.execute("SELECT codes FROM vector_blocks WHERE model = ? ORDER BY block", (model,))
-    index.supply_codes(np.frombuffer(codes, np.int8).reshape(-1, index.dimensions) for (codes,) in rows)
+    try:
+        index.supply_codes(np.frombuffer(codes, np.int8).reshape(-1, index.dimensions) for (codes,) in rows)
+    except (ValueError, TypeError):
+        note_damage(connection, "packed vectors")
+        return False
+    return True
 
 
 def _catch_up(connection: sqlite3.Connection, model: int, index: VectorIndex, seq: int) -> None:
     """Replace the rows of every record that changed after `seq` by what is stored for it now."""
     if seq == 0 and not len(index):
-        rows = connection.execute("SELECT record, fluency, data FROM vectors WHERE model = ?", (model,))
+        rows = connection.execute(f"{_SELECT} WHERE model = ?", (model,))
     else:
         index.remove(np.fromiter((key for (key,) in connection.execute(_CHANGED, (model, seq))), np.int64))
-        rows = connection.execute(
-            f"SELECT record, fluency, data FROM vectors WHERE model = ?1 AND record IN ({_CHANGED})", (model, seq)
-        )
-    index.extend([_encode(batch, index.dimensions) for batch in batches(rows, _BLOCK)])
+        rows = connection.execute(f"{_SELECT} WHERE model = ?1 AND record IN ({_CHANGED})", (model, seq))
+    index.extend([_encode(batch, index.dimensions) for batch in batches(_sound(connection, rows), _BLOCK)])
+
+
+def _sound(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[int, float, bytes]]:
+    for _, record, fluency, data in sound_rows(connection, rows, "vectors of model {}"):
+        yield record, fluency, data
 
 
 def _encode(rows: Sequence[tuple[int, float, bytes]], dimensions: int) -> Block:
@@ -285,17 +354,24 @@ def _encode(rows: Sequence[tuple[int, float, bytes]], dimensions: int) -> Block:
     return encode(keys, np.concatenate(vectors), fluency)
 
 
-def _fetch(connection: sqlite3.Connection, model: int, records: Sequence[int]) -> dict[int, Floats]:
-    dimensions = read_value(connection, "SELECT dimensions FROM models WHERE key = ?", model)
-    rows = read_among(
-        connection, "SELECT record, data FROM vectors WHERE model = ? AND record IN {marks}", records, model
+def _fetch(connection: sqlite3.Connection, model: int, records: Sequence[int], dimensions: int) -> dict[int, Floats]:
+    rows = _sound(
+        connection, read_among(connection, _SELECT + " WHERE model = ? AND record IN {marks}", records, model)
     )
-    return {record: np.frombuffer(data, np.float32).reshape(-1, dimensions) for record, data in rows}
+    return {record: np.frombuffer(data, np.float32).reshape(-1, dimensions) for record, _, data in rows}
 
 
-def _groups(connection: sqlite3.Connection) -> tuple[Keys, Keys]:
+def _groups_of_rows(connection: sqlite3.Connection, loaded: _Loaded) -> Groups:
+    """The group of each row. A record's kind never changes, so only new rows are looked up: a million take a second."""
+    if loaded.groups is None:
+        return loaded.index.groups_of(_groups(connection.execute(_ENTRIES).fetchall()))
+    known = len(loaded.groups)
+    rows = list(read_among(connection, _KINDS, np.unique(loaded.index.keys_from(known)).tolist()))
+    return np.concatenate([loaded.groups, loaded.index.groups_of(_groups(rows), known)])
+
+
+def _groups(rows: Sequence[tuple[int, str]]) -> tuple[Keys, Keys]:
     """The keys of turns, and of all other entries; chunks are the rest."""
-    rows = connection.execute(_ENTRIES).fetchall()
     turns, others = ([key for key, kind in rows if (kind == "turn") is turn] for turn in (True, False))
     return np.array(turns, np.int64), np.array(others, np.int64)
 
@@ -315,7 +391,8 @@ def _allowed(connection: sqlite3.Connection, loaded: _Loaded, filters: Filters) 
     scope = condition(filters, now)
     keys = connection.execute(f"SELECT r.key FROM records r WHERE {scope.sql}", scope.parameters)
     rows = loaded.index.rows_of(np.fromiter((key for (key,) in keys), np.int64))
-    if filters == Filters(agent=filters.agent, kinds=filters.kinds, include_expired=filters.include_expired):
+    whose = Filters(agent=filters.agent, kinds=filters.kinds, files_of=filters.files_of)
+    if replace(filters, include_expired=whose.include_expired) == whose:
         if len(loaded.scopes) >= _MOST_SCOPES:
             loaded.scopes.clear()
         soonest = read_value(connection, "SELECT min(expires_at) FROM records WHERE expires_at > ?", now)

@@ -1,0 +1,96 @@
+"""What a principal sees and may change: the rules that all groups of a scoped store ask."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from mindex.errors import AccessDeniedError, read_only_token
+from mindex.model import Change, Filters, Record
+from mindex.model.tokens import ALL_AGENTS, Principal
+from mindex.store.base import Store
+
+
+class AccessRules:
+    """The rules of one principal over one store.
+
+    What is not seen is as if it did not exist: no answer differs for a record of another agent and for none at all.
+    """
+
+    def __init__(self, store: Store, principal: Principal) -> None:
+        self.store = store
+        self.principal = principal
+        self.sees_all_agents = principal.agent == ALL_AGENTS
+        self.sees_all_files = not principal.collections
+
+    # ── seeing ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def agent(self, named: str) -> str:
+        """The agent whose entries are read where `named` is asked for. Raises AccessDeniedError for another agent."""
+        if self.sees_all_agents:
+            return named
+        if named not in (ALL_AGENTS, self.principal.agent):
+            raise AccessDeniedError(
+                f"this token acts as the agent '{self.principal.agent}' and for no other", "leave the agent out"
+            )
+        return self.principal.agent
+
+    def filters(self, filters: Filters) -> Filters:
+        return replace(filters, agent=self.agent(filters.agent), files_of=self.principal.collections)
+
+    def sees(self, record: Record) -> bool:
+        if record.kind == "chunk":
+            return self.sees_collection(record.collection)
+        return self.sees_all_agents or record.agent in ("", self.principal.agent)
+
+    def sees_collection(self, name: str) -> bool:
+        return self.sees_all_files or name in self.principal.collections
+
+    def sees_change(self, change: Change) -> bool:
+        return self.sees(change.after) and (change.before is None or self.sees(change.before))
+
+    def visible(self, ids: Iterable[str]) -> list[str]:
+        """Those of the ids whose records are seen, in their order. Unknown ids are left out."""
+        wanted = list(ids)
+        if not wanted:
+            return []
+        owners = (
+            self.store.entries.owners(wanted) if "entries" in self.store.capabilities else dict.fromkeys(wanted, "")
+        )
+        chunks = [id_ for id_ in wanted if owners.get(id_) == ""]
+        if not self.sees_all_files:
+            chunks = [record.id for record in self.store.retrieval.records(chunks) if self.sees(record)]
+        mine = {
+            id_ for id_, agent in owners.items() if agent and (self.sees_all_agents or agent == self.principal.agent)
+        }
+        seen = mine.union(chunks)
+        return [id_ for id_ in wanted if id_ in seen]
+
+    def is_visible(self, id_: str) -> bool:
+        return bool(self.visible([id_]))
+
+    # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def require_write(self) -> None:
+        """Raise AccessDeniedError unless the principal may write."""
+        if self.principal.rights != "write":
+            raise read_only_token()
+
+    def require_own(self, records: Sequence[Record]) -> None:
+        """Raise AccessDeniedError unless the principal may write these records."""
+        self.require_write()
+        for record in records:
+            self.agent(record.agent)
+
+    def require_collection(self, name: str) -> None:
+        """Raise AccessDeniedError unless the principal may change this collection."""
+        self.require_write()
+        if not self.sees_collection(name):
+            allowed = ", ".join(self.principal.collections)
+            raise AccessDeniedError(
+                f"this token may index {allowed} only", "ask the server's owner to index other folders"
+            )
+
+    def require_everything(self) -> None:
+        """Raise AccessDeniedError unless the principal may see and change the whole store."""
+        self.require_write()
+        if not self.principal.is_unlimited:
+            raise AccessDeniedError("this concerns the records of all agents", "ask the server's owner to do it")

@@ -1,0 +1,234 @@
+"""Whether a path still names the file that connections have open, with the content that SQLite gave it.
+
+SQLite goes on writing into a file that was deleted or replaced under it, and acknowledges what nobody will read again.
+So before each read and each write the path and its write-ahead log are looked at (two calls of `stat`). No file of the
+database is opened here but through SQLite: to close one would release the locks of every connection of the process.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Literal
+
+from mindex.clock import now_ms
+from mindex.errors import StoreError
+from mindex.values import dataclass
+
+_RAW_META = "SELECT key, value FROM meta WHERE key IN ('epoch', 'number')"
+_RAW_SEQUENCES = "SELECT name, seq FROM sqlite_sequence"
+EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
+# Replaced and not updated: a row without a checksum counts as sound, and `restore-backup` writes none.
+_PUT_EPOCH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('epoch', ?)"
+
+FileId = tuple[int, int]
+Look = Literal["same", "written", "replaced", "lost log"]
+USABLE: tuple[Look, ...] = ("same", "written")
+# What the file says is compared not so often that it takes more than a twentieth of the time.
+_PAUSES, _LONGEST_PAUSE = 20, 0.05
+# A file whose checkpoint was cut off can be unreadable without its log until the next one: not every read waits for it.
+_UNREADABLE_PAUSE = 1.0
+
+
+def set_log_aside(path: Path) -> None:
+    """Rename the write-ahead log and its index beside a path that names no file, if they are there.
+
+    They hold what was last stored in the file that was there, so they are kept. The log is looked for before the file:
+    one that another process has just begun to use is not taken from it.
+    """
+    beside = [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm")]
+    if any(file.exists() for file in beside) and not path.exists():
+        _set_aside(beside)
+
+
+def _set_aside(files: Sequence[Path]) -> None:
+    for file in files:
+        with suppress(FileNotFoundError):  # another process has done so
+            file.rename(file.with_name(f"{file.name}.{now_ms()}.orphan"))
+
+
+def put_epoch(connection: sqlite3.Connection, epoch: str) -> None:
+    """Name the content of a file. A restored backup gets another name, by which processes notice it."""
+    connection.execute(_PUT_EPOCH, (epoch,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """What the file itself says, without its write-ahead log: its epoch, and numbers that only ever grow."""
+
+    epoch: str | None
+    numbers: dict[str, int]
+
+    def may_follow(self, earlier: "_Raw", epoch: Callable[[], str | None]) -> bool:
+        """Whether checkpoints alone can have made this of an earlier state. `epoch` reads that of the newest state."""
+        if self.epoch != earlier.epoch:
+            return self.epoch == epoch()
+        return all(self.numbers.get(name, 0) >= number for name, number in earlier.numbers.items())
+
+
+def _read_raw(path: Path) -> _Raw:
+    """What a file says without its write-ahead log. Raises sqlite3.DatabaseError."""
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
+        return _read_state(connection)
+
+
+def _read_state(connection: sqlite3.Connection) -> _Raw:
+    meta = dict(connection.execute(_RAW_META).fetchall())
+    numbers = dict(connection.execute(_RAW_SEQUENCES).fetchall())
+    return _Raw(meta.get("epoch"), numbers | {"number": int(meta.get("number", 0))})
+
+
+def log_is_older(path: Path, connection: sqlite3.Connection) -> bool:
+    """Whether the write-ahead log beside a file is older than the file, so that it belongs to an earlier copy.
+
+    `connection` reads through the log. That a file was copied without its log cannot be told: it looks like one whose
+    log was written back.
+    """
+    try:
+        raw = _read_raw(path)  # before: a checkpoint only ever raises it to what the connection sees later
+        seen = _read_state(connection)
+    except sqlite3.DatabaseError:
+        return False
+    return raw.epoch == seen.epoch and not seen.may_follow(raw, lambda: None)
+
+
+def logs_set_aside(path: Path) -> list[Path]:
+    """The write-ahead logs that were kept when the file was found to be another one."""
+    start = f"{path.name}-wal."
+    return sorted(file for file in path.parent.iterdir() if file.name.startswith(start) and file.suffix == ".orphan")
+
+
+class FileGuard:
+    """Knows the file that is open, and notices another one in its place."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.wal_path = path.with_name(path.name + "-wal")
+        self._file: FileId | None = None
+        self._wal: FileId | None = None
+        self._written: tuple[int, int] | None = None  # size and time of the last change that was looked into
+        self._raw: _Raw | None = None
+        self._look_again_at = 0.0
+
+    # ── opening ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def knows_file(self) -> bool:
+        """Whether a connection was opened, so that there is a file to compare with."""
+        return self._file is not None
+
+    def forget_file(self) -> None:
+        """Let the next connection decide which file is meant."""
+        self._file = self._wal = self._written = self._raw = None
+
+    def before_open(self) -> None:
+        """Remember the file that is about to be opened. Before: one that is replaced meanwhile is then noticed."""
+        if self._file is None:
+            try:
+                status = self.path.stat()
+            except OSError:
+                return  # SQLite says what is wrong with it
+            self._file = status.st_dev, status.st_ino
+            self._written = status.st_size, status.st_mtime_ns
+            real = Path(os.path.realpath(self.path))  # SQLite follows links, and has its log beside the file itself
+            self.wal_path = real.with_name(real.name + "-wal")
+
+    def after_open(self) -> None:
+        """Remember the write-ahead log, which a connection opens when it first reads."""
+        if self._wal is None:
+            self._wal = self._log_id()
+
+    def remember_content(self) -> None:
+        """Remember what the file says now, to compare it when the file has been written."""
+        self._raw = self._read_raw()
+
+    # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def look(self) -> Look:
+        """What became of the file since it was opened. Raises StoreError when the path names none.
+
+        `written`: by a checkpoint, or by another program; `look_into` tells. `lost log`: the file is the same, but its
+        write-ahead log is not.
+        """
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} is gone while it is in use ({error.strerror}): nothing more can be stored in it",
+                "move it back, or put a backup in its place with `mindex restore-backup FILE`",
+            ) from None
+        if (status.st_dev, status.st_ino) != self._file:
+            return "replaced"
+        if self._wal is not None and self._wal != self._log_id():
+            return "lost log"
+        return "same" if (status.st_size, status.st_mtime_ns) == self._written else "written"
+
+    def _log_id(self) -> FileId | None:
+        try:
+            status = self.wal_path.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def set_stale_log_aside(self) -> None:
+        """Rename the write-ahead log of the file that was open, where another file has come into its place.
+
+        SQLite would read it as that of the other file.
+        """
+        real = self.wal_path.with_name(self.wal_path.name.removesuffix("-wal"))
+        try:
+            status = real.stat()
+        except OSError:
+            return
+        if self._wal is not None and self._wal == self._log_id() and (status.st_dev, status.st_ino) != self._file:
+            _set_aside([self.wal_path, real.with_name(real.name + "-shm")])
+
+    def log_size(self) -> int:
+        """The size of the write-ahead log in bytes; 0 where there is none."""
+        try:
+            return self.wal_path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def look_into(self, epoch: Callable[[], str | None]) -> None:
+        """Raise StoreError when something other than SQLite has written the file: a copy over it, say.
+
+        What is in the write-ahead log does not belong to such a file, so nothing of it can be believed. `epoch` reads
+        the present one through the write-ahead log.
+        """
+        if time.monotonic() < self._look_again_at:
+            return
+        began = time.thread_time()  # not the time of the clock, which on a busy machine would be far longer
+        status = self.path.stat()
+        for _ in range(5):
+            raw = self._read_raw()
+            if raw is not None:
+                break
+            time.sleep(0.02)  # a checkpoint may be writing the very page
+        else:
+            self._look_again_at = time.monotonic() + _UNREADABLE_PAUSE
+            return
+        if self._raw is not None and not raw.may_follow(self._raw, epoch):
+            raise self._overwritten()
+        self._written, self._raw = (status.st_size, status.st_mtime_ns), raw
+        pause = min(_LONGEST_PAUSE, _PAUSES * (time.thread_time() - began))
+        self._look_again_at = time.monotonic() + pause
+
+    def _read_raw(self) -> _Raw | None:
+        """What the file says without its write-ahead log; None while that cannot be read."""
+        try:
+            return _read_raw(self.path)
+        except sqlite3.DatabaseError as error:
+            if self._raw is not None and error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                raise self._overwritten() from error
+            # Without its tables: of a new database all of them are still in the log.
+            return _Raw(None, {}) if error.sqlite_errorcode == sqlite3.SQLITE_ERROR else None
+
+    def _overwritten(self) -> StoreError:
+        return StoreError(
+            f"{self.path} was overwritten while it is in use: it and its write-ahead log do not belong together",
+            "put a backup in its place with `mindex restore-backup FILE`, never with `cp`",
+        )

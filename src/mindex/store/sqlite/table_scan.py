@@ -1,0 +1,133 @@
+"""Reads a whole table of a file that may be damaged: every row that can be read, and where rows cannot."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS, checksum
+
+_FIRST, _LAST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedRow:
+    """A row of a table. `key` is its rowid, or its primary key; `values` are by column, empty if it cannot be read.
+
+    `key` is None for a gap: a page between two rows cannot be read, and how many rows it held is not known.
+    """
+
+    key: Any
+    values: dict[str, Any]
+    sound: bool = False  # it has its checksum, or there are no checksums in this file
+    unchecked: bool = False  # it could have a checksum, and has none
+
+
+def scan_table(connection: sqlite3.Connection, table: str) -> Iterator[ScannedRow]:
+    """Every row of a table of `CHECKED`, in the order of its key; rows that cannot be read, and gaps, among them."""
+    columns = [name for _, name, *_ in connection.execute(f"PRAGMA main.table_info({table})")]
+    checked = [name for name in (*CHECKED[table], "checksum") if name in columns]
+    rows = _scan_primary_key(connection, table, checked) if table in PRIMARY_KEYS else _scan(connection, table, checked)
+    for key, values in rows:
+        if values is None:
+            yield ScannedRow(key, {})
+            continue
+        row = dict(zip(checked, values, strict=True))
+        stored = row.pop("checksum", None)
+        sound = stored is None or checksum(row.values()) == stored
+        yield ScannedRow(key, row, sound, unchecked=stored is None and "checksum" in checked)
+
+
+Scanned = Iterator[tuple[Any, tuple[Any, ...] | None]]
+_UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+
+
+def _scan(connection: sqlite3.Connection, table: str, columns: list[str]) -> Scanned:
+    """By rowid. Behind an error, the next rowid that can be read is sought."""
+    source = f"FROM main.{table} NOT INDEXED"
+    values_of = f"SELECT {', '.join(columns)} {source} WHERE rowid = ?"
+    next_key = f"SELECT rowid {source} WHERE rowid > ? ORDER BY rowid LIMIT 1"
+    last = _FIRST
+    while True:
+        try:
+            query = f"SELECT rowid, {', '.join(columns)} {source} WHERE rowid > ? ORDER BY rowid"
+            for key, *values in connection.execute(query, (last,)):
+                if key > last:  # a broken page may point back to rows before it
+                    last = key
+                    yield key, tuple(values)
+            return
+        except _UNREADABLE:
+            pass
+        try:
+            found = _next_key(connection, next_key, last)
+        except _UNREADABLE:
+            yield None, None
+            beyond = _next_readable(connection, next_key, last)
+            if beyond is None:
+                return
+            last = beyond
+            continue
+        if found is None:
+            return
+        last = found
+        try:  # Python reads a row ahead: the error may be that of the row behind this one
+            yield last, connection.execute(values_of, (last,)).fetchone()
+        except _UNREADABLE:
+            yield last, None
+
+
+def _next_key(connection: sqlite3.Connection, query: str, last: int) -> int | None:
+    """The rowid behind another one; None behind the last. Raises sqlite3.DatabaseError."""
+    found = connection.execute(query, (last,)).fetchone()
+    if found is not None and found[0] <= last:
+        raise sqlite3.DatabaseError("a broken page points back to rows before it")
+    return None if found is None else int(found[0])
+
+
+def _next_readable(connection: sqlite3.Connection, query: str, last: int) -> int | None:
+    """The smallest rowid behind a broken page from which rows can be read; None if there is none."""
+
+    def works(rowid: int) -> bool:
+        try:
+            _next_key(connection, query, rowid)
+        except sqlite3.DatabaseError:
+            return False
+        return True
+
+    if last == _FIRST:
+        last = -1 if not works(-1) else last
+    step = 1
+    while not works(min(last + step, _LAST)):
+        if last + step >= _LAST:
+            return None
+        step *= 2
+    fails, reads = last + step // 2, min(last + step, _LAST)
+    while reads - fails > 1:
+        middle = (fails + reads) // 2
+        fails, reads = (fails, middle) if works(middle) else (middle, reads)
+    return reads
+
+
+def _scan_primary_key(connection: sqlite3.Connection, table: str, columns: list[str]) -> Scanned:
+    """A table without rowids: from its beginning up to the first error, then from its end back to the last one."""
+    keys = PRIMARY_KEYS[table]
+    seen = set()
+    for order, beyond in (("ASC", ">"), ("DESC", "<")):
+        select = f"SELECT {', '.join((*keys, *columns))} FROM main.{table}"
+        ordered = f"ORDER BY {', '.join(f'{key} {order}' for key in keys)} LIMIT 1"
+        behind = f"({', '.join(keys)}) {beyond} ({', '.join('?' * len(keys))})"
+        last: tuple[Any, ...] | None = None
+        try:  # one row at a time: Python reads ahead, and would not return the row before an error
+            while True:
+                row = connection.execute(
+                    f"{select} {f'WHERE {behind}' if last else ''} {ordered}", last or ()
+                ).fetchone()
+                if row is None:
+                    return
+                last = row[: len(keys)]
+                if last not in seen:
+                    seen.add(last)
+                    yield last, row[len(keys) :]
+        except _UNREADABLE:
+            if order == "ASC":
+                yield None, None
