@@ -78,7 +78,7 @@ class Backfill:
         return BackfillResult(self.embedded, remaining, note, rejected, failure, replaced)
 
     def _embed_batches(self) -> None:
-        total = self.store.vectors.pending(self.embedder.model) if self.report is not None else 0
+        total = len(self.ids) or self.store.vectors.pending(self.embedder.model) if self.report is not None else 0
         idle = 0
         while idle < _MOST_IDLE and not self.stop() and (records := self._next_batch()):
             idle = 0 if self._embed(records) else idle + 1  # all of them were deleted or changed meanwhile

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _SECONDS_PER_ENTRY = 8.0
 # Small: a server that stops finishes its current batch first.
 _BACKGROUND_BATCH = 16
+# Records that are looked up at once, among those that are wanted now.
+_SLICE = 500
 
 
 class _BackfillOptions(TypedDict, total=False):
@@ -125,6 +128,25 @@ class EmbeddingQueue:
 
         Goes on in the next space when the model is changed meanwhile.
         """
+        return self._run(limit, self._one_job, options)
+
+    def embed_now(self, ids: Sequence[str], report: Report | None = None) -> tuple[int, str]:
+        """Embed these records now, and not what else waits. Returns how many were embedded, and a note on a failure.
+
+        It does not wait for another job either: at worst both embed the same records.
+        """
+        self._selection.note_use()
+        embedded, note = 0, ""
+        for start in range(0, len(ids), _SLICE):
+            done = self._run(None, nullcontext(), {"ids": ids[start : start + _SLICE], "report": report})
+            embedded, note = embedded + done.embedded, note or done.note
+            if done.failure is not None and not done.embedded:  # the model is down
+                break
+        return embedded, note
+
+    def _run(
+        self, limit: int | None, lock: AbstractContextManager[object], options: _BackfillOptions
+    ) -> BackfillResult:
         from mindex.embedding.backfill import Backfill, BackfillResult  # a keyword search embeds nothing
 
         done = BackfillResult(0, 0)
@@ -137,7 +159,7 @@ class EmbeddingQueue:
             job = Backfill(
                 self._store, active.embedder, active.embedder_spec, limit=left, on_stored=self._on_stored, **options
             )
-            with self._one_job:
+            with lock:
                 part = job.run()
             done = replace(part, embedded=done.embedded + part.embedded)
             if not part.replaced or self._selection.active() is active:

@@ -19,7 +19,7 @@ from mindex.model.spaces import EmbedderSpec, Space, model_title, visible
 from mindex.providers.base import ProviderSettings, Unavailable
 from mindex.providers.embed.base import Embedder, ReportsTrouble
 from mindex.providers.factory import Providers
-from mindex.store.base import Store
+from mindex.store.base import Store, VectorStore
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # a keyword search uses neither (tests/test_costs.py)
@@ -191,23 +191,27 @@ class EmbedderSelection:
 
     # ── status ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def status(self) -> EmbeddingStatus:
-        """The active model, how many records wait for a vector, how far a change of model is. Calls no server."""
+    def status(self, store: Store | None = None) -> EmbeddingStatus:
+        """The active model, how many records wait for a vector, how far a change of model is. Calls no server.
+
+        `store`: where records are counted, if not in the whole store.
+        """
         from mindex.model.reports import EmbeddingStatus  # reports are imported when one is made
 
         active = self.active()
         if active.embedder is None:
             return EmbeddingStatus("none")
-        spaces = self._store.vectors.spaces()
+        vectors = (store or self._store).vectors
+        spaces = vectors.spaces()
         space = next((one for one in spaces if active.space and one.active), None)
         model = space.model if space is not None else active.embedder.model
         return EmbeddingStatus(
             visible(model.provider),
             visible(model.name),
             model.dimensions,
-            self._store.vectors.pending(model),
+            vectors.pending(model),
             note=self.mismatch(space) if space is not None else "",
-            reembedding=self.unfinished_change(spaces),
+            reembedding=self.unfinished_change(spaces, vectors),
         )
 
     def search_tier(self) -> tuple[Tier, str]:
@@ -229,13 +233,15 @@ class EmbedderSelection:
             return "keyword", "nothing is embedded yet; run `mindex backfill`"
         return "keyword", "nothing was indexed or told yet"
 
-    def unfinished_change(self, spaces: tuple[Space, ...]) -> ReembedProgress | None:
+    def unfinished_change(
+        self, spaces: tuple[Space, ...], vectors: VectorStore | None = None
+    ) -> ReembedProgress | None:
         """The change of model that is under way or was interrupted."""
         from mindex.model.reports import ReembedProgress  # as in `status`
 
         for space in spaces:
             if space.next:
-                total = space.vectors + self._store.vectors.pending(space.model)
+                total = space.vectors + (vectors or self._store.vectors).pending(space.model)
                 return ReembedProgress(space.name, space.vectors, total)
         return None
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mindex.config import cache_folder
+from mindex.private_files import make_private_folder, open_private
 
 _MAX_BYTES = 20_000
 
@@ -35,8 +36,9 @@ def write_small(path: Path, values: Mapping[str, object]) -> bool:
     """Replace the file in one step. Returns False where that is not possible."""
     temporary = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(values), encoding="utf-8")
+        make_private_folder(path.parent)
+        with open_private(temporary, "wb") as file:
+            file.write(json.dumps(values).encode())
         temporary.replace(path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -24,6 +24,7 @@ class _Interface:
     path: str = ""  # completes an address that has none
     needs_key: bool = False  # away from this machine
     key_header: str = ""
+    identity: str = ""  # see `ServerSpec`
     start: str = "check your connection"
     missing: str = ""
     missing_unnamed: str = ""  # instead of `missing`, where the settings name no model
@@ -50,6 +51,7 @@ _INTERFACES = {
         _OPENAI_ENDS,
         needs_key=True,
         key_header="api-key",
+        identity="https://cognitiveservices.azure.com/.default",
         start="check the name in the address",
         missing="deploy it in the Azure portal, or set {role}.model to a deployment that is there",
     ),
@@ -77,6 +79,7 @@ def server_spec(role: Role, settings: ProviderSettings, model: str) -> ServerSpe
         given_key=settings.api_key,
         key_variables=PROVIDERS[settings.provider].key_variables,
         key_header=interface.key_header,
+        identity=interface.identity,
         keyed=settings.keyed,
     )
     try:

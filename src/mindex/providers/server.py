@@ -14,6 +14,7 @@ from mindex.model import Role
 from mindex.providers.addresses import Address
 from mindex.providers.base import ERRORS
 from mindex.providers.breaker import Breaker, Outage
+from mindex.providers.entra import find_token, is_installed
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, RequestFailed, TimedOut, Unreachable, parse_json
 from mindex.providers.keys import find_key, flaw_of, keyring_way
 from mindex.values import dataclass
@@ -54,6 +55,7 @@ class ServerSpec:
     given_key: str = field(default="", repr=False)
     key_variables: tuple[str, ...] = ()
     key_header: str = ""  # a header of its own, instead of `Authorization: Bearer`
+    identity: str = ""  # the scope of the Entra identity that serves instead of a key
     needs_key: bool = False
     asks_keyring: bool = True
     keyed: bool = True  # whether a key may be sent at all
@@ -178,7 +180,7 @@ class Server:
             if self.spec.address is None:
                 raise self.spec.error(self.spec.problem, self.spec.remedy)
             self.check()
-            self._headers(self.spec.address)
+            self._headers(self.spec.address, sends=False)
         except ProviderError as error:
             return str(error)
         return ""
@@ -262,7 +264,8 @@ class Server:
 
     # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _headers(self, address: Address) -> dict[str, str]:
+    def _headers(self, address: Address, *, sends: bool = True) -> dict[str, str]:
+        """Return the headers of a request. Without `sends` no identity is asked for: one that may exist suffices."""
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "mindex"}
         spec = self.spec
         if self._key is None:
@@ -271,6 +274,10 @@ class Server:
         key, flaw = self._key, flaw_of(self._key)
         if flaw:
             raise spec.error(f"the key for {spec.provider} holds {flaw}", f"set it again without: {self._key_places}")
+        if not key and spec.needs_key and spec.keyed and spec.identity:
+            token = find_token(spec.identity) if sends else is_installed() and "any"
+            if token:
+                return {**headers, "authorization": f"Bearer {token}"}
         if not key and spec.needs_key:
             raise spec.error(f"{spec} wants a key, and there is none", f"set {self._key_places}")
         if key and spec.key_header:
@@ -289,7 +296,8 @@ class Server:
             return f"{role}.url to {self.spec.address}: keys go to no address that the settings do not name"
         variables = [f"MINDEX_{role.upper()}_API_KEY", *self.spec.key_variables]
         keyring = keyring_way(role) if self.spec.asks_keyring else ""
-        return f"{' or '.join(variables)} in the environment{keyring}"
+        identity = ", or sign in with an Entra identity (`az login`, mindex[azure])" if self.spec.identity else ""
+        return f"{' or '.join(variables)} in the environment{keyring}{identity}"
 
     # ── messages ─────────────────────────────────────────────────────────────────────────────────────────────────
 

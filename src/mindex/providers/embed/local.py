@@ -66,7 +66,20 @@ def minilm_files() -> ModelFiles:
     except ImportError as error:
         raise ProviderError(f"the built-in embedding model cannot be imported ({error})", _REINSTALL_MODEL) from error
     tokenizer = Path(__file__).parent / "data" / "minilm" / "tokenizer.json"
-    return ModelFiles(package.model_path(), package.SHA256, tokenizer, EMBEDDING_MODEL, _REINSTALL_MODEL)
+    return ModelFiles(
+        package.model_path(),
+        package.SHA256,
+        tokenizer,
+        EMBEDDING_MODEL,
+        _REINSTALL_MODEL,
+        int8_graph=_int8_graph,
+    )
+
+
+def _int8_graph(file: Path) -> bytes:
+    from mindex.providers.onnx.minilm_int8 import int8_graph  # once per machine, when the ready copy is made
+
+    return int8_graph(file)
 
 
 class LocalEmbedder:

@@ -3,6 +3,9 @@
 ONNX Runtime spends a third of a second and 100 MB on optimising the graph of a small model. It can save the result
 in its own format and map that file next time, which takes 10 ms. The copy is only a cache: whatever is wrong with it
 or its folder, the model is opened from the original file instead.
+
+A model may have a second graph that computes in int8 (`minilm_int8.py`). Both are then compared before the copy is made
+of the better one. Its name tells which that is, and contains the processor that it was chosen for.
 """
 
 from __future__ import annotations
@@ -13,25 +16,30 @@ import hashlib
 import os
 import platform
 import re
-import struct
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from mindex.atomic_write import replaced_file
+from mindex.private_files import make_private_folder
 from mindex.providers.model_files import checksum
+from mindex.providers.onnx.native_calls import native_call
+from mindex.providers.onnx.seal import is_sealed, seal
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, SessionOptions
 
-# Of a copy: magic, length of the model before the seal, second of the last change.
-_SEAL = struct.Struct("<8sQQ")
-_MAGIC = b"mindex-1"
 _DAY = 24 * 60 * 60
 _STALE_AFTER = 30 * _DAY
+_INT8_VERSION = "1"  # raise it when `minilm_int8.py` or the comparison changes: copies are made anew
+_CPUINFO_BYTES = 8192  # the first processor's lines, of hundreds
 _FATAL = 4  # severity of what ONNX Runtime may log: failures are handled here or raised
+
+# Returns another graph of the model at a path, as the bytes of an ONNX file.
+Int8Graph = Callable[[Path], bytes]
 
 
 def import_runtime() -> ModuleType:
@@ -53,14 +61,20 @@ class NotOpened(Exception):
     """Why a model cannot be opened, as the end of a sentence."""
 
 
-def open_session(model: Path, sha256: str, folder: Path, *, packed: bool = False) -> InferenceSession:
+def open_session(
+    model: Path, sha256: str, folder: Path, *, packed: bool = False, int8_graph: Int8Graph | None = None
+) -> InferenceSession:
     """Return a session for `model`, from its ready copy in `folder` where possible. Raises NotOpened.
 
-    The model's bytes are checked against `sha256` whenever they are read, not when only the copy is: hashing takes
-    four times as long as opening the copy. `packed` weights are faster to multiply with, and are held twice.
+    The model's bytes are checked against `sha256` whenever they are read, and those of the copy against its seal.
+    `packed` weights are faster to multiply with, and are held twice.
+    `int8_graph` makes the model's graph in int8, which is used where this processor gains by it.
     """
-    copy = folder / _copy_name(model, sha256, import_runtime().__version__)
-    if _is_sealed(copy) and (session := _open_copy(copy, packed)):
+    copy = folder / _copy_name(model, sha256, import_runtime().__version__, chosen=int8_graph is not None)
+    int8_copy = copy.with_name(f"{copy.stem}-int8{copy.suffix}")
+    if int8_graph and is_sealed(int8_copy) and (session := _open_copy(int8_copy, packed=True)):
+        return session
+    if is_sealed(copy) and (session := _open_copy(copy, packed)):
         return session
     try:
         found = checksum([model, *weights_beside(model)])
@@ -68,10 +82,13 @@ def open_session(model: Path, sha256: str, folder: Path, *, packed: bool = False
         raise NotOpened(f"cannot be read ({error.strerror or error})") from error
     if found != sha256:
         raise NotOpened("is damaged: its checksum is wrong")
-    if _save_copy(model, copy) and (session := _open_copy(copy, packed)):
+    source: Path | bytes = model
+    if int8_graph and (graph := _better_graph(model, int8_graph)):
+        source, copy, packed = graph, int8_copy, True
+    if _save_copy(source, copy) and (session := _open_copy(copy, packed)):
         return session
     try:
-        return _open(model, _options(packed))
+        return _open(source, _options(packed))
     except Exception as error:  # ONNX Runtime's errors share no base class of their own
         raise NotOpened(f"cannot be opened ({error})") from error
 
@@ -81,57 +98,50 @@ def weights_beside(model: Path) -> list[Path]:
     return sorted(file for file in model.parent.glob(f"{glob.escape(model.name)}[._]data*") if file.is_file())
 
 
-def _copy_name(model: Path, sha256: str, version: str) -> str:
-    """Return a name with all that the copy depends on: the model, ONNX Runtime's version, the kind of processor."""
+def _copy_name(model: Path, sha256: str, version: str, *, chosen: bool = False) -> str:
+    """Return a name with all that the copy depends on: the model, ONNX Runtime's version, the kind of processor.
+
+    `chosen`: the copy was chosen by a comparison, whose result is that of one processor and one pair of graphs.
+    """
     size = model.stat().st_size if model.is_file() else 0
-    key = hashlib.sha256(f"{sha256}/{size}/{platform.machine()}/{sys.byteorder}".encode()).hexdigest()[:12]
+    parts = [sha256, str(size), platform.machine(), sys.byteorder]
+    if chosen:
+        parts += [_INT8_VERSION, _processor_features()]
+    key = hashlib.sha256("/".join(parts).encode()).hexdigest()[:12]
     folder = model.parent.parent if model.parent.name == "onnx" else model.parent
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', folder.name)[:60]}-{key}-ort-{version}.ort"
+
+
+def _processor_features() -> str:
+    """Return what Linux says the first processor can do: a home folder can be on machines with different ones."""
+    try:
+        with Path("/proc/cpuinfo").open("rb") as file:
+            lines = file.read(_CPUINFO_BYTES).splitlines()
+    except OSError:
+        return ""
+    return next((line.decode(errors="replace") for line in lines if line.startswith((b"flags", b"Features"))), "")
 
 
 # ── the ready copy ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_sealed(copy: Path) -> bool:
-    """Whether the copy is unchanged since it was saved.
-
-    Reading 90 MB to be sure would cost more than the copy saves. So each copy ends with a seal: its own length and the
-    second of its last change, which we set. Cutting it or writing into it breaks the seal.
-    """
-    try:
-        with copy.open("rb") as file:
-            file.seek(-_SEAL.size, os.SEEK_END)
-            magic, length, second = _SEAL.unpack(file.read(_SEAL.size))
-            status = os.fstat(file.fileno())
-    except (OSError, struct.error):
-        return False
-    return (magic, length, second * 10**9) == (_MAGIC, status.st_size - _SEAL.size, status.st_mtime_ns)
-
-
-def _save_copy(model: Path, copy: Path) -> bool:
+def _save_copy(model: Path | bytes, copy: Path) -> bool:
     """Save a ready copy of the model; several processes may do so at once, the last one wins with an equal file."""
     options = _options()
     # The level above this one may choose a layout for this very processor; a home folder can be on several.
     options.graph_optimization_level = import_runtime().GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.add_session_config_entry("session.save_model_format", "ORT")
     try:
-        copy.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(copy.parent)
         with replaced_file(copy) as temporary:
             options.optimized_model_filepath = temporary.name
             _open(model, options)
-            _seal(Path(temporary.name))
+            seal(Path(temporary.name))
         _remove_old(copy)
     except Exception:  # a full disk, a read-only folder, a runtime that cannot save: it works without a copy
         # Another process may have put its copy there and be using it, which on Windows forbids replacing it.
-        return _is_sealed(copy)
+        return is_sealed(copy)
     return True
-
-
-def _seal(file: Path) -> None:
-    second = int(time.time()) // 2 * 2  # some file systems count in steps of two
-    with file.open("ab") as end:
-        end.write(_SEAL.pack(_MAGIC, end.tell(), second))
-    os.utime(file, ns=(second * 10**9, second * 10**9))
 
 
 def _remove_old(copy: Path) -> None:
@@ -141,6 +151,20 @@ def _remove_old(copy: Path) -> None:
         with contextlib.suppress(OSError):
             if oldest and file != copy and file.stat().st_mtime < time.time() - oldest:
                 file.unlink()
+
+
+def _better_graph(model: Path, int8_graph: Int8Graph) -> bytes | None:
+    """Return the model's graph in int8 if this processor gains by it.
+
+    None also where anything about it fails: an ONNX Runtime without an operator, weights of another release.
+    """
+    from mindex.providers.onnx.comparison import is_better  # imports numpy, and only a new copy is compared
+
+    with contextlib.suppress(Exception):
+        graph = int8_graph(model)
+        if is_better(_open(graph, _options(packed=True)), _open(model, _options())):
+            return graph
+    return None
 
 
 def _open_copy(copy: Path, packed: bool) -> InferenceSession | None:
@@ -173,6 +197,9 @@ def _options(packed: bool = False) -> SessionOptions:
     return options
 
 
-def _open(model: Path, options: SessionOptions) -> InferenceSession:
+def _open(model: Path | bytes, options: SessionOptions) -> InferenceSession:
+    source = model if isinstance(model, bytes) else str(model)
     # No list of providers but the processor's own: others answer with slightly different vectors.
-    return import_runtime().InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    runtime = import_runtime()
+    with native_call():
+        return runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
