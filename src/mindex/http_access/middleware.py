@@ -1,0 +1,233 @@
+"""The ASGI middleware of a server: who asks, whether they may, how much, how long it took.
+
+Every request passes here, whatever interface it is for.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable
+from math import ceil
+from time import perf_counter
+from urllib.parse import quote
+
+from anyio import fail_after
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mindex.errors import AccessDeniedError, AuthenticationError, MindexError, StoreError
+from mindex.http_access.authentication import Authenticator
+from mindex.http_access.current_principal import acting_as
+from mindex.http_access.error_text import PLACE
+from mindex.http_access.metrics import Metrics
+from mindex.http_access.rate_limit import RateLimit
+from mindex.http_access.refusals import JsonRefusals, refusal
+from mindex.http_access.sessions import Sessions
+from mindex.model.tokens import ALL_AGENTS, Principal
+from mindex.values import dataclass
+
+METRICS_ROUTE = "/metrics"
+# Without a token: they say nothing of what is stored.
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+HEALTH_ROUTE, READY_ROUTE = "/health", "/ready"
+_PUBLIC = (HEALTH_ROUTE, READY_ROUTE, WELL_KNOWN)
+
+# Returns the refusal of a request with a foreign Host or Origin header, or None.
+HostCheck = Callable[[Request], Awaitable[Response | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a token may send: requests per minute, bytes of a body, and the seconds for sending one."""
+
+    per_minute: int
+    body_bytes: int
+    body_seconds: float
+
+
+class AccessMiddleware:
+    """Lets a request through on behalf of the principal of its token, or refuses it.
+
+    `authenticate` returns the principal of an Authorization header; without tokens, whoever asks is `anyone`.
+    `challenge` is what the header WWW-Authenticate tells beside `Bearer`. Routes are named by `routes`; any other path
+    is counted as `other`. `public` are the beginnings of paths that need no token. With `sessions`, the cookie of a
+    browser stands for its token, and a browser without one is sent to `login`.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        authenticator: Authenticator | None,
+        anyone: Principal | None,
+        limits: Limits,
+        metrics: Metrics,
+        check_host: HostCheck,
+        database_answers: Callable[[], Awaitable[bool]],
+        routes: frozenset[str],
+        challenge: str = "",
+        public: tuple[str, ...] = (),
+        sessions: Sessions | None = None,
+        login: str = "",
+    ) -> None:
+        assert (authenticator is None) is (anyone is not None)
+        self._app = app
+        self._authenticator = authenticator
+        self._anyone = anyone
+        self._limits = limits
+        self._rate_limit = RateLimit(limits.per_minute)
+        self._metrics = metrics
+        self._check_host = check_host
+        self._database_answers = database_answers
+        self._routes = routes
+        self._challenge = challenge
+        self._public = (*_PUBLIC, *public)
+        self._sessions = sessions
+        self._login = login
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # the start and end of the server
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"]
+        route = path if path in self._routes else "other"
+        status, started = 500, perf_counter()
+
+        async def observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self._metrics.begin_request()
+        try:
+            await self._answer(scope, receive, observed)
+        except CancelledError:  # the server ends and waits no longer; it says so itself, a traceback says no more
+            status = 503
+        finally:
+            self._metrics.end_request(route, status, perf_counter() - started)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, send = Request(scope), JsonRefusals(scope, receive, send)
+        # A probe asks by the address of a machine or container, which the server does not know as its name.
+        if scope["path"] not in (HEALTH_ROUTE, READY_ROUTE):
+            foreign = await self._check_host(request)
+            if foreign is not None:
+                await foreign(scope, receive, send)
+                return
+        if scope["path"].startswith(self._public):
+            await self._pass_on(request, scope, receive, send)
+            return
+        try:
+            principal = await self._principal(request)
+            _require_route(principal, scope["path"])
+        except AuthenticationError as error:
+            if self._sessions is not None and _is_navigation(request):
+                target = quote(scope["path"] + (f"?{request.url.query}" if request.url.query else ""), safe="")
+                await RedirectResponse(f"{self._login}?next={target}", 303)(scope, receive, send)
+                return
+            await refusal(401, error, {"www-authenticate": self._challenge_for(request, error)})(scope, receive, send)
+            return
+        except AccessDeniedError as error:
+            await refusal(403, error)(scope, receive, send)
+            return
+        except StoreError:  # who asks is not known, so the place of the database is not said
+            down = StoreError(f"{PLACE} does not answer", "try again in a moment")
+            await refusal(503, down, {"retry-after": "5"})(scope, receive, send)
+            return
+        except MindexError as error:  # the authorization server cannot be asked
+            await refusal(503, error, {"retry-after": "5"})(scope, receive, send)
+            return
+        if seconds := self._rate_limit.wait(principal.name):
+            wait = str(max(1, ceil(seconds)))
+            too_many = MindexError(
+                f"this token has made more than {self._limits.per_minute} requests in a minute",
+                f"wait {wait} s, or have the server's owner raise http.requests_per_minute",
+            )
+            await refusal(429, too_many, {"retry-after": wait})(scope, receive, send)
+            return
+        with acting_as(principal):
+            await self._pass_on(request, scope, receive, send)
+
+    async def _pass_on(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+        """Give the request to the application once its body is here, or refuse the body."""
+        body = await self._body(request, receive)
+        if isinstance(body, Response):
+            await body(scope, receive, send)
+        else:
+            await self._app(scope, _replayed(body, receive), send)
+
+    async def _principal(self, request: Request) -> Principal:
+        if self._authenticator is None:
+            assert self._anyone is not None
+            return self._anyone
+        header = request.headers.get("authorization", "")
+        if not header and self._sessions is not None:
+            header = self._sessions.authorization(request)
+        # Monitoring goes on while the database is down.
+        recalled = request.url.path == METRICS_ROUTE and not await self._database_answers()
+        return await self._authenticator.principal(header, recalled=recalled)
+
+    def _challenge_for(self, request: Request, error: AuthenticationError) -> str:
+        """What WWW-Authenticate says: RFC 6750 wants no error where no token was sent."""
+        parts = [self._challenge] if self._challenge else []
+        if "authorization" in request.headers:
+            parts += ['error="invalid_token"', f'error_description="{error.message}"']
+        return f"Bearer {', '.join(parts)}".strip()
+
+    async def _body(self, request: Request, receive: Receive) -> bytes | Response:
+        """The whole body, or the refusal of one that is too large or does not come."""
+        too_large = MindexError(
+            f"the request has more than {self._limits.body_bytes:,} bytes",
+            "send less at once, or have the server's owner raise http.max_body_bytes",
+        )
+        announced = request.headers.get("content-length", "")
+        if announced.isdecimal() and int(announced) > self._limits.body_bytes:
+            return refusal(413, too_large, {"connection": "close"})
+        parts, size = [], 0
+        try:
+            with fail_after(self._limits.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return Response(status_code=400)  # nobody reads it
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self._limits.body_bytes:
+                        return refusal(413, too_large, {"connection": "close"})
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            slow = MindexError(f"the request did not arrive within {self._limits.body_seconds:g} s", "send it again")
+            return refusal(408, slow, {"connection": "close"})
+
+
+def _require_route(principal: Principal, path: str) -> None:
+    """Raise AccessDeniedError for a token of metrics elsewhere, and for one that sees a part of the store there."""
+    if path == METRICS_ROUTE:
+        if principal.rights != "metrics" and (principal.agent != ALL_AGENTS or principal.collections):
+            raise AccessDeniedError(
+                "this token does not open the metrics", "the server's owner makes one with `mindex token add --metrics`"
+            )
+    elif principal.rights == "metrics":
+        raise AccessDeniedError("this token opens the metrics only", f"use it at {METRICS_ROUTE}")
+
+
+def _is_navigation(request: Request) -> bool:
+    """Whether a browser asks for a page."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that returns the body once, and then what the server has to say."""
+    sent = False
+
+    async def replayed() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed

@@ -1,0 +1,136 @@
+"""Pages that list entries: conversations, the timeline, the profile, people, projects and skills."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from mindex.clock import to_iso
+from mindex.errors import NotFoundError, UsageError
+from mindex.memories.field_specs import FIELDS
+from mindex.memories.timeline import MOST_EVENTS
+from mindex.present.record_view import stored_fields
+from mindex.web.paths import record_path
+from mindex.web.record_pages import history_row
+from mindex.web.site import Call, Site
+
+_SESSIONS = 30
+_THINGS = {"people": "contact", "projects": "project", "skills": "skill"}
+_MOST_THINGS = 500
+
+
+def list_routes(site: Site) -> list[Route]:
+    return [
+        site.page("/conversations", _conversations),
+        site.page("/conversations/{session:path}", _conversation),
+        site.page("/timeline", _timeline),
+        site.page("/profile", _profile),
+        site.form("/profile/set", _set_profile),
+        site.form("/profile/rollback", _roll_back),
+        *(site.page(f"/{name}", _things) for name in _THINGS),
+        *(site.form(f"/{name}/add", _add_thing) for name in _THINGS),
+        *(site.form(f"/{name}/{{id}}/edit", _edit_thing) for name in _THINGS),
+    ]
+
+
+def _conversations(call: Call) -> Response:
+    text = call.given("offset") or "0"
+    if not text.isdecimal() or len(text) > 9:
+        raise UsageError(f"'{text}' is no offset", "use a whole number")
+    offset = int(text)
+    page = call.memory.conversations.list(limit=_SESSIONS, offset=offset)
+    return call.render("conversations.html", page=page, offset=offset, page_size=_SESSIONS)
+
+
+def _conversation(call: Call) -> Response:
+    session = call.named("session")
+    turns = call.memory.conversations.session(session)
+    if not turns:
+        raise NotFoundError(f"there is no conversation '{session}'", "the list of conversations has all of them")
+    return call.render("conversation.html", session=session, turns=turns)
+
+
+def _timeline(call: Call) -> Response:
+    after, before, query = call.given("after"), call.given("before"), call.given("q")
+    kinds = [kind for kind in call.request.query_params.getlist("kind") if kind]
+    events = call.memory.timeline.events(after or None, before or None, query, kinds=kinds, limit=MOST_EVENTS)
+    days = [(day, list(those)) for day, those in groupby(events, key=lambda event: to_iso(event.at)[:10])]
+    chosen = {"after": after, "before": before, "q": query, "kind": kinds[0] if kinds else ""}
+    return call.render("timeline.html", days=days, chosen=chosen, is_cut=len(events) == MOST_EVENTS)
+
+
+# ── the profile ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _profile(call: Call) -> Response:
+    profile = call.memory.profile
+    history = [history_row(change) for change in reversed(profile.history())]
+    return call.render("profile.html", data=profile.get(), history=history, record=profile.record())
+
+
+def _set_profile(call: Call) -> Response:
+    """Set a value: JSON where it is some, else a text; an empty one removes it."""
+    text = call.given("value")
+    try:
+        value = json.loads(text) if text else None
+    except ValueError:
+        value = text
+    change = call.memory.profile.set({call.given("path"): value}, call.given("reason"))
+    return call.done("/profile", "The profile was changed.", change)
+
+
+def _roll_back(call: Call) -> Response:
+    version = call.given("version")
+    if not version.isdecimal():
+        raise UsageError(f"'{version}' is no version", "choose one of the history")
+    change = call.memory.profile.rollback(int(version))
+    return call.done("/profile", f"The profile is as after change {version}.", change)
+
+
+# ── people, projects and skills ───────────────────────────────────────────────────────────────────────────────
+
+
+def _kind(call: Call) -> tuple[str, str]:
+    """The name of the page, and the kind of what it lists."""
+    name = call.request.url.path.split("/")[1]
+    return name, _THINGS[name]
+
+
+def _things(call: Call) -> Response:
+    name, kind = _kind(call)
+    page = call.memory.things(kind).list(limit=_MOST_THINGS)
+    shown = [(record, stored_fields(record)) for record in page.records]
+    due = {one.skill.id: one.since for one in call.memory.skills.due()} if kind == "skill" else {}
+    return call.render("things.html", name=name, kind=kind, things=shown, total=page.total, specs=_specs(kind), due=due)
+
+
+def _specs(kind: str) -> list[Any]:
+    """The fields that a form asks for: texts and lists of them."""
+    return [spec for spec in FIELDS[kind] if spec.shape != "json"]  # type: ignore[index]  # checked by name
+
+
+def _add_thing(call: Call) -> Response:
+    name, kind = _kind(call)
+    fields: dict[str, Any] = {spec.name: call.given(spec.name) for spec in _specs(kind) if call.given(spec.name)}
+    record = call.memory.things(kind).add(**fields)
+    return call.done(f"/{name}", f"{record.title} was added.")
+
+
+def _edit_thing(call: Call) -> Response:
+    name, kind = _kind(call)
+    things = call.memory.things(kind)
+    record = things.get(call.named("id"))
+    fields: dict[str, Any] = {}
+    for spec in _specs(kind):
+        given, stored = call.given(spec.name), record.fields.get(spec.name)
+        shown = ", ".join(stored) if isinstance(stored, list) else "" if stored is None else str(stored)
+        if spec.name in call.form and given != shown and not (spec.required and not given):
+            fields[spec.name] = given
+    if not fields:
+        return call.done(f"/{name}", "Nothing was changed.")
+    change = things.update(record.id, call.given("reason"), **fields)
+    return call.done(record_path(record.id), "Changed.", change)

@@ -1,0 +1,79 @@
+"""How a browser gets in: a form for a token, or a one-time link; and how it gets out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from mindex.errors import AuthenticationError, MindexError
+from mindex.web.paths import safe_next
+from mindex.web.render import render
+from mindex.web.site import HEADERS, Call, Site, status_of
+
+LOGIN, LINK = "/login", "/open/"
+_EXPIRED = AuthenticationError(
+    "this link was used already or is too old", "run `mindex web` again, or log in with a token"
+)
+
+
+def login_routes(site: Site) -> list[Route]:
+    return [
+        Route(LOGIN, _form(site), methods=["GET"]),
+        Route(LOGIN, _log_in(site), methods=["POST"]),
+        Route(LINK + "{code}", _open_link(site), methods=["GET"]),
+        site.form("/logout", _log_out, writes=False),
+    ]
+
+
+def _shown(next_: str, error: MindexError | None = None) -> Response:
+    status = 200 if error is None else status_of(error)
+    return HTMLResponse(render("login.html", {"next": next_, "error": error}), status, HEADERS)
+
+
+def _entered(site: Site, token: str, target: str) -> Response:
+    response = RedirectResponse(target, 303, HEADERS)
+    site.sessions.set_cookie(response, site.sessions.begin(token))
+    return response
+
+
+def _form(site: Site) -> Callable[[Request], Any]:
+    async def form(request: Request) -> Response:
+        if site.authenticator is None:
+            return RedirectResponse("/", 303, HEADERS)
+        return _shown(safe_next(request.query_params.get("next", "/")))
+
+    return form
+
+
+def _log_in(site: Site) -> Callable[[Request], Any]:
+    async def log_in(request: Request) -> Response:
+        form = parse_qs((await request.body()).decode("utf-8", "replace"))
+        token, target = form.get("token", [""])[0].strip(), safe_next(form.get("next", ["/"])[0])
+        if site.authenticator is None:
+            return RedirectResponse("/", 303, HEADERS)
+        try:
+            await site.authenticator.principal(f"Bearer {token}")
+        except MindexError as error:
+            return _shown(target, error)
+        return _entered(site, token, target)
+
+    return log_in
+
+
+def _open_link(site: Site) -> Callable[[Request], Any]:
+    async def open_link(request: Request) -> Response:
+        token = site.sessions.redeem(request.path_params["code"])
+        return _shown("/", _EXPIRED) if token is None else _entered(site, token, "/")
+
+    return open_link
+
+
+def _log_out(call: Call) -> Response:
+    if call.session is not None:
+        call.site.sessions.end(call.session)
+    return RedirectResponse(LOGIN, 303)

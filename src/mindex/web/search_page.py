@@ -1,0 +1,94 @@
+"""The first page: search as you type, with filters; without a query, what is newest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from mindex.errors import UsageError
+from mindex.model import KINDS, Answer, Hit
+from mindex.present.record_view import RecordView, truncated, view_record
+from mindex.text_match import matched_ranges
+from mindex.web.paths import file_path, record_path
+from mindex.web.site import Call, Site
+
+_PAGE = 10
+_PASSAGE = 420  # characters of a hit's text
+# The filters of the form, with their names in `Memory.search`.
+_MANY = {"kind": "kinds", "type": "types", "tag": "tags", "collection": "collections"}
+_ONE = ("after", "before", "agent")
+
+
+def search_routes(site: Site) -> list[Route]:
+    return [site.page("/", _search), site.page("/tags", _tags)]
+
+
+def _search(call: Call) -> Response:
+    query, scope, offset = call.given("q"), _scope(call), _offset(call)
+    is_typing = bool(call.given("typing"))
+    memory = call.memory
+    shown: dict[str, Any]
+    if query:
+        answer = memory.search(query, limit=_PAGE, offset=offset, logged=not is_typing, **scope)
+        rows = [_row(view_hit(hit, answer), query) for hit in answer.hits]
+        shown = {"rows": rows, "total": answer.total, "has_more": answer.has_more, "answer": answer}
+    else:
+        page = memory.list(memory.filters(**scope), limit=_PAGE, offset=offset)
+        rows = [_row(truncated(view_record(record), _PASSAGE)) for record in page.records]
+        shown = {"rows": rows, "total": page.total, "has_more": offset + len(rows) < page.total, "answer": None}
+    filters = {name: call.request.query_params.getlist(name) for name in (*_MANY, *_ONE)}
+    return call.render(
+        "search.html",
+        query=query,
+        offset=offset,
+        page_size=_PAGE,
+        filters={name: [value for value in values if value.strip()] for name, values in filters.items()},
+        collections=[one.name for one in memory.collections.list()],
+        agents=memory.entries.agents() if call.principal.is_owner and call.has_entries else (),
+        kinds=KINDS,
+        **shown,
+    )
+
+
+def view_hit(hit: Hit, answer: Answer) -> RecordView:
+    """A hit cut to its best passage, with the matches and the stages of its score."""
+    ranges = matched_ranges(hit.record.text, answer.terms)
+    return truncated(view_record(hit.record, hit, explain=True, highlights=ranges), _PASSAGE)
+
+
+def _row(row: RecordView, query: str = "") -> dict[str, Any]:
+    """A row of the list: the view, the address of its page, and its stages as bars."""
+    address = record_path(row.id)
+    if row.kind == "chunk" and row.path and row.collection:
+        address = file_path(row.collection, row.path, row.first_line, row.last_line, query)
+    return {"view": row, "address": address, "bars": _bars(row.explain) if row.explain else ()}
+
+
+def _bars(hit: Hit) -> list[dict[str, Any]]:
+    """What each stage added to the score: its name, the amount, and the bar's place on a scale of 100."""
+    stages = [stage for stage in hit.trace.stages if abs(stage.change) >= 0.0005]
+    most = max((abs(stage.change) for stage in stages), default=1.0)
+    return [
+        {"name": stage.name, "change": stage.change, "width": max(1, round(100 * abs(stage.change) / most))}
+        for stage in stages
+    ]
+
+
+def _scope(call: Call) -> dict[str, Any]:
+    given = call.request.query_params
+    many = {option: [one.strip() for one in given.getlist(name) if one.strip()] for name, option in _MANY.items()}
+    one = {name: call.given(name) for name in _ONE}
+    return {name: value for name, value in {**many, **one}.items() if value}
+
+
+def _offset(call: Call) -> int:
+    text = call.given("offset") or "0"
+    if not text.isdecimal() or len(text) > 9:
+        raise UsageError(f"'{text}' is no offset", "use a whole number")
+    return int(text)
+
+
+def _tags(call: Call) -> Response:
+    return call.render("tags.html", tags=call.memory.labels.tags())

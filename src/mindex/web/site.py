@@ -1,0 +1,189 @@
+"""`Site`: what all pages and the API need; `Call`: one request, with the memory as its principal sees it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from anyio.to_thread import run_sync
+from starlette.datastructures import ImmutableMultiDict
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from mindex.errors import AccessDeniedError, MindexError, read_only_token
+from mindex.http_access.authentication import Authenticator
+from mindex.http_access.current_principal import current_principal
+from mindex.http_access.sessions import Session, Sessions
+from mindex.memory import Memory
+from mindex.model.tokens import Principal
+from mindex.web.jobs import Jobs
+from mindex.web.render import render
+
+if TYPE_CHECKING:
+    from mindex.model import Change
+
+logger = logging.getLogger(__name__)
+
+_STATUS = {
+    "usage": 400, "config": 400, "authentication": 401, "denied": 403, "forbidden": 403, "not_found": 404,
+    "ambiguous": 409, "conflict": 409, "collection": 409, "secret": 422, "unsupported": 501, "busy": 503, "store": 503,
+    "provider": 502, "embedding": 502, "rerank": 502, "generation": 502,
+}  # fmt: skip
+
+# Nothing of another origin is loaded, nothing inline runs, and no other page shows this one in a frame.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    # Not `no-referrer`: browsers would send the Origin `null` with our own forms.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class OutdatedFormError(AccessDeniedError):
+    """A form without the token of the current session."""
+
+
+def status_of(error: MindexError) -> int:
+    """The HTTP status of an error."""
+    return _STATUS.get(error.kind, 500)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A server as the pages see it. `memory` returns the memory for the current request.
+
+    `folder` returns the folder that a client names, or raises ForbiddenPathError. Without an `authenticator` no token
+    is needed.
+    """
+
+    memory: Callable[[], Memory]
+    folder: Callable[[str], Path]
+    sessions: Sessions
+    authenticator: Authenticator | None
+    jobs: Jobs = field(default_factory=Jobs)
+
+    def page(self, path: str, handler: Callable[[Call], Response]) -> Route:
+        """A page that is read."""
+        return Route(path, self._endpoint(handler), methods=["GET"])
+
+    def form(self, path: str, handler: Callable[[Call], Response], *, writes: bool = True) -> Route:
+        """A form: its hidden field must be that of the session. One that `writes` needs a token that may."""
+
+        def checked(call: Call) -> Response:
+            if call.session is None or not call.session.accepts(call.form.get("csrf", "")):
+                raise OutdatedFormError(
+                    "this form is out of date, so nothing was changed", "load its page again and send it once more"
+                )
+            if writes and call.principal.rights != "write":
+                raise read_only_token()
+            return handler(call)
+
+        return Route(path, self._endpoint(checked), methods=["POST"])
+
+    def _endpoint(self, handler: Callable[[Call], Response]) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            session, is_new = self.sessions.find(request), False
+            if session is None and self.authenticator is None and request.method == "GET":
+                session, is_new = self.sessions.begin(""), True
+            form = parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+            response = await run_sync(self._answer, handler, request, session, ImmutableMultiDict(form))
+            response.headers.update(HEADERS)
+            if is_new and session is not None:
+                self.sessions.set_cookie(response, session)
+            return response
+
+        return endpoint
+
+    def _answer(
+        self,
+        handler: Callable[[Call], Response],
+        request: Request,
+        session: Session | None,
+        form: ImmutableMultiDict[str, str],
+    ) -> Response:
+        principal = current_principal()
+        assert principal is not None  # the middleware lets no request through without one
+        call = Call(self, request, principal, session, form)
+        try:
+            return handler(call)
+        except MindexError as error:
+            return call.render("error.html", code=status_of(error), error=error)
+        except Exception as error:  # a bug: the page says so, the log has the rest
+            logger.exception("%s failed", request.url.path)
+            unexpected = MindexError(f"unexpected {type(error).__name__}", "the server's log says more")
+            return call.render("error.html", code=500, error=unexpected)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request of a page."""
+
+    site: Site
+    request: Request
+    principal: Principal
+    session: Session | None
+    form: ImmutableMultiDict[str, str]
+
+    @property
+    def memory(self) -> Memory:
+        return self.site.memory()
+
+    @property
+    def may_write(self) -> bool:
+        return self.principal.rights == "write" and not self.memory.store.read_only
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether the engine behind the memory stores entries, and not only files."""
+        return "entries" in self.memory.store.capabilities
+
+    def given(self, name: str) -> str:
+        """A value of the address, or of the form; '' if it is not given."""
+        return (self.form.get(name) or self.request.query_params.get(name) or "").strip()
+
+    def named(self, name: str) -> str:
+        """A part of the path."""
+        return str(self.request.path_params[name])
+
+    def require_owner(self) -> None:
+        """Raise AccessDeniedError for a token that sees a part of the server's memory."""
+        if not self.principal.is_owner:
+            raise AccessDeniedError("this page is for the server's owner", "ask them, or log in with the owner's token")
+
+    def render(self, template: str, *, code: int = 200, **values: Any) -> HTMLResponse:
+        """A page, or with the header `X-Fragment` the part of it that a script puts in place."""
+        common: Mapping[str, Any] = {
+            "call": self,
+            "csrf": self.session.csrf if self.session else "",
+            "is_fragment": "x-fragment" in self.request.headers,
+            "message": self._taken_message(),
+        }
+        return HTMLResponse(render(template, {**common, **values}), code)
+
+    def _taken_message(self) -> dict[str, str]:
+        session = self.session
+        if session is None or not session.message or self.request.headers.get("x-fragment"):
+            return {}
+        shown = {"text": session.message, "undo": session.undo, "id": session.id_of_message}
+        session.message = session.undo = session.id_of_message = ""
+        return shown
+
+    def done(self, path: str, message: str, change: Change | None = None) -> Response:
+        """Go to a page, which shows the message and, of a change, how to undo it."""
+        if self.session is not None:
+            self.session.message = message
+            self.session.undo = str(change.change) if change is not None else ""
+            self.session.id_of_message = change.record if change is not None else ""
+        return RedirectResponse(path, 303)
