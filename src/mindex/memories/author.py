@@ -1,12 +1,12 @@
 """The author of changes: the agent that writes entries, as the settings name it."""
 
 from mindex.errors import UsageError
+from mindex.limits import MAX_FIELD, MAX_NAME
+from mindex.memories.validation import validate_length
 from mindex.model import Change
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Revision, Store
 from mindex.values import dataclass
-
-_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class Author:
         name = agent or self.name
         if name == "*" or not name.strip():
             raise UsageError("'*' is everyone: nobody in particular can be told", "name one agent with --agent")
-        if len(name) > _LONGEST or self.redactor.redact_text(name) != name:
-            raise UsageError("that is not a name for an agent", f"use at most {_LONGEST} plain characters")
+        if len(name) > MAX_NAME or self.redactor.redact_text(name) != name:
+            raise UsageError("that is not a name for an agent", f"use at most {MAX_NAME} plain characters")
         return name
 
     def revise(self, id_: str, change: Revision, action: str, reason: str = "", *, unique: str = "") -> Change:
         """Change an entry and note the change in its history, with the reason redacted; see `EntryStore.revise`."""
-        reason = self.redactor.redact_text(reason)
+        reason = self.redactor.redact_text(validate_length("reason", reason, MAX_FIELD))
         return self.store.entries.revise(id_, change, by=self.name, action=action, reason=reason, unique=unique)

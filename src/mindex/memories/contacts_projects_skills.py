@@ -14,7 +14,7 @@ from mindex.memories.author import Author
 from mindex.memories.entries import find_entry, list_all
 from mindex.memories.field_specs import FIELDS, UNIQUE, ThingKind, record_values, validate_fields
 from mindex.memories.skill_schedule import due_at, validate_trigger
-from mindex.memories.validation import validate_json, validate_limit
+from mindex.memories.validation import validate_fields_json, validate_limit
 from mindex.model import Change, DueSkill, Filters, Record
 from mindex.redaction.json_values import redact_value
 from mindex.store.base import Page
@@ -132,7 +132,7 @@ class Things:
 
     def _redacted(self, fields: Mapping[str, object]) -> dict[str, object]:
         redact = self._author.redactor.redact_text
-        return {name: redact_value(validate_json(value), redact, name) for name, value in fields.items()}
+        return {name: redact_value(value, redact, name) for name, value in validate_fields_json(fields).items()}
 
     def _with_fields(self, record: Record, values: Mapping[str, object]) -> Record:
         """The record with these fields, and what is made of them. Raises UsageError for a trigger without a meaning."""

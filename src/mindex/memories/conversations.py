@@ -6,17 +6,17 @@ from mindex.clock import now_ms
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import UsageError
 from mindex.ids import new_id
+from mindex.limits import MAX_NAME
 from mindex.memories.author import Author
 from mindex.memories.entries import find_entry, list_all
 from mindex.memories.fact_extraction import FactExtraction
 from mindex.memories.turns import make_turn
-from mindex.memories.validation import validate_limit, validate_text
+from mindex.memories.validation import validate_length, validate_limit, validate_tags, validate_text
 from mindex.model import ExtractionReport, Filters, Record, Report, SessionPage
 from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
 MOST_SESSIONS = 200  # that are listed at once
-_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,9 @@ class Conversations:
         if not user_message.strip() and not agent_response.strip():
             raise UsageError("both sides of the exchange are empty", "give what was said")
         validate_text(user_message + agent_response)
+        validate_length("session id", session_id, MAX_NAME)
+        validate_length("name of the speaker", speaker, MAX_NAME)
+        validate_tags(tags)
         agent = self._author.agent(agent)
         moment = parse_time(at) if at else now_ms()
         redact_text = self._author.redactor.redact_text
@@ -58,7 +61,7 @@ class Conversations:
             agent=agent,
             session_id=redact_text(session_id).strip() or new_id(),
             tags=tuple(map(redact_text, tags)),
-            speaker=" ".join(redact_text(speaker).split())[:_LONGEST_NAME],
+            speaker=" ".join(redact_text(speaker).split()),
             at=moment,
         )
         self._author.store.entries.add([record], by=self._author.name)

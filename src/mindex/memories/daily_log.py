@@ -13,6 +13,7 @@ from pathlib import Path
 from mindex.atomic_write import replaced_file
 from mindex.daily_log_format import LOG_FOLDER, is_line_of, local_day, log_header, log_line, log_name
 from mindex.model import Record
+from mindex.private_files import make_private_folder, open_private
 
 # The source of memories that come from files: they are not written back into one.
 _FILE_INDEX = "file-index"
@@ -33,8 +34,8 @@ class DailyLog:
             return
         day = local_day(record.created_at)
         entry = f"{log_line(record)}\n"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with self._locked(), (self._folder / log_name(day)).open("ab+", buffering=0) as log:
+        make_private_folder(self._folder)
+        with self._locked(), open_private(self._folder / log_name(day), "ab+", buffering=0) as log:
             size = os.fstat(log.fileno()).st_size
             if size == 0:
                 entry = log_header(day) + entry

@@ -1,22 +1,27 @@
 """Reading entries: by id, prefix or number, page by page, or all at once."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from mindex.errors import AmbiguousIdError, NotFoundError
-from mindex.memories.open_conflicts import in_conflict
-from mindex.model import Change, Filters, MemoryInConflict, Record
+from mindex.memories.open_conflicts import conflicting, conflicts_of, in_conflict
+from mindex.model import Change, Conflict, Filters, MemoryInConflict, Record, SimilarMemory
 from mindex.store.base import Page, RankingSignals, Store
 from mindex.values import dataclass
 
 _PAGE = 500
+_NUMBER = re.compile(r"#(?P<number>[0-9]{1,18})")
 
 
 def find_entry(store: Store, reference: str) -> Record:
-    """The entry, live or retired, with this id or a unique prefix of it.
+    """The entry, live or retired, with this id, a unique prefix of it, or this number (`#5`).
 
     Raises NotFoundError for a chunk or nothing, AmbiguousIdError for several.
     """
-    id_ = resolve_id(store, reference) if reference else None
+    if match := _NUMBER.fullmatch(reference):
+        id_ = numbered_id(store, int(match["number"]), store.entries.agents())
+    else:
+        id_ = resolve_id(store, reference) if reference else None
     record = store.retrieval.record(id_) if id_ else None
     if record is None or record.kind == "chunk":
         what = "a piece of a file" if record else "nothing that was told"
@@ -32,6 +37,15 @@ def resolve_id(store: Store, reference: str) -> str | None:
     if len(ids) > 1:
         raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
     return ids[0] if ids else None
+
+
+def numbered_id(store: Store, number: int, agents: Sequence[str]) -> str | None:
+    """The id of the entry with a number; None when there is none. Raises AmbiguousIdError for entries of two agents."""
+    found = {agent: id_ for agent in agents if (id_ := store.entries.by_number(agent, number))}
+    if len(found) > 1:
+        names = ", ".join(f"{id_} of {agent}" for agent, id_ in found.items())
+        raise AmbiguousIdError(f"{len(found)} agents have an entry {number}: {names}", "give the id")
+    return next(iter(found.values()), None)
 
 
 def list_all(store: Store, scope: Filters, *, offset: int = 0) -> Iterator[Record]:
@@ -87,6 +101,19 @@ class Entries:
     def in_conflict(self, filters: Filters) -> tuple[MemoryInConflict, ...]:
         """The memories in scope that cannot hold beside another live one, newest first, each with those others."""
         return in_conflict(self._store, filters)
+
+    def conflicts(self, id_: str) -> tuple[Conflict, ...]:
+        """The live memories that a memory cannot hold beside, and why."""
+        return conflicts_of(self._store, self.find(id_).id)
+
+    def similar(self, id_: str) -> tuple[SimilarMemory, ...]:
+        """Live near-duplicates of a memory, the nearest first; none of another kind of entry."""
+        # Only who looks at one memory asks: `get` and the servers' start do without these modules.
+        from mindex.memories.related_memories import conflict_candidates, find_related, similar_among
+
+        record = self.find(id_)
+        related = [one for one in find_related(self._store, record) if one.record.id != record.id]
+        return similar_among(record, related, (), but=conflicting(record, conflict_candidates(related)))
 
     def changes(self, after: int, before: int) -> Iterator[Change]:
         """Every change between two moments, in order of time."""

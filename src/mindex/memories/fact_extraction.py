@@ -56,6 +56,11 @@ class FactExtraction:
     def __post_init__(self) -> None:
         self._waiting = WorkQueue("mindex-facts", self._extract_waiting, self._stop)
 
+    @property
+    def is_on(self) -> bool:
+        """Whether a language model is configured and new turns are read without a request."""
+        return self._enabled and self._providers.settings("generation").provider != "none"
+
     def extract(self, *, limit: int, agent: str, again: bool, report: Report | None = None) -> ExtractionReport:
         """Read turns of an agent (`*`: all agents) that were not read yet, oldest first, at most `limit`.
 
@@ -112,7 +117,7 @@ class FactExtraction:
 
     def extract_later(self, turn: Record) -> None:
         """Read a turn that was just added: now or, in a server, in the background."""
-        if not self._enabled or self._providers.settings("generation").provider == "none":
+        if not self.is_on:
             return
         if self._queue.in_background:
             self._waiting.submit(turn.id)

@@ -53,18 +53,24 @@ _STRONG, _STRONG_CJK = _VITAL | _WEIGHTY, re.compile(f"{_VITAL_CJK.pattern}|{_WE
 _HEDGES_CJK = re.compile("也许|也許|可能|大概|或许|或許|たぶん|多分|随便")
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_ASCII_WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")  # the same for a folded ASCII text, in half the time
 # "not critical" does not raise it; it does not lower it either, or a weighty word could do so.
 _NEGATED = re.compile(r"\b(?:not|isn['’]?t|nicht|no es|pas)\s+(?:(?:so|very|that|really|sehr|muy|très)\s+)?[^\W\d_]+")
+# A digit first: the search passes over all other characters at once.
+_NUMERIC_DATE = re.compile(r"\d(?<!\w\d)(?:\d{3}-\d\d-\d\d|\d?[./]\d\d?[./]\d{2,4})\b")
+_BEFORE_DATE = "by until before due bis hasta avant".split()
+_MONTHS = "january february march april may june july august september october november december".split()
 _DATE = re.compile(
-    r"""\b(?: \d{4}-\d\d-\d\d\b | \d\d?[./]\d\d?[./]\d{2,4}\b | birthday\b | anniversary\b
-    | (?:by|until|before|due|bis|hasta|avant)\s+(?:\w+\s+)?
+    rf"""\b(?: birthday\b | anniversary\b
+    | (?:{"|".join(_BEFORE_DATE)})\s+(?:\w+\s+)?
         (?:\d\d?\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight|next|end\ of|(?:mon|diens|frei)tag)
-    | (?:january|february|march|april|may|june|july|august|september|october|november|december)\s\d )""",
+    | (?:{"|".join(_MONTHS)})\s\d )""",
     re.VERBOSE,
 )
+_DATE_WORDS = ("birthday", "anniversary", *_BEFORE_DATE, *_MONTHS)  # one of them is in every such date
 _DATE_CJK = re.compile(r"\d\s?[年月]")
 # A capital inside a sentence: enough to know that something is named; `entities` finds the names.
-_NAME = re.compile(r"(?<=[^\W\d_A-Z] )[A-Z][a-z]+|(?<=[,;] )[A-Z][a-z]+|\b[A-Z][a-z]+ [A-Z][a-z]+")
+_NAME = re.compile(r"[A-Z](?:(?:(?<=[^\W\d_A-Z] .)|(?<=[,;] .))[a-z]|(?<!\w.)[a-z]+ [A-Z][a-z])")
 
 SHORT = 12  # bytes of UTF-8: a Chinese character says as much as three letters do
 LONG = 4_000  # characters
@@ -74,17 +80,24 @@ def estimate_importance(text: str, type: str) -> int:  # noqa: A002 - the word o
     """Return the importance of a memory of this type, 1 to 10; equal texts always get the same."""
     text = text[:READ_LIMIT].strip()
     folded = fold(text)
-    words = frozenset(_WORD.findall(folded))
+    words = frozenset((_ASCII_WORD if folded.isascii() else _WORD).findall(folded))
     strong = not words.isdisjoint(_STRONG) or (not text.isascii() and _STRONG_CJK.search(text) is not None)
     points = _BASE.get(type, _BASE_OF_UNKNOWN_TYPE)
     points += _weight(folded) if strong else 0
     wide = not text.isascii()
-    points += bool(_DATE.search(folded) or (wide and _DATE_CJK.search(text))) + bool(_NAME.search(text))
+    points += _has_date(folded) or bool(wide and _DATE_CJK.search(text))
+    points += bool(_NAME.search(text))
     points -= min(2, len(words & _HEDGES) + (len(_HEDGES_CJK.findall(text)) if wide else 0))
     # The length decides nothing where a vital or weighty word does, so a longer text never undoes that word.
     if not strong and (len(text.encode(errors="replace")) < SHORT or len(text) > LONG):
         points -= 1
     return max(LEAST, min(MOST, points))
+
+
+def _has_date(folded: str) -> bool:
+    if _NUMERIC_DATE.search(folded):
+        return True
+    return any(map(folded.__contains__, _DATE_WORDS)) and bool(_DATE.search(folded))
 
 
 def _weight(folded: str) -> int:

@@ -12,11 +12,11 @@ from urllib.parse import unquote
 from mindex.clock import now_ms
 from mindex.errors import ConflictError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.ids import new_id
+from mindex.limits import MAX_TEXT_BYTES
 from mindex.memories.author import Author
 from mindex.memories.entries import list_all
 from mindex.memories.field_specs import UNIQUE
 from mindex.memories.summary import summarize
-from mindex.memories.validation import MAX_BYTES
 from mindex.model import Filters, Record
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Revision
@@ -168,8 +168,8 @@ def _checked_text(text: str) -> str:
         size = len(text.encode())
     except UnicodeEncodeError:
         raise UsageError("The text holds characters that cannot be stored") from None
-    if size > MAX_BYTES:
-        raise UsageError(f"The file would have {size:,} bytes, {MAX_BYTES:,} are allowed; split it")
+    if size > MAX_TEXT_BYTES:
+        raise UsageError(f"The file would have {size:,} bytes, {MAX_TEXT_BYTES:,} are allowed; split it")
     return text
 
 

@@ -10,14 +10,13 @@ from mindex.clock import now_ms
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
+from mindex.limits import MAX_PROFILE_BYTES
 from mindex.memories.author import Author
 from mindex.memories.json_paths import leaves, parse_path, refuse_loss, value_at, with_value, without_value
-from mindex.memories.validation import validate_json
+from mindex.memories.validation import validate_json, validate_profile_keys
 from mindex.model import Change, Record
 from mindex.redaction.json_values import redact_value
 from mindex.values import dataclass
-
-MAX_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +108,12 @@ def profile_size(data: Any) -> int:
 def with_data(record: Record, data: Any) -> Record:
     """Return a profile with other data and the text made of it. Raises UsageError when it is too large."""
     size = profile_size(data)
-    if size > MAX_BYTES:
+    if size > MAX_PROFILE_BYTES:
         raise UsageError(
-            f"the profile would have {size:,} bytes, {MAX_BYTES:,} are allowed", "keep long texts as memories or notes"
+            f"the profile would have {size:,} bytes, {MAX_PROFILE_BYTES:,} are allowed",
+            "keep long texts as memories or notes",
         )
+    validate_profile_keys(data, before=record.fields.get("data"))
     return with_unchecked_data(record, data)
 
 

@@ -118,11 +118,15 @@ class EntryService:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
         lines, notes = self._remove_from_log(ids)
         purged = self._writer.purge(ids)
-        stay = (f"facts that were taken from it stay: {', '.join(purged.facts)}",) if purged.facts else ()
+        stay = [f"facts that were taken from it stay: {', '.join(purged.facts)}"] if purged.facts else []
+        if "sync" in self._store.capabilities and self._store.sync.purged():
+            stay.append("the sync folder and your other machines hold it until the next `mindex sync DIR`")
         return replace(purged, log_lines=lines, notes=(*notes, *stay))
 
     def purge_expired(self) -> int:
         """Purge what expired longer ago than `memory.grace_days`. Returns how many entries were purged."""
+        if "entries" not in self._store.capabilities:
+            return 0
         expired = self._store.entries.expired(now_ms() - int(self._grace_days * DAY_MS))
         if not expired:
             return 0

@@ -31,10 +31,12 @@ class Timeline:
         kinds: Sequence[str] = (),
         limit: int = 50,
         agent: str | None = None,
+        source: str = "",
     ) -> tuple[TimelineEvent, ...]:
         """Events between two times, oldest first; without a beginning, those of the last seven days, newest first.
 
-        With a query, only those of entries that have one of its words.
+        With a query, only those of entries that have one of its words; with a source, only those of entries that come
+        from it (`hook` is also the source of `hook:claude-code`).
         """
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise UsageError(f"unknown kind '{unknown[0]}'", f"use one of {', '.join(KINDS)}")
@@ -47,6 +49,7 @@ class Timeline:
         for change in self._store.entries.changes_between(start, until, newest_first=not after):
             record = change.after
             in_scope = scope in ("*", record.agent) and (not kinds or record.kind in kinds)
+            in_scope = in_scope and (not source or f"{record.source}:".startswith(f"{source}:"))
             if in_scope and (not wanted or not wanted.isdisjoint(_words(record))):
                 events.append(TimelineEvent(change.at, change.action, change.record, record.kind, record.summary))
             if len(events) == most:

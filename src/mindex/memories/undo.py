@@ -18,8 +18,8 @@ from mindex.memories.profile import with_data as profile_with
 from mindex.model import Change, Record
 from mindex.model.record_properties import in_order
 from mindex.store.base import Store
+from mindex.store.rules.undo_batch_ids import UNDO_OF
 
-_UNDO_OF = "undo of change "  # how the reason of an undo begins
 _UNDOABLE = tuple(one.name for one in in_order("history"))
 
 
@@ -31,7 +31,7 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
     """
     with store.entries.transaction(batch=True):
         undone = _change(store, reference)
-        reason = f"{_UNDO_OF}{undone.change}"
+        reason = f"{UNDO_OF}{undone.change}"
         others = [one for one in store.entries.batch(undone.batch) if one.record != undone.record]
         back = [one for one in others if _stands(one, store.retrieval.record(one.record))]
         # In their order: what stood for several goes before they come back.
@@ -139,7 +139,7 @@ def _not_undone(store: Store, changes: Sequence[Change]) -> list[Change]:
 
 def _undone_by(store: Store, undo_: Change, changes: Sequence[Change], in_force: Mapping[int, Change]) -> int:
     """The number of the change of this record that an undo undid; 0 when there is none left."""
-    match = re.fullmatch(rf"{_UNDO_OF}(\d{{1,18}})", undo_.reason)
+    match = re.fullmatch(rf"{UNDO_OF}(\d{{1,18}})", undo_.reason)
     numbers = {change.change for change in changes if change.change < undo_.change}
     if match and int(match[1]) in numbers:
         return int(match[1])

@@ -1,21 +1,41 @@
-"""Validation of entries: type, text, JSON values, and the ranges of importance, confidence and expiry.
+"""Validation of entries: type, text, lengths, JSON values, and the ranges of importance, confidence and expiry.
 
-Each function returns its value or raises UsageError.
+Each function returns its value or raises UsageError. The limits are those of `mindex.limits`.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 from mindex.errors import UsageError
-from mindex.model import TYPES
+from mindex.limits import (
+    MAX_FIELD,
+    MAX_NAME,
+    MAX_PROFILE_KEYS,
+    MAX_SUMMARY,
+    MAX_TAG,
+    MAX_TAGS,
+    MAX_TEXT_BYTES,
+)
+from mindex.model import TYPES, Record
 
-MAX_BYTES = 1024 * 1024
+# The most characters of a property that is a text.
+_PROPERTIES: Mapping[str, int] = {
+    "summary": MAX_SUMMARY,
+    "title": MAX_FIELD,
+    "context": MAX_FIELD,
+    "source": MAX_FIELD,
+    "anchor": MAX_FIELD,
+}
+# Fields that are names; of a turn, two are its text.
+_NAMES = ("name", "session_id", "speaker")
+_TEXTS = ("user_message", "agent_response")
 _DEEPEST = 50
 _END_OF_9999 = 253_402_300_799_000  # the last moment that `datetime` knows
 
 
 def validate_type(type_: str) -> str:
     if type_ not in TYPES:
-        raise UsageError(f"unknown type '{type_}'", f"use one of {', '.join(TYPES)}")
+        raise UsageError(f"unknown type '{type_:.40}'", f"use one of {', '.join(TYPES)}")
     return type_
 
 
@@ -49,17 +69,96 @@ def validate_text(text: str) -> str:
     if not text.strip():
         raise UsageError("there is nothing to remember: the text is empty", "say what is to be remembered")
     size = len(text.encode("utf-8", "surrogatepass"))
-    if size > MAX_BYTES:
+    if size > MAX_TEXT_BYTES:
         raise UsageError(
-            f"the text has {size:,} bytes, a memory may have {MAX_BYTES:,}",
+            f"the text has {size:,} bytes, a memory may have {MAX_TEXT_BYTES:,}",
             "keep it as a file in an indexed folder, or tell it in parts",
         )
     return text
 
 
+def validate_length(what: str, text: str, most: int) -> str:
+    if len(text) > most:
+        raise UsageError(f"the {what} has {len(text):,} characters, at most {most:,} are allowed", "shorten it")
+    return text
+
+
+def validate_tags(tags: Sequence[str]) -> Sequence[str]:
+    _validate_many("tag", tags, MAX_TAG)
+    return tags
+
+
+def validate_properties(given: Mapping[str, object]) -> Mapping[str, object]:
+    """Check the lengths of a memory's properties, as they were given, but for its text."""
+    for name, value in given.items():
+        if name in _PROPERTIES and isinstance(value, str):
+            validate_length(name, value, _PROPERTIES[name])
+        elif name in ("tags", "entities") and isinstance(value, list | tuple):
+            _validate_many("tag" if name == "tags" else "name", value, MAX_TAG if name == "tags" else MAX_NAME)
+        elif name == "fields" and isinstance(value, Mapping):
+            validate_fields_json(value)
+    return given
+
+
+def validate_fields_json(fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Check the fields of an entry: what they hold can be stored as JSON, and nothing is too long."""
+    for name, value in fields.items():
+        if name in _NAMES and isinstance(value, str):
+            validate_length(name, value, MAX_NAME)
+        if name not in _TEXTS:
+            validate_json({name: value})
+    return fields
+
+
+def validate_record(record: Record) -> Record:
+    """Check the lengths of all that an entry holds, as one comes from elsewhere."""
+    validate_length("agent", record.agent, MAX_NAME)
+    names = (*_PROPERTIES, "tags", "entities")
+    validate_properties({name: getattr(record, name) for name in names if hasattr(record, name)})
+    if record.kind == "profile":
+        validate_json(record.fields)
+        validate_profile_keys(record.fields.get("data"))
+    else:
+        validate_fields_json({name: value for name, value in record.fields.items() if name != "foreign_ids"})
+    return record
+
+
+def validate_profile_keys(data: object, before: object = None) -> None:
+    """Refuse more values than a profile may have, unless it had as many before."""
+    count = sum(1 for _ in _values(data))
+    if count > MAX_PROFILE_KEYS and count > sum(1 for _ in _values(before)):
+        raise UsageError(
+            f"the profile would have {count:,} values, at most {MAX_PROFILE_KEYS:,} are allowed",
+            "keep what is not about the user as memories",
+        )
+
+
+def _values(data: object) -> Iterator[object]:
+    """Yield every value that holds no others."""
+    waiting = [data]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict | list) and value:
+            waiting += value.values() if isinstance(value, dict) else value
+        else:
+            yield value
+
+
+def _validate_many(what: str, texts: Sequence[object], most: int) -> None:
+    if len(texts) > MAX_TAGS:
+        raise UsageError(f"{len(texts):,} {what}s are too many", f"give at most {MAX_TAGS}")
+    for text in texts:
+        validate_length(what, str(text), most)
+
+
 def validate_json(value: object, depth: int = 0) -> object:
     if depth > _DEEPEST:
         raise UsageError(f"a value is nested more than {_DEEPEST} deep", "store it flatter, or as a text")
+    if isinstance(value, str):
+        validate_length("value", value, MAX_FIELD)
+    if isinstance(value, dict):
+        for key in value:
+            validate_length("name of a value", str(key), MAX_NAME)
     if isinstance(value, list | tuple | dict):
         for part in value.values() if isinstance(value, dict) else value:
             validate_json(part, depth + 1)

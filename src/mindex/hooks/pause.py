@@ -1,0 +1,33 @@
+"""A pause of all hooks of one memory: a small file beside it that says until when."""
+
+from pathlib import Path
+
+from mindex.clock import now_ms
+from mindex.private_files import make_private_folder
+
+_FILE = "hooks-paused"
+_FOREVER = 2**62
+
+
+def pause(folder: Path, until: int | None) -> None:
+    """Let hooks do nothing until a moment, or (None) until `resume`."""
+    make_private_folder(folder)
+    (folder / _FILE).write_text(str(until if until is not None else ""), "utf-8")
+
+
+def resume(folder: Path) -> bool:
+    """End a pause. Returns whether there was one."""
+    paused = is_paused(folder)
+    (folder / _FILE).unlink(missing_ok=True)
+    return paused
+
+
+def is_paused(folder: Path) -> bool:
+    """Return whether hooks are to do nothing now. A file that cannot be read is a pause without an end."""
+    try:
+        text = (folder / _FILE).read_text("utf-8").strip()
+    except FileNotFoundError:
+        return False
+    except (OSError, UnicodeError):
+        return True
+    return now_ms() < (int(text) if text.isdecimal() else _FOREVER)

@@ -1,0 +1,103 @@
+"""Runs one hook: reads what the agent sends, does the work, returns what the agent is to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from mindex.errors import UsageError
+from mindex.hooks.hook_input import HookInput, read_input
+from mindex.hooks.session_state import SessionState, remove_old_states, session_state
+from mindex.present.hooks import hook_json, recall_text, start_text
+
+if TYPE_CHECKING:
+    from mindex.config import Settings
+    from mindex.memory import Memory
+
+PROGRAMS = ("claude-code", "codex", "gemini", "opencode")
+# What Claude Code calls the event, for an agent that does not name it.
+EVENTS = {
+    "session-start": "SessionStart",
+    "prompt": "UserPromptSubmit",
+    "stop": "Stop",
+    "pre-compact": "PreCompact",
+    "session-end": "SessionEnd",
+}
+_STATES = "hooks"  # the folder of the states, in the data folder
+
+
+class HookRun:
+    """One hook of one agent. `open_memory` opens the memory of the settings."""
+
+    def __init__(self, settings: Settings, folder: Path, program: str, open_memory: Callable[[], Memory]) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._program = program
+        self._open_memory = open_memory
+
+    def run(self, event: str, stream: BinaryIO) -> str:
+        """Return what the agent is to read, '' for nothing. Raises MindexError and OSError."""
+        if event not in EVENTS:
+            raise UsageError(f"there is no hook '{event}'", f"use one of {', '.join(EVENTS)}")
+        if self._program not in PROGRAMS:
+            raise UsageError(f"there is no agent '{self._program}'", f"use one of {', '.join(PROGRAMS)}")
+        given = read_input(stream)
+        if not given.session:
+            raise UsageError("the agent sent no session_id", "hooks know a conversation by it")
+        with session_state(self._folder / _STATES, given.session) as state:
+            if event == "session-start":
+                text = self._start(given, state)
+            elif event == "prompt":
+                text = self._recall(given, state)
+            else:
+                self._capture(given, state, at_end=event == "session-end")
+                text = ""
+        return hook_json(given.event or EVENTS[event], text) if text else ""
+
+    def _start(self, given: HookInput, state: SessionState) -> str:
+        from mindex.hooks.session_start import what_matters  # each hook imports what it needs: all start cold
+
+        remove_old_states(self._folder / _STATES)
+        if state.started and given.reason == "resume":  # it is in the conversation already
+            return ""
+        with self._open_memory() as memory:
+            text, ids = start_text(what_matters(memory, given))
+        state.started = True
+        state.recalled += ids
+        return text
+
+    def _recall(self, given: HookInput, state: SessionState) -> str:
+        from mindex.hooks.recall import question_of, recall  # as above
+
+        if self._program != "claude-code":  # its transcript has it
+            self._keep_prompt(given, state)
+        question = question_of(given.prompt)
+        if not question:
+            return ""
+        shown, agent = frozenset(state.recalled), self._settings.text("agent")
+        lines = None
+        if (self._folder / "run").is_dir():
+            from mindex.hooks.recall_socket import ask_server  # only where a server was once
+
+            lines = ask_server(
+                self._folder, self._settings.database, question, shown=shown, session=given.session, agent=agent
+            )
+        if lines is None:
+            with self._open_memory() as memory:
+                lines = recall(memory, question, shown=shown, session=given.session, agent=agent, by_keyword=True)
+        text, ids = recall_text(lines)
+        state.recalled += ids
+        return text
+
+    def _keep_prompt(self, given: HookInput, state: SessionState) -> None:
+        """Remember what was asked, redacted, until the agent sends the answer: it may send that alone."""
+        from mindex.redaction.redactor import Redactor  # as above
+
+        state.prompt = Redactor(self._settings.secrets_mode).for_reading().redact_text(given.prompt)
+
+    def _capture(self, given: HookInput, state: SessionState, *, at_end: bool) -> None:
+        from mindex.hooks.turn_capture import capture_turns  # as above
+
+        with self._open_memory() as memory:
+            capture_turns(memory, given, state, self._program, at_end=at_end)

@@ -1,0 +1,232 @@
+"""An edit: one change of one record as it travels between machines, and its line of JSON.
+
+It names what it changed and nothing else, so that edits of different properties go together. A line ends with a
+checksum; a reader ignores a line that was cut off or changed on its way.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Any, cast
+
+from mindex.clock import FIRST_MS, LAST_MS
+from mindex.model import Kind, Record
+from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.sync.field_changes import MISSING, FieldChange
+from mindex.sync.stamps import is_stamp
+from mindex.transfer.importers.json_lines import MOST_VALUES
+from mindex.transfer.jsonl_rows import InvalidRow, decode_row, encode_value
+from mindex.values import dataclass
+
+VERSION = 1
+_ID = re.compile(r"[a-z0-9]{4,64}")
+_SUM = re.compile(rb'(.*),"sum":"([0-9a-f]{16})"\}\r?\n', re.DOTALL)  # git may change line ends
+_HEAD = re.compile(rb'\{"v":\d+,"stamp":"([a-z0-9.]{38})","record":"([a-z0-9]{4,64})"')
+_DEEPEST = 50
+_LONGEST_AGENT = 200
+# The properties that an edit can set. The others are fixed when a record is made, or numbers of one machine.
+SETTABLE = tuple(one for one in ENTRY_PROPERTIES if not one.fixed and one.name != "fields")
+_SETTABLE_NAMES = {one.name: one for one in SETTABLE}
+_TEXTS = ("by", "action", "reason", "batch", "undoes", "of", "parent")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What never changes of a record: the part of the edit that made it."""
+
+    kind: Kind
+    agent: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of one record.
+
+    `of` is the stamp of the edit that made the record, as far as the author knew; a purge removes all edits of what was
+    made before it. `parent` is the digest of the state that the author changed, `over` has digests of the values that
+    the edit replaced: where they differ from what is found, another machine changed the same at the same time.
+    """
+
+    stamp: str
+    record: str
+    purged: bool = False
+    origin: Origin | None = None
+    at: int = 0
+    by: str = ""
+    action: str = ""
+    reason: str = ""
+    batch: str = ""
+    undoes: str = ""  # the stamp of the edit that it took back
+    values: Mapping[str, object] = field(default_factory=dict)
+    fields: tuple[FieldChange, ...] = ()
+    of: str = ""
+    parent: str = ""
+    over: Mapping[str, str] = field(default_factory=dict)
+    told_at: int | None = None  # when the text was told again before this edit, which is no change of its own
+
+
+# ── encode ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def encode_edit(edit: Edit) -> str:
+    """Return the edit as a line of JSON, without checksum and line end."""
+    line: dict[str, Any] = {"v": VERSION, "stamp": edit.stamp, "record": edit.record}
+    if edit.purged:
+        return compact({**line, "purged": True})
+    if edit.origin is not None:
+        line["new"] = dict(zip(("kind", "agent", "created_at"), _origin_values(edit.origin), strict=True))
+    line["at"] = edit.at
+    line |= {name: getattr(edit, name) for name in _TEXTS if getattr(edit, name)}
+    if edit.values:
+        line["set"] = {name: encode_value(_SETTABLE_NAMES[name].value, value) for name, value in edit.values.items()}
+    if edit.fields:
+        line["fields"] = [
+            [list(one.path)] if one.value is MISSING else [list(one.path), one.value] for one in edit.fields
+        ]
+    if edit.over:
+        line["over"] = dict(edit.over)
+    if edit.told_at is not None:
+        line["told_at"] = edit.told_at
+    return compact(line)
+
+
+def _origin_values(origin: Origin) -> tuple[str, str, int]:
+    return origin.kind, origin.agent, origin.created_at
+
+
+def compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def file_line(line: str) -> bytes:
+    """Return a line as files have it: with its checksum."""
+    body = line.encode("utf-8", "surrogatepass")
+    return body[:-1] + f',"sum":"{checksum(body[:-1])}"}}\n'.encode()
+
+
+def checksum(body: bytes) -> str:
+    from hashlib import sha256  # loads OpenSSL, which only what syncs needs
+
+    return sha256(body).hexdigest()[:16]
+
+
+# ── decode ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def head_of(line: bytes) -> tuple[str, str] | None:
+    """The stamp and the record of a line that this program wrote, without reading the rest of it."""
+    match = _HEAD.match(line)
+    return (match[1].decode(), match[2].decode()) if match else None
+
+
+def checked_line(line: bytes) -> tuple[str, str]:
+    """Return the JSON of a line of a file, and its checksum. Raises InvalidRow when it was changed on its way."""
+    match = _SUM.fullmatch(line)
+    if match is None or checksum(match[1]) != match[2].decode():
+        raise InvalidRow("its checksum is wrong: it was cut off or changed")
+    if sum(map(line.count, (b"[", b"{", b","))) > MOST_VALUES:
+        raise InvalidRow("it holds too many values")
+    try:
+        return f"{match[1].decode()}}}", match[2].decode()
+    except UnicodeDecodeError:
+        raise InvalidRow("it is not UTF-8") from None
+
+
+def decode_edit(line: str) -> Edit:
+    """Return the edit of a line of JSON. Raises InvalidRow for anything that this version does not write."""
+    try:
+        parsed = json.loads(line)
+    except (ValueError, RecursionError):
+        raise InvalidRow("it is not JSON") from None
+    if not isinstance(parsed, dict):
+        raise InvalidRow("it is not a JSON object")
+    version = parsed.get("v")
+    if version != VERSION or isinstance(version, bool):
+        raise InvalidRow(f"it has version {version!r:.20}, this mindex reads {VERSION}: upgrade it")
+    stamp, record = parsed.get("stamp"), parsed.get("record")
+    if not isinstance(stamp, str) or not is_stamp(stamp):
+        raise InvalidRow("it has no stamp")
+    if not isinstance(record, str) or not _ID.fullmatch(record):
+        raise InvalidRow(f"{record!r:.40} is no id of a record")
+    if "purged" in parsed:
+        if parsed["purged"] is not True:
+            raise InvalidRow("'purged' is not true")
+        return Edit(stamp, record, purged=True)
+    texts: dict[str, Any] = {name: _text(parsed, name) for name in _TEXTS}
+    if not texts["action"] or any(texts[name] and not is_stamp(texts[name]) for name in ("undoes", "of")):
+        raise InvalidRow("it does not say what was done")
+    edit = Edit(
+        stamp,
+        record,
+        origin=_origin(parsed.get("new")),
+        at=_time(parsed.get("at")),
+        values=_values(record, parsed.get("set", {})),
+        fields=_field_changes(parsed.get("fields", [])),
+        over=_over(parsed.get("over", {})),
+        told_at=_time(parsed["told_at"]) if "told_at" in parsed else None,
+    )
+    return replace(edit, **texts)
+
+
+def _text(parsed: Mapping[str, Any], name: str) -> str:
+    value = parsed.get(name, "")
+    if not isinstance(value, str):
+        raise InvalidRow(f"'{name}' is not a text")
+    return value
+
+
+def _time(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not FIRST_MS <= value <= LAST_MS:
+        raise InvalidRow("it has a time that no calendar holds")
+    return value
+
+
+def _origin(new: object) -> Origin | None:
+    if new is None:
+        return None
+    if not isinstance(new, dict) or not isinstance(new.get("kind"), str) or not isinstance(new.get("agent"), str):
+        raise InvalidRow("a new record needs a kind and an agent")
+    if not new["agent"].strip() or new["agent"] == "*" or len(new["agent"]) > _LONGEST_AGENT:
+        raise InvalidRow("it belongs to no agent")
+    return Origin(cast("Kind", new["kind"]), new["agent"], _time(new.get("created_at")))
+
+
+def _values(record: str, values: object) -> dict[str, object]:
+    if not isinstance(values, dict):
+        raise InvalidRow("'set' is not an object")
+    if unknown := sorted(values.keys() - _SETTABLE_NAMES.keys()):
+        raise InvalidRow(f"it sets '{unknown[0]:.40}', which no edit can set")
+    made = decode_row({"text": "", **values, "id": record, "kind": "memory"}).record
+    decoded = {name: getattr(made, name) for name in values}
+    for name, value in decoded.items():
+        if value is None and _SETTABLE_NAMES[name].default is not None:
+            raise InvalidRow(f"the {name} is not there")
+    return decoded
+
+
+def _field_changes(changes: object) -> tuple[FieldChange, ...]:
+    if not isinstance(changes, list):
+        raise InvalidRow("'fields' is not a list")
+    return tuple(map(_field_change, changes))
+
+
+def _field_change(change: object) -> FieldChange:
+    if not isinstance(change, list) or not 1 <= len(change) <= 2:
+        raise InvalidRow("a change of a field is a path and a value")
+    path = change[0]
+    if not isinstance(path, list) or not 1 <= len(path) <= _DEEPEST or not all(isinstance(one, str) for one in path):
+        raise InvalidRow("the path of a field is a list of names")
+    return FieldChange(tuple(path), *change[1:])
+
+
+def _over(over: object) -> dict[str, str]:
+    if not isinstance(over, dict) or not all(isinstance(one, str) for one in over.values()):
+        raise InvalidRow("'over' is not an object of texts")
+    return over
+
+
+def encoded_value(record: Record, name: str) -> object:
+    """A property of a record as JSON has it."""
+    return encode_value(_SETTABLE_NAMES[name].value, getattr(record, name))

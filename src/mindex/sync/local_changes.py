@@ -1,0 +1,130 @@
+"""The changes of this machine as edits: each change of the history that is not sent yet gets a stamp."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mindex.clock import now_ms
+from mindex.errors import MindexError
+from mindex.model import Change, Record
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import Store
+from mindex.store.rules.undo_batch_ids import UNDO_OF
+from mindex.store.sync_rows import SyncRow
+from mindex.sync.edits import Edit, decode_edit, encode_edit
+from mindex.sync.field_changes import value_at
+from mindex.sync.merge import Merge, difference, merge
+from mindex.sync.redact_edit import redact_edit
+from mindex.sync.stamps import next_stamp
+from mindex.transfer.jsonl_rows import InvalidRow, reason_of
+
+_PAGE = 500
+_UNDO = re.compile(rf"{UNDO_OF}(\d{{1,18}})")
+
+
+@dataclass(slots=True)
+class LocalChanges:
+    """Makes edits of what changed on this machine. Its methods are called in a transaction of the store.
+
+    `kept_back` has the records whose changes cannot be sent, and why; `redacted` the kinds of secrets left out.
+    """
+
+    store: Store
+    machine: str
+    kept_back: dict[str, str] = field(default_factory=dict)
+    redacted: dict[str, None] = field(default_factory=dict)
+    # What leaves is redacted, whatever this machine may store.
+    redactor: Redactor = field(default_factory=Redactor)
+
+    def stamp(self) -> None:
+        """Make edits of all changes that have none, and of all purges."""
+        latest = self._stamp_purges(self.store.sync.latest())
+        after = 0
+        while changes := self.store.sync.unsynced(after, _PAGE):
+            latest = self._stamp_page(changes, latest)
+            after = changes[-1].change
+
+    def stamp_untold(self, record: Record, known: Merge) -> SyncRow | None:
+        """Return the edit of what changed in a record without a change in its history; None if nothing did.
+
+        An import adds ids of other programs so. `known` is the merge of all edits that are known here.
+        """
+        if known.record is None or (record.kind, record.agent) != (known.record.kind, known.record.agent):
+            return None
+        edit = self._clean(difference(known.record, record), known.record)
+        if not edit.values and not edit.fields:
+            return None
+        now = now_ms()
+        stamp = next_stamp(self.store.sync.latest(), now, self.machine)
+        edit = replace(edit, stamp=stamp, at=now, by="sync", action="update", of=known.of)
+        return SyncRow(stamp, record.id, encode_edit(edit)) if known.add(edit) else None
+
+    def _stamp_purges(self, latest: str) -> str:
+        purged = self.store.sync.purged()
+        rows = self.store.sync.of_records(purged)
+        self.store.sync.drop([row.stamp for row in rows if not row.line])
+        for id_ in purged:
+            latest = next_stamp(latest, now_ms(), self.machine)
+            self.store.sync.put([SyncRow(latest, id_, encode_edit(Edit(latest, id_, purged=True)))])
+        return latest
+
+    def _stamp_page(self, changes: Sequence[Change], latest: str) -> str:
+        records = list(dict.fromkeys(change.record for change in changes))
+        edits: dict[str, list[Edit]] = {id_: [] for id_ in records}
+        stamps: dict[int, str] = {}  # number of a change → stamp
+        for row in self.store.sync.of_records(records):
+            edits[row.record].append(decode_edit(row.line))
+            stamps[row.change] = row.stamp
+        merged = {id_: merge(known) for id_, known in edits.items()}
+        rows: list[SyncRow] = []
+        for change in changes:
+            state = merged[change.record]
+            try:
+                edit = self._edit(change, state, stamps)
+            except (InvalidRow, RecursionError, MindexError) as error:
+                self.kept_back[change.record] = reason_of(error)
+                continue
+            stamp = next_stamp(latest, change.at, self.machine)
+            state.add(replace(edit, stamp=stamp))
+            if stamp in state.refused:
+                self.kept_back[change.record] = state.refused[stamp]
+                continue
+            latest = stamps[change.change] = stamp
+            rows.append(SyncRow(stamp, change.record, encode_edit(replace(edit, stamp=stamp)), change.change))
+        self.store.sync.put(rows)
+        return latest
+
+    def _edit(self, change: Change, state: Merge, stamps: dict[int, str]) -> Edit:
+        edit = difference(state.record, change.after)
+        if change.after.updated_at != change.at:
+            edit = replace(edit, values={**edit.values, "updated_at": change.after.updated_at})
+        edit = replace(edit, at=change.at, by=change.by, action=change.action, reason=change.reason, batch=change.batch)
+        if state.record is not None:
+            edit = replace(edit, of=state.of)
+            if change.before is not None and change.before.updated_at != state.record.updated_at:
+                edit = replace(edit, told_at=change.before.updated_at)
+        if (undone := self._undone(change, stamps)) != "":
+            edit = replace(edit, undoes=undone, reason=UNDO_OF.strip())
+        return self._clean(edit, state.record)
+
+    def _clean(self, edit: Edit, state: Record | None) -> Edit:
+        """The edit without secrets, and without what is as it was, once they are left out."""
+        clean, kinds = redact_edit(edit, self.redactor)
+        if clean is edit:
+            return edit
+        self.redacted.update(dict.fromkeys(kinds))
+        if state is None:
+            return clean
+        values = {name: value for name, value in clean.values.items() if getattr(state, name) != value}
+        fields = tuple(one for one in clean.fields if value_at(state.fields, one.path) != one.value)
+        return replace(clean, values=values, fields=fields)
+
+    def _undone(self, change: Change, stamps: dict[int, str]) -> str:
+        """The stamp of the change that an undo took back; '' where it is not known."""
+        match = _UNDO.fullmatch(change.reason) if change.action == "undo" else None
+        if match is None:
+            return ""
+        number = int(match[1])
+        if number not in stamps and (undone := self.store.entries.change(number)) is not None:
+            stamps.update((row.change, row.stamp) for row in self.store.sync.of_records([undone.record]))
+        return stamps.get(number, "")

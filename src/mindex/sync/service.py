@@ -1,0 +1,416 @@
+"""`mindex sync`: sends what changed on this machine, receives what changed on others, and merges it.
+
+One sync is: stamp the changes of this machine; read what the other machines wrote since the last time, and merge it;
+retire what two machines made of the same; write everything of this machine that its files do not hold. Each step is
+complete or did not happen, and doing it again changes nothing, so that a sync can be killed at any time.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mindex.clock import DAY_MS, now_ms
+from mindex.embedding.queue import EmbeddingQueue
+from mindex.errors import MindexError
+from mindex.ids import new_id
+from mindex.model import Progress, Record, Report
+from mindex.model.sync import IgnoredLine, SyncConflict, SyncMachine, SyncReport, SyncStatus
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import Store
+from mindex.store.sync_rows import MergedRecord, SyncRow
+from mindex.sync.edits import Edit, decode_edit, encode_edit, file_line
+from mindex.sync.folder import (
+    Position,
+    ReadLine,
+    Segment,
+    check_folder,
+    list_segments,
+    read_lines,
+    read_own,
+    rewrite,
+    write_lines,
+)
+from mindex.sync.local_changes import LocalChanges
+from mindex.sync.merge import Merge, merge
+from mindex.sync.redact_edit import redact_edit
+from mindex.sync.same_records import SameRecords, restore_circles, unify
+from mindex.sync.stamps import machine_of, time_of
+from mindex.transfer.jsonl_rows import InvalidRow
+
+_BATCH = 500  # lines that are merged in one transaction
+_MACHINES, _OFFSETS = "machines", "offsets"  # names of facts in the store
+_CLOCK_AHEAD = DAY_MS // 2
+
+
+class _RolledBack(Exception):
+    """Ends the transaction of a dry run."""
+
+
+class Sync:
+    """Reached as `memory.sync`. Entries are shared with the machines that write into one folder; files are not."""
+
+    def __init__(self, store: Store, redactor: Redactor, queue: EmbeddingQueue) -> None:
+        self._store = store
+        self._redactor = redactor.for_reading()
+        self._queue = queue
+
+    def run(
+        self, folder: str | Path, *, dry_run: bool = False, embed: bool = True, report: Report | None = None
+    ) -> SyncReport:
+        """Send and receive. A dry run reports the same and changes nothing.
+
+        Raises a MindexError for a folder that is not there, or that cannot be read or written; what was received until
+        then is stored.
+        """
+        place = Path(folder).expanduser()
+        check_folder(place)
+        run = _Run(self._store, self._redactor, place, dry_run, report)
+        try:
+            with self._store.entries.transaction() if dry_run else nullcontext():
+                run.go()
+                if dry_run:
+                    raise _RolledBack
+        except _RolledBack:
+            pass
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise MindexError(f"{place} cannot be used ({reason})", "check the drive and its rights") from None
+        if run.updated and embed and not dry_run:
+            if self._queue.in_background:  # in a server
+                self._queue.embed_all()
+            else:
+                self._queue.backfill(report=report)  # a model that fails is no error
+        return run.result()
+
+    def status(self, folder: str | Path) -> SyncStatus:
+        """Say which machines write into a folder, and what is not sent or read yet. Changes nothing."""
+        place = Path(folder).expanduser()
+        check_folder(place)
+        segments, _ = list_segments(place)
+        facts, stamps = self._store.sync.facts(), self._store.sync.stamps()
+        own = _machines(facts)
+        positions = _positions(facts)
+        known: defaultdict[str, list[str]] = defaultdict(list)
+        for stamp in stamps:
+            known[machine_of(stamp)].append(stamp)
+        written = read_own(one for one in segments if one.machine in own).written
+        unsent = sum(machine_of(stamp) in own and stamp not in written for stamp in stamps)
+        after = 0
+        while changes := self._store.sync.unsynced(after, 1000):
+            unsent += len(changes)
+            after = changes[-1].change
+        names = {one.machine for one in segments} | {machine for machine in known if machine not in own}
+        machines = []
+        for name in sorted(names):
+            files = [one for one in segments if one.machine == name]
+            unread = sum(max(0, one.size - positions.get(one.name, Position()).offset) for one in files)
+            last = max(map(time_of, known[name]), default=None)
+            this = name in own
+            machines.append(SyncMachine(name, this, len(files), len(known[name]), 0 if this else unread, last))
+        return SyncStatus(str(place), own[-1] if own else "", unsent, tuple(machines))
+
+
+def _machines(facts: dict[str, str]) -> list[str]:
+    """The ids under which this memory wrote, the current one last; none before its first sync."""
+    return list(json.loads(facts.get(_MACHINES, "[]")))
+
+
+def _positions(facts: dict[str, str]) -> dict[str, Position]:
+    return {name: Position(*place) for name, place in json.loads(facts.get(_OFFSETS, "{}")).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """An edit of another machine, and where it was read."""
+
+    edit: Edit
+    segment: Segment
+    line: int
+
+
+@dataclass(slots=True)
+class _Run:
+    """One sync, and what it did so far."""
+
+    store: Store
+    redactor: Redactor
+    folder: Path
+    dry_run: bool
+    report: Report | None
+    machines: list[str] = field(default_factory=list)  # ids of this memory, the current one last
+    new: bool = False  # whether the current id was taken by this run
+    seen_machines: set[str] = field(default_factory=set)
+    sent: int = 0
+    received: int = 0
+    updated: dict[str, None] = field(default_factory=dict)
+    purged: set[str] = field(default_factory=set)
+    same: list[SameRecords] = field(default_factory=list)
+    conflicts: list[SyncConflict] = field(default_factory=list)
+    ignored: list[IgnoredLine] = field(default_factory=list)
+    kept_back: dict[str, str] = field(default_factory=dict)
+    redacted: dict[str, None] = field(default_factory=dict)
+    waiting: dict[str, int] = field(default_factory=dict)  # record → edits
+    new_turns: list[str] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+    ahead: dict[str, int] = field(default_factory=dict)  # machine → milliseconds
+
+    def go(self) -> None:
+        segments, ignored = list_segments(self.folder)
+        self.ignored += ignored
+        self.seen_machines = {one.machine for one in segments}
+        strange = self._choose_machine(segments)
+        with self.store.entries.transaction():
+            self._stamp()
+        facts = self.store.sync.facts()
+        positions = _positions(facts)
+        others = [one for one in segments if strange or one.machine != self.machines[-1]]
+        for place, segment in enumerate(others, start=1):
+            positions[segment.name] = self._read(segment, positions.get(segment.name, Position()))
+            if self.report is not None:
+                self.report(Progress("sync", place, len(others), detail=segment.name))
+        positions = {one.name: positions[one.name] for one in others}
+        found = {name: [one.offset, one.lines, one.checksum] for name, one in positions.items()}
+        with self.store.entries.transaction():
+            self.store.sync.put_fact(_OFFSETS, json.dumps(found))
+        self._settle()
+        self._send()
+
+    # ── this machine ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _choose_machine(self, segments: Sequence[Segment]) -> bool:
+        """Take an id. Returns whether another memory writes under one of ours: a copy of this one, or a later state.
+
+        Then this memory takes a new id, and reads what the other one wrote.
+        """
+        self.machines = _machines(self.store.sync.facts())
+        written = read_own(one for one in segments if one.machine in self.machines[-1:]).written
+        known = self.store.sync.stamps()
+        unknown = {record for stamp, record in written.items() if stamp not in known}
+        strange = not unknown.issubset(self._purged_among(unknown))
+        if strange or not self.machines:
+            self.machines.append(new_id())
+            self.new = True
+            with self.store.entries.transaction():
+                self.store.sync.put_fact(_MACHINES, json.dumps(self.machines))
+        if strange:
+            self.notes[
+                f"another memory, perhaps a copy of this one, wrote as {self.machines[-2]}: "
+                f"this one is {self.machines[-1]} from now on"
+            ] = None
+        return strange
+
+    def _purged_among(self, records: Iterable[str]) -> set[str]:
+        rows = self.store.sync.of_records(list(records))
+        return {row.record for row in rows if row.line and decode_edit(row.line).purged}
+
+    def _stamp(self) -> None:
+        changes = LocalChanges(self.store, self.machines[-1])
+        changes.stamp()
+        self.kept_back |= changes.kept_back
+        self.redacted |= changes.redacted
+
+    # ── receiving ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _read(self, segment: Segment, position: Position) -> Position:
+        """Merge the lines after a position. Returns the new one: before the first line that could not be used.
+
+        Such a line is read again next time: it may be whole then, or this program newer.
+        """
+        whole = True
+        batch: list[_Received] = []
+        for line in read_lines(segment, position):
+            try:
+                received = self._received(segment, line)
+            except InvalidRow as error:
+                self.ignored.append(IgnoredLine(segment.name, line.number, str(error)))
+                whole = False
+                continue
+            batch.append(received)
+            if len(batch) == _BATCH:
+                self._apply(batch)
+                batch = []
+            if whole:
+                position = Position(line.end, line.number, line.checksum)
+        self._apply(batch)
+        return position
+
+    def _received(self, segment: Segment, line: ReadLine) -> _Received:
+        if line.reason:
+            raise InvalidRow(line.reason)
+        edit = decode_edit(line.json)
+        try:
+            encode_edit(edit).encode()
+        except UnicodeEncodeError:
+            raise InvalidRow("it holds half a character (a lone surrogate)") from None
+        self.seen_machines.add(machine_of(edit.stamp))
+        edit, kinds = redact_edit(edit, self.redactor)
+        self.redacted.update(dict.fromkeys(kinds))
+        ahead = time_of(edit.stamp) - now_ms()
+        if ahead > _CLOCK_AHEAD:
+            self.ahead[machine_of(edit.stamp)] = max(ahead, self.ahead.get(machine_of(edit.stamp), 0))
+        return _Received(edit, segment, line.number)
+
+    def _apply(self, batch: Sequence[_Received]) -> None:
+        """Merge edits with what is known, in one transaction. Edits that are known already are passed over."""
+        known = {row.stamp for row in self.store.sync.with_stamps([one.edit.stamp for one in batch])}
+        new = {one.edit.stamp: one for one in batch if one.edit.stamp not in known}
+        by_record: defaultdict[str, list[_Received]] = defaultdict(list)
+        for one in new.values():
+            by_record[one.edit.record].append(one)
+        if not by_record:
+            return
+        self._purge({id_: found for id_, found in by_record.items() if any(one.edit.purged for one in found)})
+        with self.store.entries.transaction():
+            self._stamp()
+            rows = self._rows_of(by_record)
+            merged = [self._merge(id_, rows[id_], received) for id_, received in by_record.items()]
+            self.store.sync.put_merged(list(filter(None, merged)))
+            for id_ in self.new_turns:
+                # Its facts are extracted where it was added: here they would be added a second time.
+                self.store.entries.mark_extracted(id_, 0)
+        self.new_turns.clear()
+
+    def _rows_of(self, records: Iterable[str]) -> dict[str, list[SyncRow]]:
+        rows: dict[str, list[SyncRow]] = {id_: [] for id_ in records}
+        for row in self.store.sync.of_records(list(rows)):
+            rows[row.record].append(row)
+        return rows
+
+    def _purge(self, received: dict[str, list[_Received]]) -> None:
+        """Remove the records that another machine purged, unless they were made again since."""
+        if not received:
+            return
+        ids = []
+        for id_, rows in self._rows_of(received).items():
+            edits = [decode_edit(row.line) for row in rows if row.line]
+            if merge([*edits, *(one.edit for one in received[id_])]).record is None:
+                ids.append(id_)
+        present = sorted(self.store.entries.owners(ids))
+        self.purged.update(present)
+        if not self.dry_run:
+            self.store.entries.purge(present)
+        with self.store.entries.transaction():
+            self.store.sync.drop([row.stamp for row in self.store.sync.of_records(ids) if not row.line])
+
+    def _merge(self, id_: str, rows: Sequence[SyncRow], received: Sequence[_Received]) -> MergedRecord | None:
+        """Merge the edits of one record and store their rows. Returns what is to be stored of it."""
+        stored = self.store.retrieval.record(id_)
+        usable = [one for one in received if self._may_change(stored, one)]
+        edits = [decode_edit(row.line) for row in rows]
+        before = merge(edits)
+        if stored is not None and before.record is not None:
+            untold = LocalChanges(self.store, self.machines[-1]).stamp_untold(stored, before)
+            if untold is not None:
+                self.store.sync.put([untold])
+                edits.append(decode_edit(untold.line))
+        after = merge([*edits, *(one.edit for one in usable)])
+        covered = frozenset(after.covered)
+        kept = [one.edit for one in usable if one.edit.stamp not in covered]
+        self.store.sync.drop(after.covered)
+        self.store.sync.put([SyncRow(edit.stamp, id_, encode_edit(edit)) for edit in kept])
+        self.received += len(usable)
+        self._note_refused(after, usable)
+        self.waiting.pop(id_, None)
+        if after.record is None:
+            self.waiting[id_] = sum(not edit.purged for edit in kept)
+            return None
+        self._note_conflicts(after.record, before, after)
+        self.updated[id_] = None
+        if stored is None and after.record.kind == "turn":
+            self.new_turns.append(id_)
+        return MergedRecord(after.record, tuple(after.history))
+
+    def _may_change(self, stored: Record | None, received: _Received) -> bool:
+        """Whether an edit may be one of the record with its id: no edit makes it another kind or another agent's."""
+        origin = received.edit.origin
+        taken = stored is not None and (
+            stored.kind == "chunk"
+            or (origin is not None and (origin.kind, origin.agent) != (stored.kind, stored.agent))
+        )
+        if taken:
+            reason = f"its id, {received.edit.record}, belongs to another record here"
+            self.ignored.append(IgnoredLine(received.segment.name, received.line, reason))
+        return not taken
+
+    def _note_refused(self, merged: Merge, received: Iterable[_Received]) -> None:
+        for one in received:
+            if (reason := merged.refused.get(one.edit.stamp)) is not None:
+                self.ignored.append(IgnoredLine(one.segment.name, one.line, reason))
+
+    def _note_conflicts(self, record: Record, before: Merge, after: Merge) -> None:
+        known = {one.stamp for one in before.overwritten}
+        for one in after.overwritten:
+            if one.stamp not in known:
+                shown = record.summary or record.title
+                machine = machine_of(one.stamp)
+                self.conflicts.append(SyncConflict(record.id, record.kind, shown, one.names, machine))
+
+    def _settle(self) -> None:
+        """Retire what two machines made of the same. These are changes of this machine, and sent with the others."""
+        self.same += unify(self.store, self.updated)
+        for one in self.same:
+            if one.differing:
+                conflict = SyncConflict(
+                    one.kept.id, one.kept.kind, one.kept.summary, one.differing, self.machines[-1], one.retired.id
+                )
+                self.conflicts.append(conflict)
+        for id_ in restore_circles(self.store, self.updated):
+            self.notes[f"{id_} was superseded in a circle, on two machines, and is restored"] = None
+        with self.store.entries.transaction():
+            self._stamp()
+
+    # ── sending ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _send(self) -> None:
+        """Make the files of this machine hold exactly its edits, and no line that was cut off."""
+        segments = [one for one in list_segments(self.folder)[0] if one.machine in self.machines]
+        own = read_own(segments)
+        stamps = self.store.sync.stamps()
+        missing = sorted(stamp for stamp in stamps if machine_of(stamp) in self.machines and stamp not in own.written)
+        gone = own.written.keys() - stamps
+        self.sent = len(missing)
+        if self.dry_run:
+            return
+        for segment in segments:
+            if segment.machine == self.machines[-1] and segment.number:
+                holds_gone = gone and not gone.isdisjoint(read_own([segment]).written)
+                if holds_gone or segment.path in own.broken:
+                    rewrite(segment, frozenset(gone))
+        if missing:
+            lines = (file_line(row.line) for row in self._rows(missing))
+            write_lines(self.folder / self.machines[-1], lines)
+
+    def _rows(self, stamps: Sequence[str]) -> Iterable[SyncRow]:
+        for start in range(0, len(stamps), _BATCH):
+            yield from self.store.sync.with_stamps(stamps[start : start + _BATCH])
+
+    # ── the result ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def result(self) -> SyncReport:
+        notes = dict(self.notes)
+        for machine, ahead in sorted(self.ahead.items()):
+            notes[
+                f"the clock of {machine} is {ahead / 3_600_000:.0f} hours ahead: where two machines change the same, "
+                "its changes win"
+            ] = None
+        if self.redacted:
+            notes[f"secrets were left out: {', '.join(self.redacted)}"] = None
+        return SyncReport(
+            folder=str(self.folder),
+            machine="" if self.new and self.dry_run else self.machines[-1],
+            machines=len(self.seen_machines | {self.machines[-1]}),
+            sent=self.sent,
+            received=self.received,
+            updated=tuple(self.updated),
+            purged=len(self.purged),
+            merged=tuple((one.kept.id, one.retired.id) for one in self.same),
+            conflicts=tuple(self.conflicts),
+            ignored=tuple(self.ignored),
+            kept_back=tuple(self.kept_back.items()),
+            waiting=sum(self.waiting.values()),
+            dry_run=self.dry_run,
+            notes=tuple(notes),
+        )
