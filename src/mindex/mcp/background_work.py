@@ -6,6 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from mindex.errors import EmbeddingError, MindexError
+from mindex.hooks.recall_socket import RecallSocket
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_note
 from mindex.memory import Memory
@@ -39,6 +40,7 @@ class BackgroundWork:
         self._starting = threading.Lock()
         self._started = False
         self._threads: list[threading.Thread] = []
+        self._recall_socket = RecallSocket(memory)
         # A folder that is watched is indexed first.
         self._folder = options.build or (options.source if options.watch else None)
         self._index_note = "indexing: starting" if self._folder else ""
@@ -53,6 +55,8 @@ class BackgroundWork:
             self._started = True
         self._spawn("mindex-tidy", lambda: self._memory().maintenance.purge_expired())
         self._spawn("mindex-files", self._index_and_watch)
+        self._spawn("mindex-captured", self._extract_facts)
+        self._spawn("mindex-hooks", self._recall_socket.open)
 
     def embed(self) -> None:
         """Load the model and embed what has no vector, from now on: called when something first needs the model."""
@@ -63,6 +67,7 @@ class BackgroundWork:
         """Stop the threads. Returns False if one of them still runs after a few seconds."""
         self._stop.set()
         self._index_done.set()
+        self._recall_socket.close()
         for thread in self._threads:
             thread.join(_JOIN_SECONDS)
         return not any(thread.is_alive() for thread in self._threads)
@@ -133,6 +138,13 @@ class BackgroundWork:
         while not (self._stop.is_set() or memory.embedding_queue.stopped) and memory.embedding.status().pending:
             embedded, _ = memory.maintenance.backfill(batch=_BATCH, limit=_BATCH)
             if not embedded:
+                return
+
+    def _extract_facts(self) -> None:
+        """Have the language model, if one is configured, read what hooks store, now and then."""
+        capture = self._memory().capture
+        while capture.has_model and not self._stop.is_set():
+            if not capture.extract_facts() and self._stop.wait(_BACKFILL_SECONDS):
                 return
 
     def _index_and_watch(self) -> None:

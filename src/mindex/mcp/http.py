@@ -1,19 +1,48 @@
-"""The server over HTTP: /mcp and /health at one address, by default only for this machine."""
+"""The server over HTTP: MCP, the page, its API, health and metrics at one address, by default only for this machine."""
 
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from math import ceil
 
 import uvicorn
-from starlette.applications import Starlette
+from anyio.to_thread import run_sync
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.transport_security import TransportSecurityMiddleware
+from pydantic import AnyHttpUrl
+from sse_starlette.sse import AppStatus
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from mindex import __version__
-from mindex.errors import UsageError
+from mindex.errors import MindexError, UsageError
+from mindex.http_access.authentication import Authenticator
+from mindex.http_access.connections import TimedProtocol
+from mindex.http_access.database_probe import DatabaseProbe
+from mindex.http_access.metrics import CONTENT_TYPE, Metrics
+from mindex.http_access.middleware import (
+    HEALTH_ROUTE,
+    METRICS_ROUTE,
+    READY_ROUTE,
+    WELL_KNOWN,
+    AccessMiddleware,
+    Limits,
+)
+from mindex.http_access.oauth import READ_SCOPE, WRITE_SCOPE, AuthorizationServer
+from mindex.http_access.sessions import Sessions
 from mindex.mcp.host_check import LOOPBACK, allowed_hosts
+from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
+from mindex.model.tokens import Principal
+from mindex.tokens import OWNER, PREFIX
+from mindex.web import app as web
+from mindex.web.login import LOGIN
+from mindex.web.site import Site
 
-_SHUTDOWN_SECONDS = 3
+MCP_ROUTE = "/mcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +79,125 @@ def bind(address: Address) -> socket.socket:
     return listening
 
 
-def app(server: MindexServer, address: Address) -> Starlette:
-    """Make the application with its two routes."""
+def refuse_public(address: Address) -> None:
+    """Raise UsageError for an address that other machines reach."""
+    if not address.is_loopback:
+        raise UsageError(
+            f"--no-token would open this memory to everyone who reaches {address.host}",
+            "leave it out, or serve this machine only: --http PORT",
+        )
 
-    @server.custom_route("/health", methods=["GET"])  # type: ignore[untyped-decorator]  # the SDK has no types
-    async def health(request: Request) -> Response:  # noqa: ARG001 - the route's signature
-        return JSONResponse({"status": "ok", "version": __version__})
 
-    return server.streamable_http_app(
-        stateless_http=True, host=address.host, transport_security=allowed_hosts(address.host)
+def sessions_for(address: Address, public_url: str) -> Sessions:
+    """The sessions of browsers that reach a server at this address."""
+    return Sessions(
+        address.port,
+        secure=public_url.startswith("https:"),
+        header_only=(MCP_ROUTE, METRICS_ROUTE),
+        read_only=web.API,
     )
 
 
-def run(server: MindexServer, address: Address, listening: socket.socket) -> None:
+def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions: Sessions | None = None) -> ASGIApp:
+    """Make the application: MCP, page, API, health, metrics, behind tokens. Raises UsageError without them in public.
+
+    Without `tokens` every request has the owner's rights.
+    """
+    if not tokens:
+        refuse_public(address)
+    # By default the streams of running requests are cut when the server begins to end, and their answers are lost.
+    AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # it has no types
+    host, settings = server.host, server.host.settings
+    host.requires_principal = True
+    metrics = server.metrics = Metrics()
+    probe = DatabaseProbe(lambda: host.whole_memory.store.vectors.active_space())
+
+    @server.custom_route(HEALTH_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # the SDK has no types
+    async def health(request: Request) -> Response:  # noqa: ARG001 - the route's signature
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    @server.custom_route(READY_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # as above
+    async def ready(request: Request) -> Response:  # noqa: ARG001 - as above
+        """Whether requests can be answered now, which needs the database; nothing else is said to whoever asks."""
+        answers = await probe.answers()
+        return JSONResponse({"status": "ok" if answers else "the database does not answer"}, 200 if answers else 503)
+
+    @server.custom_route(METRICS_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # as above
+    async def show_metrics(request: Request) -> Response:  # noqa: ARG001 - as above
+        memory, pending = host.whole_memory, None
+        if await probe.answers():
+            with suppress(MindexError):  # it went down meanwhile
+                pending = await run_sync(memory.embedding_queue.pending)
+        return PlainTextResponse(metrics.text(memory.search_tiers(), pending, __version__), media_type=CONTENT_TYPE)
+
+    @server.custom_route(MCP_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # as above
+    async def no_stream(request: Request) -> Response:  # noqa: ARG001 - as above
+        """A server without sessions has nothing to send by itself, and an open stream would delay its end."""
+        return Response(status_code=405, headers={"allow": "POST"})
+
+    sessions = sessions or sessions_for(address, settings.text("http.public_url"))
+    authorization_server = AuthorizationServer.of(settings, MCP_ROUTE) if tokens else None
+    challenge = ""
+    if authorization_server is not None:
+        challenge = f'resource_metadata="{build_resource_metadata_url(AnyHttpUrl(authorization_server.resource))}"'
+    security = allowed_hosts(address.host, settings.text("http.public_url"))
+    largest = settings.whole("http.max_body_bytes")
+    inner = server.streamable_http_app(
+        stateless_http=True, host=address.host, transport_security=security, max_request_body_size=largest
+    )
+    if authorization_server is not None:
+        inner.router.routes.extend(_metadata_routes(authorization_server))
+    authenticator = Authenticator(partial(_look_up, host, authorization_server)) if tokens else None
+    inner.router.routes.extend(web.web_routes(Site(lambda: host.memory, host.folder, sessions, authenticator)))
+    # Of two routes with the same path the first one that takes the method is used.
+    inner.router.routes.sort(key=lambda route: getattr(route, "methods", None) is None)
+    return AccessMiddleware(
+        inner,
+        authenticator=authenticator,
+        anyone=None if tokens else OWNER,
+        limits=Limits(settings.whole("http.requests_per_minute"), largest, settings.number("http.body_seconds")),
+        metrics=metrics,
+        check_host=TransportSecurityMiddleware(security).validate_request,
+        database_answers=probe.answers,
+        routes=frozenset({MCP_ROUTE, METRICS_ROUTE, HEALTH_ROUTE, READY_ROUTE, *web.ROUTES}),
+        challenge=challenge,
+        public=web.PUBLIC,
+        sessions=sessions,
+        login=LOGIN,
+    )
+
+
+def _look_up(host: MemoryHost, authorization_server: AuthorizationServer | None, token: str) -> Principal:
+    """The principal of a token: one of ours is never shown to another server."""
+    if authorization_server is None or token.startswith(PREFIX):
+        return host.whole_memory.tokens.authenticate(token)
+    return authorization_server.authenticate(token)
+
+
+def _metadata_routes(authorization_server: AuthorizationServer) -> list[Route]:
+    """Where a client learns which authorization server gives tokens (RFC 9728): below the resource, and at the root."""
+    routes = create_protected_resource_routes(
+        resource_url=AnyHttpUrl(authorization_server.resource),
+        authorization_servers=[AnyHttpUrl(authorization_server.issuer)],
+        scopes_supported=[READ_SCOPE, WRITE_SCOPE],
+        resource_name="mindex",
+    )
+    root = [Route(WELL_KNOWN, route.endpoint, methods=["GET", "OPTIONS"]) for route in routes]
+    return [*routes, *root]
+
+
+def run(
+    server: MindexServer, address: Address, listening: socket.socket, *, tokens: bool, sessions: Sessions | None = None
+) -> None:
+    """Serve until a signal; running requests are finished first, as far as `http.shutdown_seconds` allows."""
     config = uvicorn.Config(
-        app(server, address), log_level="warning", timeout_graceful_shutdown=_SHUTDOWN_SECONDS, access_log=False
+        app(server, address, tokens=tokens, sessions=sessions),
+        http=TimedProtocol,
+        ws="none",
+        log_level="warning",
+        timeout_graceful_shutdown=ceil(server.host.settings.number("http.shutdown_seconds")),
+        access_log=False,
+        server_header=False,
+        reset_contextvars=True,  # what one request set must never be seen by another
     )
     uvicorn.Server(config).run(sockets=[listening])

@@ -5,7 +5,9 @@ import threading
 from pathlib import Path
 
 from mindex.config import Settings, load_settings
-from mindex.errors import ForbiddenPathError, ForeignDatabaseError, MindexError
+from mindex.errors import AccessDeniedError, ForbiddenPathError, ForeignDatabaseError, MindexError
+from mindex.http_access.current_principal import current_principal
+from mindex.http_access.error_text import error_text
 from mindex.mcp.background_work import BackgroundWork
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_note
@@ -18,13 +20,25 @@ class MemoryHost:
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
-        self.background = BackgroundWork(options, lambda: self.memory)
+        self.background = BackgroundWork(options, lambda: self.whole_memory)
+        # Set where requests have tokens: none of them reaches the whole memory by mistake.
+        self.requires_principal = False
         self._opening = threading.Lock()
         self._memory: Memory | None = None
         self._source: Collection | None = None
 
     @property
     def memory(self) -> Memory:
+        """The memory for the current request, as its principal sees it. Raises AccessDeniedError if it has none."""
+        principal = current_principal()
+        if principal is not None:
+            return self.whole_memory.acting_as(principal)
+        if self.requires_principal:
+            raise AccessDeniedError("this request has no token", "send one")
+        return self.whole_memory
+
+    @property
+    def whole_memory(self) -> Memory:
         """The memory, opened by the first caller. An error leaves it closed, and the next caller tries again."""
         with self._opening:
             if self._memory is None:
@@ -43,22 +57,35 @@ class MemoryHost:
                 self._memory = memory
             return self._memory
 
-    def peek(self, seconds: float) -> Memory | None:
-        """The memory, if it opens within so many seconds: a handshake does not wait for another process's lock."""
+    def peek(self, seconds: float, server_seconds: float) -> Memory | None:
+        """The memory, if it opens within so many seconds: a handshake does not wait for another process's lock.
+
+        `server_seconds` is for a database on a server.
+        """
         thread = threading.Thread(target=self._try_to_open, name="mindex-open", daemon=True)
         thread.start()
-        thread.join(seconds)
+        thread.join(server_seconds if self._on_server() else seconds)
         return None if thread.is_alive() else self._memory
+
+    def _on_server(self) -> bool:
+        try:
+            return "://" in self._settings(self.options.dialect_db or self.options.db).database
+        except MindexError:
+            return False
 
     def _try_to_open(self) -> None:
         with contextlib.suppress(MindexError):  # the first request that needs the memory returns the error
-            _ = self.memory
+            _ = self.whole_memory
 
     @property
     def source(self) -> Collection | None:
         """The collection of `--source-path`, the only one that a dialect of one folder searches."""
-        _ = self.memory
+        _ = self.whole_memory
         return self._source
+
+    @property
+    def settings(self) -> Settings:
+        return self.whole_memory.settings
 
     def _open(self) -> Memory:
         """Open the memory; where the settings of a dialect name its program's own database, one beside that."""
@@ -94,9 +121,14 @@ class MemoryHost:
     def start(self) -> None:
         self.background.start()
 
+    def error_text(self, error: MindexError) -> str:
+        """The sentence of an error, for the principal of the current request."""
+        return str(error) if self._memory is None else error_text(error, self._memory.settings.database)
+
     def notes(self) -> tuple[str, ...]:
-        """The notes of every result."""
-        return self.background.notes()
+        """The notes of every result; they name folders, so whoever sees a part of the files gets none."""
+        principal = current_principal()
+        return () if principal is not None and principal.collections else self.background.notes()
 
     def close(self) -> None:
         if self.background.stop() and self._memory is not None:
@@ -108,6 +140,10 @@ class MemoryHost:
         for collection in collections:
             if path in (collection.name, collection.root):
                 return Path(collection.root)
+        ask = f"ask the user to run `mindex index {path}`"
+        if self.options.root is None:
+            here = "this server was started in a home folder or above, and indexes only what is indexed already"
+            raise ForbiddenPathError(here, f"{ask}, or to set --root")
         root = self.options.root.resolve()
         try:
             folder = (root / Path(path).expanduser()).resolve()
@@ -117,5 +153,5 @@ class MemoryHost:
             return folder
         raise ForbiddenPathError(
             f"{path} lies outside {root}, below which this server may index",
-            f"ask the user to run `mindex index {path}`",
+            ask,
         )

@@ -16,7 +16,9 @@ from pydantic import Field
 from mindex.errors import MindexError
 from mindex.mcp.memory_host import MemoryHost
 from mindex.present.answer_view import view_answer
+from mindex.present.fence import inline
 from mindex.present.records_view import view_records
+from mindex.present.text import note_lines
 
 if TYPE_CHECKING:
     from mindex.mcp.server import MindexServer
@@ -53,7 +55,7 @@ def add_resources_prompt_completions(server: MindexServer, host: MemoryHost) -> 
         try:
             return host.memory.lookup.read_file(path).text
         except MindexError as error:
-            raise ResourceNotFoundError(server.in_tool_words(str(error))) from error
+            raise ResourceNotFoundError(server.in_tool_words(host.error_text(error))) from error
 
     @server.resource(MEMORY, name="record", description="One record, by the id that search gives")
     def record(id: str) -> str:
@@ -70,12 +72,12 @@ def add_resources_prompt_completions(server: MindexServer, host: MemoryHost) -> 
         try:
             found = host.memory.search(topic, collections=[collection] if collection else [])
         except MindexError as error:
-            raise MCPError(types.INVALID_PARAMS, server.in_tool_words(str(error))) from error
+            raise MCPError(types.INVALID_PARAMS, server.in_tool_words(host.error_text(error))) from error
         found = replace(found, notes=tuple(map(server.in_tool_words, found.notes)))
         shown = view_answer(found, budget=_PROMPT_BUDGET)
-        notes = "".join(f"\nnote: {note}" for note in host.notes())
+        notes = "".join(f"\n{line}" for line in note_lines(host.notes()))
         return (
-            f"What the memory holds about: {topic}\n\n{shown.text()}{notes}\n\n"
+            f"What the memory holds about: {inline(topic)}\n\n{shown.text()}{notes}\n\n"
             "Answer from these passages and name their paths; say where they do not answer, and read more with `get`."
         )
 

@@ -1,6 +1,7 @@
 """The MCP server: the tools of one dialect over one memory, with instructions, resources, a prompt and completions."""
 
 import asyncio
+from time import perf_counter
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -20,9 +21,13 @@ from mcp_types import (
 
 from mindex import __version__
 from mindex.errors import MindexError
+from mindex.http_access.current_principal import current_principal
+from mindex.http_access.metrics import Metrics
 from mindex.mcp.dialects import Dialect
+from mindex.mcp.instructions import complete_instructions
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.resources_prompts_completions import add_resources_prompt_completions, list_documents
+from mindex.mcp.search_app import make_search_app
 from mindex.mcp.tool_words import in_tool_words
 from mindex.mcp.tools import make_tools
 
@@ -30,9 +35,6 @@ from mindex.mcp.tools import make_tools
 _AN_HOUR = CacheHint(ttl_ms=3_600_000, scope="public")
 # The reply to the handshake is sent before anything else takes the processor.
 _START_DELAY_SECONDS = 0.05
-_MOST_COLLECTIONS = 10
-# Opening the memory takes 15 ms, unless another process holds the database.
-_OPEN_SECONDS = 0.25
 
 
 class MindexServer(MCPServer[Any]):
@@ -40,18 +42,23 @@ class MindexServer(MCPServer[Any]):
 
     def __init__(self, host: MemoryHost, dialect: Dialect) -> None:
         toolsets = [toolset(host) for toolset in dialect.toolsets]
-        tools: list[Tool] = [tool for one in toolsets for tool in make_tools(one, dialect.on_error, dialect.commands)]
+        tools: list[Tool] = [
+            tool for one in toolsets for tool in make_tools(one, dialect.on_error, dialect.commands, host.error_text)
+        ]
         super().__init__(
             "mindex",
             title="mindex",
             version=__version__,
-            instructions=_instructions(host, dialect),
+            instructions=complete_instructions(dialect, host),
             tools=tools,
             cache_hints={"tools/list": _AN_HOUR, "prompts/list": _AN_HOUR, "resources/templates/list": _AN_HOUR},
             middleware=[self._start_after_reply],
+            extensions=[make_search_app()] if any(tool.meta for tool in tools) else [],
             log_level="WARNING",
         )
-        self._host = host
+        self.host = host
+        self.metrics: Metrics | None = None  # of a server over HTTP
+        self._instructions = dialect.instructions
         self._unknown_tool = dialect.unknown_tool
         self._names = {tool.name for tool in tools}
         self._commands = dialect.commands
@@ -62,7 +69,16 @@ class MindexServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         if self._unknown_tool is not None and name not in self._names:
             return self._unknown_tool(name)
-        return await super().call_tool(name, arguments, context)
+        if self.metrics is None or name not in self._names:
+            return await super().call_tool(name, arguments, context)
+        outcome, started = "error", perf_counter()
+        try:
+            result = await super().call_tool(name, arguments, context)
+            if not (isinstance(result, CallToolResult) and result.is_error):
+                outcome = "ok"
+            return result
+        finally:
+            self.metrics.count_call(name, outcome, perf_counter() - started)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
@@ -77,35 +93,29 @@ class MindexServer(MCPServer[Any]):
 
     async def list_resources(self) -> list[Resource]:
         try:
-            return await run_sync(list_documents, self._host)
+            return await run_sync(list_documents, self.host)
         except MindexError as error:
-            raise MCPError(INTERNAL_ERROR, self.in_tool_words(str(error))) from error
+            raise MCPError(INTERNAL_ERROR, self.in_tool_words(self.host.error_text(error))) from error
 
     def in_tool_words(self, message: str) -> str:
         """Return a message with the tools of the dialect in place of commands."""
         return in_tool_words(message, self._commands)
 
     async def _start_after_reply(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Start the background work after the reply to the first message, whatever it is."""
+        """Start the background work after the reply to the first message, whatever it is.
+
+        Instructions name the collections, so whoever sees a part of them gets the dialect's own.
+        """
         try:
-            return await call_next(ctx)
+            result = await call_next(ctx)
+            principal = current_principal()
+            if (
+                principal is not None
+                and principal.collections
+                and isinstance(result, dict)
+                and "instructions" in result
+            ):
+                return {**result, "instructions": self._instructions}
+            return result
         finally:
-            asyncio.get_running_loop().call_later(_START_DELAY_SECONDS, self._host.start)
-
-
-def _instructions(host: MemoryHost, dialect: Dialect) -> str:
-    """What clients show their model before it uses a tool.
-
-    These are the dialect's instructions, and the names and contexts of the collections if it lists them. A memory that
-    does not open at once is left out: the first request returns the reason.
-    """
-    memory = host.peek(_OPEN_SECONDS)
-    if memory is None or not dialect.lists_collections:
-        return dialect.instructions
-    try:
-        collections = memory.collections.list()  # no counts: they would delay the handshake of a large memory
-    except MindexError:
-        return dialect.instructions
-    names = [one.name + (f" ({one.context})" if one.context else "") for one in collections[:_MOST_COLLECTIONS]]
-    more = f" and {len(collections) - len(names)} more" if len(collections) > len(names) else ""
-    return f"{dialect.instructions} Indexed: {', '.join(names)}{more}." if names else dialect.instructions
+            asyncio.get_running_loop().call_later(_START_DELAY_SECONDS, self.host.start)

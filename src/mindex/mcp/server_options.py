@@ -8,12 +8,21 @@ from mindex.config import ForeignVariable
 from mindex.search.guidance import LIBRARY, Guidance
 
 
+def working_root() -> Path | None:
+    """The working folder, below which agents may index; None for `/`, a home folder or a folder above it.
+
+    A client that starts a server there has chosen no folder.
+    """
+    here = Path.cwd()
+    return None if Path.home().is_relative_to(here) else here
+
+
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
     db: str | None = None
     dialect_db: str | None = None  # `--database-path`: the program that a dialect replaces may have its database there
     agent: str | None = None
-    root: Path = field(default_factory=Path.cwd)
+    root: Path | None = field(default_factory=working_root)  # agents may index below it; None: known collections only
     source: Path | None = None
     exclude: tuple[str, ...] = ()
     build: Path | None = None

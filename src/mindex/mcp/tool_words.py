@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 Commands = Sequence[tuple[str, str]]
 
 # Options that the user starts the server with.
-_SERVER_OPTIONS = frozenset({"db", "agent", "http", "root", "tools"})
+_SERVER_OPTIONS = frozenset({"db", "db-read", "agent", "http", "root", "tools"})
 _REFERENCE = re.compile(
     r"(?P<asked>ask the user to run )?(?P<run>run )?`mindex (?P<command>[^`]+)`"
     r"|(?<![\w`-])--(?P<option>[a-z][a-z-]*[a-z])(?![\w-])"

@@ -18,9 +18,11 @@ from pydantic import BeforeValidator, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from mindex.errors import MindexError
+from mindex.http_access.current_principal import require_write
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.tool_words import Commands, in_tool_words
 from mindex.memory import Memory
+from mindex.present.text import note_lines
 from mindex.present.to_json import Json, compact_json
 
 if TYPE_CHECKING:
@@ -64,28 +66,51 @@ class Toolset:
 
 
 def tool(
-    description: str, annotations: ToolAnnotations, *, name: str = "", on_error: OnError | None = None
+    description: str,
+    annotations: ToolAnnotations,
+    *,
+    name: str = "",
+    on_error: OnError | None = None,
+    reads_too: bool = False,
+    app: str = "",
 ) -> Callable[[Method], Method]:
-    """Mark a method as a tool, called like the method if there is no `name`. Marked twice, it is two tools."""
+    """Mark a method as a tool, called like the method if there is no `name`. Marked twice, it is two tools.
+
+    A tool that writes is refused to whoever may only read, before it begins, unless it `reads_too`. `app` names
+    the MCP App that shows its results.
+    """
 
     def mark(method: Method) -> Method:
-        published = {"name": name or method.__name__, "description": description, "annotations": annotations}
-        method.__dict__.setdefault("tool_marks", []).insert(0, (published, on_error))
+        published: dict[str, Any] = {
+            "name": name or method.__name__,
+            "description": description,
+            "annotations": annotations,
+        }
+        if app:
+            published["meta"] = {"ui": {"resourceUri": app}}
+        method.__dict__.setdefault("tool_marks", []).insert(0, (published, on_error, reads_too))
         return method
 
     return mark
 
 
-def make_tools(toolset: object, on_error: OnError | None = None, commands: Commands = ()) -> Iterator[StrictTool]:
+def make_tools(
+    toolset: object,
+    on_error: OnError | None = None,
+    commands: Commands = (),
+    error_text: Callable[[MindexError], str] = str,
+) -> Iterator[StrictTool]:
     """Yield the tools of an object, in the order of its marked methods. `on_error` is for tools without their own.
 
-    `commands`: see `tool_words`.
+    `commands`: see `tool_words`; `error_text` returns what an error says to whoever called.
     """
     for attribute, method in vars(type(toolset)).items():
-        for published, own_on_error in getattr(method, "tool_marks", ()):
+        for published, own_on_error, reads_too in getattr(method, "tool_marks", ()):
             made = StrictTool.of(getattr(toolset, attribute), **published)
             made.on_error = own_on_error or on_error
             made.commands = commands
+            made.error_text = error_text
+            made.reads_too = reads_too
             yield made
 
 
@@ -94,6 +119,9 @@ class StrictTool(Tool):
 
     on_error: OnError | None = None
     commands: Commands = ()
+    error_text: Callable[[MindexError], str] = str
+    # It writes or reads, as its arguments say: where the caller may not write, the store says so.
+    reads_too: bool = False
 
     @classmethod
     def of(cls, method: Callable[..., Any], **published: Any) -> StrictTool:
@@ -121,15 +149,19 @@ class StrictTool(Tool):
     async def _run(self, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
         # Some clients send null for what they leave out: it counts only where the schema offers it.
         present = {name: value for name, value in arguments.items() if value is not None or self._offers_null(name)}
+        if not _is_unicode(present):
+            raise ToolError("an argument holds half of a surrogate pair, which is no character; send whole characters")
         try:
             validated = self.fn_metadata.validate_arguments(present)
         except ValidationError as error:
             raise ToolError(self._describe(error)) from error
         injected = {self.context_kwarg: context} if self.context_kwarg else {}
         try:
+            if not (self.reads_too or (self.annotations and self.annotations.read_only_hint)):
+                require_write()
             result = await self.fn_metadata.call_fn(self.fn, self.is_async, validated, injected)
         except MindexError as error:
-            raise ToolError(self._in_own_words(str(error))) from error
+            raise ToolError(self._in_own_words(self.error_text(error))) from error
         except (MCPError, ToolError):
             raise
         except Exception as error:
@@ -155,6 +187,15 @@ class StrictTool(Tool):
             faults.append(named.get(fault["type"], f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"))
         known = ", ".join(self.parameters.get("properties", ())) or "no arguments"
         return f"{'; '.join(faults)}; {self.name} takes {known}"
+
+
+def _is_unicode(arguments: dict[str, Any]) -> bool:
+    """Whether all texts can be sent back: JSON may escape half a surrogate pair, which UTF-8 cannot hold."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _lean(schema: dict[str, Any]) -> dict[str, Any]:
@@ -218,7 +259,7 @@ def tool_result(
     """A result. The notes go into both the text and the JSON, because clients show their model only one of them."""
     shown: dict[str, Any] | None = None if structured is None else dict(structured)
     if notes:
-        text = "\n".join([text, *(f"note: {note}" for note in notes)])
+        text = "\n".join([text, *note_lines(notes)])
         if shown is not None:
             shown["notes"] = [*shown.get("notes", ()), *notes]
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=shown, is_error=is_error)

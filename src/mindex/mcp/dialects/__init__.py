@@ -62,8 +62,12 @@ class Dialect:
         return {**self.settings, **(self.settings_of_source(source) if source is not None else {})}
 
 
+def unknown_tools(name: str) -> UsageError:
+    return UsageError(f"unknown tools '{name}'", f"use one of {', '.join(DIALECTS)}")
+
+
 def dialect_named(name: str) -> Dialect:
     if name not in DIALECTS:
-        raise UsageError(f"unknown tools '{name}'", f"use one of {', '.join(DIALECTS)}")
+        raise unknown_tools(name)
     dialect: Dialect = import_module(DIALECTS[name]).DIALECT
     return dialect

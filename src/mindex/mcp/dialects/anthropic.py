@@ -33,7 +33,7 @@ _NEEDS: Mapping[Command, tuple[str, ...]] = {
 
 
 class AnthropicTools(Toolset):
-    @tool(_MEMORY, REVISES)
+    @tool(_MEMORY, REVISES, reads_too=True)
     def memory(
         self,
         command: Command,
@@ -64,8 +64,9 @@ class AnthropicTools(Toolset):
             }
             return run[command]()
         except MindexError as error:
-            bare = command == "view" or str(error).startswith("No replacement")
-            return tool_result(str(error) if bare else f"Error: {error}", is_error=True)
+            message = self.host.error_text(error)
+            bare = command == "view" or message.startswith("No replacement")
+            return tool_result(message if bare else f"Error: {message}", is_error=True)
 
     @property
     def _agent(self) -> str:

@@ -23,6 +23,7 @@ from mindex.memories.json_paths import leaves
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.to_json import Json
+from mindex.private_files import make_private_folder
 
 _FOLDER_SETTING = "export.path"
 _MAX_TURNS = 500
@@ -166,7 +167,7 @@ def _write(folder: Path, name: str, text: str) -> None:
     """Write a file that only its owner may read, whole or not at all; a link in its place is replaced, not followed."""
     target = folder / name
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(target.parent)
         if not target.parent.resolve().is_relative_to(folder.resolve()):
             raise ForbiddenPathError(f"{target.parent} leads out of {folder}", "replace the link by a folder")
         with replaced_file(target) as file:

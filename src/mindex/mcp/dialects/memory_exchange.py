@@ -16,6 +16,7 @@ from mindex.mcp.dialects import Dialect
 from mindex.mcp.tools import READS, JsonObject, Toolset, tool, tool_result
 from mindex.model import Collection, GetResult, Hit, QueryTerms
 from mindex.present.answer_view import view_answer
+from mindex.present.fence import body, one_line
 from mindex.present.records_view import view_records
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
@@ -88,6 +89,7 @@ class MemoryExchangeTools(Toolset):
 
     @tool("How many files and chunks are indexed, and when: tells why a search finds nothing.", READS)
     def get_index_status(self) -> CallToolResult:
+        notes = self.host.notes()  # before the counts: an index that is done by then has all of them
         status = self._memory.status()
         source = self.host.source
         collections = [one for one in status.collections if source is None or one.name == source.name]
@@ -105,7 +107,7 @@ class MemoryExchangeTools(Toolset):
         if not chunks:
             lines += ["", _EMPTY]
         structured = {name.lower().replace(" ", "_"): value for name, value in shown.items()}
-        return tool_result("\n".join(lines) + "\n", structured, self.host.notes())
+        return tool_result("\n".join(lines) + "\n", structured, notes)
 
 
 def _result_texts(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) -> Iterator[str]:
@@ -115,13 +117,13 @@ def _result_texts(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) 
         root = collections.get(record.collection)
         yield f"--- Result {number} ---\n"
         folder = root.root if root and not root.imported else ""  # of imported files, it is not known
-        yield f"Source: {PurePath(folder, record.path) if folder else record.path}\n"
+        yield f"Source: {one_line(str(PurePath(folder, record.path) if folder else record.path))}\n"
         if record.title:
-            yield f"Section: {record.title}\n"
-        yield f"Domain: {record.domain}\n"
+            yield f"Section: {one_line(record.title)}\n"
+        yield f"Domain: {one_line(record.domain)}\n"
         if record.tags:
-            yield f"Tags: {', '.join(record.tags[:_MOST_TAGS])}\n"
-        yield f"\n{record.text}\n\n"
+            yield f"Tags: {one_line(', '.join(record.tags[:_MOST_TAGS]))}\n"
+        yield f"\n{body(record.text)}\n\n"
 
 
 def _local_time(milliseconds: int) -> str:

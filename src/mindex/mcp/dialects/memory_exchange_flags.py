@@ -14,15 +14,18 @@ FLAGS: Mapping[str, str] = {
     "--azure-openai-endpoint": "with --provider azure: its address",
     "--azure-openai-key": "with --provider azure: its key",
     "--azure-openai-deployment": "with --provider azure: the deployment",
-    "--azure-search-endpoint": "not used",
-    "--azure-search-key": "not used",
+    "--azure-search-endpoint": "not used: see --db azure://SERVICE/INDEX",
+    "--azure-search-key": "not used: see AZURE_SEARCH_API_KEY",
 }
 _AZURE_SETTINGS = {
     "--azure-openai-endpoint": "embedding.url",
     "--azure-openai-key": "embedding.api_key",
     "--azure-openai-deployment": "embedding.model",
 }
-_SEARCH_FLAGS = ("--azure-search-endpoint", "--azure-search-key")
+_SEARCH_FLAGS = {
+    "--azure-search-endpoint": "name the index with --db azure://SERVICE/INDEX",
+    "--azure-search-key": "put the key into AZURE_SEARCH_API_KEY",
+}
 
 
 def settings_of_flags(flags: Mapping[str, str]) -> tuple[dict[str, object], tuple[str, ...]]:
@@ -36,9 +39,7 @@ def settings_of_flags(flags: Mapping[str, str]) -> tuple[dict[str, object], tupl
             f"there is no provider '{provider}'", "use local or azure; mindex has more: embedding.provider"
         )
     settings: dict[str, object] = {"embedding.provider": provider} if provider else {}
-    notes = [
-        f"{flag} is not used: the index is in the database that `db` names" for flag in _SEARCH_FLAGS if flag in flags
-    ]
+    notes = [f"{flag} is not used: {instead}" for flag, instead in _SEARCH_FLAGS.items() if flag in flags]
     for flag, key in _AZURE_SETTINGS.items():
         if flag in flags and provider == "azure":
             settings[key] = flags[flag]

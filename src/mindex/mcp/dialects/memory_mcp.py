@@ -19,12 +19,12 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from mindex.clock import now_ms
 from mindex.errors import NotFoundError, UsageError
+from mindex.limits import MAX_TEXT_BYTES
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
 from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool, tool_result
 from mindex.memories.importance import estimate_importance
-from mindex.memories.validation import MAX_BYTES
 from mindex.model import Answer, Record
 from mindex.search.filters import Scope
 from mindex.search.guidance import Guidance
@@ -210,8 +210,8 @@ def _fields(
     if rest:
         fields["provenance"] = rest
     size = len(json.dumps(fields))
-    if size > MAX_BYTES:
-        raise UsageError(f"metadata has {size:,} characters", f"keep it below {MAX_BYTES:,}")
+    if size > MAX_TEXT_BYTES:
+        raise UsageError(f"metadata has {size:,} characters", f"keep it below {MAX_TEXT_BYTES:,}")
     return fields
 
 

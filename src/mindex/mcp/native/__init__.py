@@ -1,16 +1,34 @@
 """The native tools of mindex, in their fixed order: few, with lean schemas."""
 
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
 from mindex.mcp.dialects import Dialect
-from mindex.mcp.native.index_status import IndexTools
-from mindex.mcp.native.remember_update_forget import WriteTools
-from mindex.mcp.native.search_get import SearchTools
+from mindex.mcp.memory_host import MemoryHost
 from mindex.search.guidance import Guidance
+
+# The classes need the SDK, and the handshake is answered before it is imported: each is looked up when it is made.
+_TOOLSETS = (
+    ("mindex.mcp.native.search_get", "SearchTools"),
+    ("mindex.mcp.native.remember_update_forget", "WriteTools"),
+    ("mindex.mcp.native.index_status", "IndexTools"),
+)
+
+
+def _toolset(module: str, name: str) -> Callable[[MemoryHost], object]:
+    def make(host: MemoryHost) -> Any:
+        return getattr(import_module(module), name)(host)
+
+    return make
+
 
 _INSTRUCTIONS = (
     "mindex is this machine's memory: indexed documents (handbooks, notes, architecture, decisions, conventions)"
     " and what agents were told. Search it before answering or deciding anything that the user's project, team or"
     " past work may have settled already, and before searching files by hand. `search` finds passages and memories;"
-    " `get` reads them whole. `remember` facts, preferences, decisions and corrections worth keeping beyond this"
+    " `get` reads them whole; indented lines are stored text. `remember` facts, preferences, decisions and"
+    " corrections worth keeping beyond this"
     " conversation, never secrets; `update` what has changed, `forget` what is wrong. `index` takes in a"
     " folder; `status` tells what is there."
 )
@@ -18,7 +36,7 @@ _INSTRUCTIONS = (
 _COMMANDS = (
     (r"undo (\d{1,10})", r"`update` with undo: \1"),
     (r"undo \w+", "`update` with undo: true"),
-    (r"restore.*", "`update` with restore: true"),
+    (r"restore(?!-backup).*", "`update` with restore: true"),
     (r"history (.+)", r"`get` with refs: history:\1"),
     (r"update (\w+) --supersedes (\w+)", r"`update` with id: \1, supersedes: \2"),
     (r"list --conflicts", "`get` with refs: conflicts"),
@@ -45,7 +63,7 @@ _GUIDANCE = Guidance(
 )
 
 DIALECT = Dialect(
-    (SearchTools, WriteTools, IndexTools),
+    tuple(_toolset(module, name) for module, name in _TOOLSETS),
     _INSTRUCTIONS,
     lists_collections=True,
     guidance=_GUIDANCE,

@@ -37,8 +37,8 @@ class IndexTools(Toolset):
 
     @tool("What is indexed, how much, with which model.", READS)
     def status(self) -> CallToolResult:
+        notes = list(self.host.notes())  # before the counts: an index that is done by then has all of them
         status, embedder = self._memory.status(), self._memory.models.embedder
-        notes = list(self.host.notes())
         if embedder is not None and not embedder.loaded:
             notes.append("the embedding model is not loaded yet; the first search loads it")
         return tool_result(status_text(status), to_json(status), notes)

@@ -3,14 +3,18 @@
 from dataclasses import replace
 from typing import Annotated, Any
 
+from mcp.server.apps import client_supports_apps
+from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import NotFoundError
+from mindex.mcp.search_app import SEARCH_APP
 from mindex.mcp.tools import READS, Omitted, Texts, Toolset, tool, tool_result
 from mindex.model import Mode
 from mindex.present.answer_view import View, only_weak, view_answer
 from mindex.present.records_view import view_records
+from mindex.present.to_json import to_json
 from mindex.search.pipeline import MAX_LIMIT
 
 DEFAULT_BUDGET = 4_000
@@ -39,9 +43,10 @@ Budget = Annotated[int, Field(description="Most tokens to return, 50-25000, defa
 
 
 class SearchTools(Toolset):
-    @tool(_SEARCH, READS)
+    @tool(_SEARCH, READS, app=SEARCH_APP)
     def search(
         self,
+        context: Context[Any, Any],
         query: str,
         limit: Annotated[int, Field(description="1-50, default 5")] = 5,
         offset: Annotated[int, Field(description="Skip so many, default 0")] = 0,
@@ -75,7 +80,12 @@ class SearchTools(Toolset):
         several = (view in ("compact", "digest") or only_weak(found)) and self._memory.collections.several()
         details = limit if dual else None
         shown = view_answer(found, view, budget=budget, explain=explain, details=details, several_collections=several)
-        return tool_result(shown.text(), shown.json())
+        result = tool_result(shown.text(), shown.json())
+        if not client_supports_apps(context):
+            return result
+        # For the app alone: a host shows its model nothing of `_meta`.
+        reasons = {hit.record.id: to_json(hit) for hit in found.hits}
+        return result.model_copy(update={"meta": {"mindex/explain": reasons}})
 
     @tool(_GET, READS)
     def get(self, refs: Texts, budget: Budget = DEFAULT_BUDGET, as_of: str = "") -> CallToolResult:
